@@ -5,14 +5,12 @@ mod elements;
 mod external;
 mod functions;
 mod fuse;
-mod gathers;
 mod graphs;
 mod loops;
 mod operators;
 mod partition;
-mod resizes;
 mod scans;
-mod shapes;
+mod text;
 mod truncated;
 mod typed;
 
@@ -24,9 +22,11 @@ use super::proto::{
 };
 use super::read_bytes;
 use crate::{Model, Result};
+use text::{graph, nodes};
 
 const FLOAT: i32 = 1;
 const INT64: i32 = 7;
+const BOOL: i32 = 9;
 
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
@@ -77,8 +77,18 @@ fn tensor_attribute(name: &str, tensor: Tensor) -> Attribute {
     Attribute { t: Some(Box::new(tensor)), ..attribute(name, attribute_type::TENSOR) }
 }
 
+fn graph_attribute(name: &str, graph: Graph) -> Attribute {
+    Attribute { g: Some(Box::new(graph)), ..attribute(name, attribute_type::GRAPH) }
+}
+
 fn tensor(name: &str, data_type: i32, dims: &[i64]) -> Tensor {
     Tensor { name: name.to_owned(), data_type, dims: dims.to_vec(), ..Tensor::default() }
+}
+
+/// A list of i64.
+fn i64s(name: &str, entries: &[i64]) -> Tensor {
+    let size = i64::try_from(entries.len()).unwrap();
+    Tensor { int64_data: entries.to_vec(), ..tensor(name, INT64, &[size]) }
 }
 
 /// A value of this element type without a shape.

@@ -1,0 +1,131 @@
+//! ONNX's textual syntax, for the small models of tests.
+
+use super::*;
+
+/// Reads nodes such as `y = Transpose<perm = [1, 0]>(x)`. A node may have a name, `[name] y = F(x)`, and a
+/// domain, `y = own.F(x)`.
+pub(super) fn nodes(text: &str) -> Vec<Node> {
+    let mut text = Text(text.trim());
+    let mut nodes = Vec::new();
+    while !text.0.is_empty() {
+        nodes.push(text.node());
+    }
+    nodes
+}
+
+/// Reads a graph such as `(int64 i, bool goes, c) => (bool still, c) { still = Identity(goes) }`. Values
+/// without a type are floats.
+pub(super) fn graph(text: &str) -> Graph {
+    Text(text).graph()
+}
+
+/// The text that has not been read yet.
+struct Text<'a>(&'a str);
+
+impl Text<'_> {
+    fn takes(&mut self, sign: &str) -> bool {
+        let rest = self.0.trim_start().strip_prefix(sign);
+        self.0 = rest.unwrap_or(self.0).trim_start();
+        rest.is_some()
+    }
+
+    #[track_caller]
+    fn expect(&mut self, sign: &str) {
+        assert!(self.takes(sign), "expected {sign:?} before {:?}", self.0);
+    }
+
+    /// A name or a number, which may be empty.
+    fn word(&mut self) -> String {
+        let is_other = |letter: char| !letter.is_alphanumeric() && !"_.-/".contains(letter);
+        let (word, rest) = self.0.split_at(self.0.find(is_other).unwrap_or(self.0.len()));
+        self.0 = rest.trim_start();
+        word.to_owned()
+    }
+
+    /// Entries with commas between them, up to a sign.
+    fn list<T>(&mut self, end: &str, entry: impl Fn(&mut Self) -> T) -> Vec<T> {
+        let mut list = Vec::new();
+        while !self.takes(end) {
+            if !list.is_empty() {
+                self.expect(",");
+            }
+            list.push(entry(self));
+        }
+        list
+    }
+
+    fn node(&mut self) -> Node {
+        let name =
+            if self.takes("[") { self.list("]", Text::word).concat() } else { String::new() };
+        let output = self.list("=", Text::word);
+        let operator = self.word();
+        let (domain, op_type) = operator.rsplit_once('.').unwrap_or(("", &operator));
+        let (domain, op_type) = (domain.to_owned(), op_type.to_owned());
+        let attribute = if self.takes("<") { self.list(">", Text::attribute) } else { Vec::new() };
+        self.expect("(");
+        let input = self.list(")", Text::word);
+        Node { name, domain, op_type, attribute, input, output, ..Node::default() }
+    }
+
+    /// An attribute such as `axis = 1`, or `axis: int = @k`, which refers to an attribute of the function.
+    fn attribute(&mut self) -> Attribute {
+        let name = self.word();
+        if self.takes(":") {
+            let is_list = self.word() == "ints";
+            self.expect("=");
+            self.expect("@");
+            let r#type = if is_list { attribute_type::INTS } else { attribute_type::INT };
+            return reference(&name, r#type, &self.word());
+        }
+        self.expect("=");
+        if self.takes("\"") {
+            let (value, rest) = self.0.split_once('"').expect("a text ends");
+            self.0 = rest;
+            text(&name, value)
+        } else if self.takes("[") {
+            let entries = self.list("]", Text::word);
+            if entries.iter().any(|entry| entry.contains('.')) {
+                floats(&name, &numbers(&entries))
+            } else {
+                ints(&name, &numbers(&entries))
+            }
+        } else if self.0.starts_with('(') {
+            graph_attribute(&name, self.graph())
+        } else {
+            let number = [self.word()];
+            if number[0].contains('.') {
+                float(&name, numbers(&number)[0])
+            } else {
+                int(&name, numbers(&number)[0])
+            }
+        }
+    }
+
+    fn graph(&mut self) -> Graph {
+        self.expect("(");
+        let input = self.list(")", Text::value);
+        self.expect("=>");
+        self.expect("(");
+        let output = self.list(")", Text::value);
+        self.expect("{");
+        let mut node = Vec::new();
+        while !self.takes("}") {
+            node.push(self.node());
+        }
+        Graph { node, input, output, ..Graph::default() }
+    }
+
+    fn value(&mut self) -> ValueInfo {
+        let first = self.word();
+        match (first.as_str(), self.word()) {
+            (name, second) if second.is_empty() => value(name, FLOAT),
+            ("int64", name) => value(&name, INT64),
+            ("bool", name) => value(&name, BOOL),
+            (other, _) => panic!("type {other} is not in use here"),
+        }
+    }
+}
+
+fn numbers<T: std::str::FromStr<Err: std::fmt::Debug>>(entries: &[String]) -> Vec<T> {
+    entries.iter().map(|entry| entry.parse().expect("a number")).collect()
+}
