@@ -62,7 +62,7 @@ fn several_threads_run_a_chain_of_several_passes() {
     assert_ok(unsafe { trundle_chain_plan(text.as_ptr(), &desc, &desc, &mut plan) });
     // SAFETY: the plan was made.
     let shared = unsafe { &*plan };
-    assert_eq!(shared.of_chain().passes().len(), 3);
+    assert_eq!(shared.chain().passes().len(), 3);
     std::thread::scope(|scope| {
         for thread in 0..4u8 {
             scope.spawn(move || {
