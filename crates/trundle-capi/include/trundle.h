@@ -1088,7 +1088,7 @@ trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
  * - `outputs`, `count`: the memory of all outputs, in the order of the plan, laid out as described when the plan
  *   was made. Outputs must not overlap each other.
  *
- * Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and a list if there are more
+ * Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and lists if there are more
  * than 64 outputs.
  */
 trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,

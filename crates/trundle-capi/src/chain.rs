@@ -6,14 +6,12 @@ use trundle::notation::NotationError;
 use trundle::ops::Operand;
 use trundle::{Chain, ChainError, PlanError, Program, Shape};
 
-use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, sizes_of, trundle_tensor_desc};
 use super::error::{Failure, Result, guarded};
 use super::joins::read_parts;
 use super::memory::{check_pointer, list};
-use super::moved::Moved;
 use super::pair::{Pair, check_types};
-use super::plan::{made, trundle_plan};
+use super::plan::{described, made, trundle_plan};
 use super::status::{TRUNDLE_ERROR_CHAIN, status_of, trundle_status};
 use super::told::tell_sizes;
 
@@ -43,10 +41,9 @@ pub unsafe extern "C" fn trundle_chain_plan(
             let pair = Pair::read(data_desc, out_desc)?;
             if !chain.is_map() {
                 check_types("out", &pair.data, &pair.out)?;
-                let inputs = Inputs { names: vec!["_"], given: vec![pair.data] };
-                return inputs.planned(&chain, pair.out);
+                return Inputs::one(pair.data).planned(&chain, pair.out);
             }
-            Ok(Moved::of_chain(pair, &chain).map_err(planning_failed)?.into())
+            trundle_plan::of_chain(pair, &chain).map_err(planning_failed)
         })
     }
 }
@@ -101,10 +98,8 @@ pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
     guarded(|| unsafe {
         check_pointer("rank", rank)?;
         let chain = read(chain)?;
-        let inputs = Inputs::read(names, input_descs, count)?;
-        let shape_of = |at: usize| inputs.given[at].layout().shape().clone();
-        let shapes: Vec<Shape> = inputs.order(&chain)?.into_iter().map(shape_of).collect();
-        tell_sizes(sizes_of(&chain.out_shape(&shapes)?), sizes, capacity, rank)
+        let shape = Inputs::read(names, input_descs, count)?.out_shape(&chain)?;
+        tell_sizes(sizes_of(&shape), sizes, capacity, rank)
     })
 }
 
@@ -129,9 +124,8 @@ pub unsafe extern "C" fn trundle_chain_out_sizes(
     guarded(|| unsafe {
         check_pointer("rank", rank)?;
         let chain = read(chain)?;
-        let data = Descriptor::read("data", data_desc)?;
-        check_one(&chain)?;
-        tell_sizes(sizes_of(&chain.out_shape(data.layout().shape())?), sizes, capacity, rank)
+        let shape = Inputs::one(Descriptor::read("data", data_desc)?).out_shape(&chain)?;
+        tell_sizes(sizes_of(&shape), sizes, capacity, rank)
     })
 }
 
@@ -142,6 +136,11 @@ struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
+    /// The input of a chain without other inputs.
+    fn one(data: Descriptor) -> Inputs<'a> {
+        Inputs { names: vec!["_"], given: vec![data] }
+    }
+
     /// Reads the caller's inputs, which must have the same type.
     ///
     /// # Safety
@@ -191,6 +190,13 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// Returns the shape of the output.
+    fn out_shape(&self, chain: &Chain) -> Result<Shape> {
+        let shape_of = |at: usize| self.given[at].layout().shape().clone();
+        let shapes: Vec<Shape> = self.order(chain)?.into_iter().map(shape_of).collect();
+        Ok(chain.out_shape(&shapes)?)
+    }
+
     /// Plans a chain of these inputs.
     fn planned(self, chain: &Chain, out: Descriptor) -> Result<trundle_plan> {
         let order = self.order(chain)?;
@@ -203,18 +209,7 @@ impl<'a> Inputs<'a> {
         let taken: Vec<_> = order.into_iter().map(|at| given[at]).collect();
         let (dtype, width) = (out.dtype(), out.width());
         let made = chain.add_to(&mut program, &taken, |number| number.element(dtype, width))?;
-        Ok(Assembled::new(&program.with_output(made)?, self.given, out)?.into())
-    }
-}
-
-/// Checks that the input without a name is the chain's only one.
-fn check_one(chain: &Chain) -> Result<()> {
-    match chain.inputs().into_iter().find(|input| **input != Operand::Previous) {
-        None => Ok(()),
-        Some(name) => {
-            let message = format!("the chain takes {name}, which is none of the inputs");
-            Err(Failure::new(TRUNDLE_ERROR_CHAIN, message))
-        }
+        trundle_plan::of_program(&program.with_output(made)?, self.given, out)
     }
 }
 

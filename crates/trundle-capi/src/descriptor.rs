@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use trundle::{DType, Error, Layout, Shape, TensorView, TensorViewMut, Width};
+use trundle::{DType, DTypeError, Error, Layout, Shape, TensorView, TensorViewMut, Width};
 
 use super::dtype::{element, number_of_element, trundle_dtype};
 use super::error::{Failure, Result};
@@ -123,6 +123,15 @@ impl Descriptor {
         self.dtype
     }
 
+    /// Checks that the tensor has one of these element types.
+    pub(crate) fn check_one_of(&self, expected: &[DType]) -> Result<()> {
+        if expected.contains(&self.dtype) {
+            return Ok(());
+        }
+        let (argument, expected, got) = (self.argument, expected.to_vec(), self.dtype);
+        Err(DTypeError::DTypeMismatch { argument, expected, got }.into())
+    }
+
     /// Returns the width and packing of the elements.
     pub(crate) fn width(&self) -> Width {
         self.width
@@ -136,12 +145,6 @@ impl Descriptor {
     /// Returns the layout of the elements in [`Descriptor::memory`].
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
-    }
-
-    /// Returns whether the tensor is packed, row-major and made of whole bytes.
-    pub(crate) fn is_row_major(&self) -> bool {
-        let contiguous = Layout::row_major(self.layout.shape(), self.width.units());
-        self.width.packing().is_none() && contiguous.is_ok_and(|layout| layout == self.layout)
     }
 
     /// Returns whether the tensor is packed and row-major, also if its elements are smaller than a byte.

@@ -146,15 +146,4 @@ mod tests {
         assert_eq!(last_message(), "onetwo");
     }
 
-    #[test]
-    fn messages_of_threads_are_apart() {
-        guarded(|| Err(Failure::new(1, "here")));
-        let there = std::thread::spawn(|| {
-            let before = last_message();
-            guarded(|| Err(Failure::new(1, "there")));
-            (before, last_message())
-        });
-        assert_eq!(there.join().unwrap(), (String::new(), "there".to_owned()));
-        assert_eq!(last_message(), "here");
-    }
 }

@@ -2,17 +2,14 @@
 
 use std::ffi::c_void;
 
-use trundle::ops::{GatherElements, GatherNd, Take};
-use trundle::{Shape, normalize_axis, programs};
+use trundle::ops::{Indices, Take};
+use trundle::programs;
 
-use super::assembled::{Assembled, described};
-use super::descriptor::{Descriptor, trundle_tensor_desc};
+use super::descriptor::trundle_tensor_desc;
 use super::error::{Result, guarded};
-use super::indices::{check_indices, read_indices};
-use super::memory::Memory;
-use super::moved::Moved;
-use super::pair::{Pair, check_shape};
-use super::plan::{made, trundle_plan};
+use super::indexed::{Indexed, Kind};
+use super::pair::Pair;
+use super::plan::{described, made, trundle_plan};
 use super::status::trundle_status;
 
 /// Gathers slices at indices along one axis; the axes of the indices replace that axis. Same as Gather of ONNX and
@@ -39,7 +36,8 @@ pub unsafe extern "C" fn trundle_gather(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        Gather::read(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.run(data, indices, out)
+        let gather = Indexed::gather(Kind::Axis(axis), data_desc, indices_desc, out_desc)?;
+        gather.run(&[data], indices, out)
     })
 }
 
@@ -57,7 +55,7 @@ pub unsafe extern "C" fn trundle_gather_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            Gather::read(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.plan(indices)
+            Indexed::gather(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.plan(indices)
         })
     }
 }
@@ -85,8 +83,11 @@ pub unsafe extern "C" fn trundle_gather_elements(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?
-            .run(data, indices, out)
+        Indexed::gather(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.run(
+            &[data],
+            indices,
+            out,
+        )
     })
 }
 
@@ -104,7 +105,7 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.plan(indices)
+            Indexed::gather(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.plan(indices)
         })
     }
 }
@@ -134,8 +135,11 @@ pub unsafe extern "C" fn trundle_gather_nd(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?
-            .run(data, indices, out)
+        Indexed::gather(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.run(
+            &[data],
+            indices,
+            out,
+        )
     })
 }
 
@@ -153,103 +157,17 @@ pub unsafe extern "C" fn trundle_gather_nd_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.plan(indices)
+            Indexed::gather(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.plan(indices)
         })
     }
 }
 
-/// The meaning of the indices of a gather.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// Positions along this axis, which the axes of the indices replace.
-    Axis(i64),
-    /// One index along this axis for each element of the output.
-    Elements(i64),
-    /// One index for each indexed axis, behind this number of batch axes.
-    Nd(u32),
-}
-
-impl Kind {
-    /// Returns the shape of the output.
-    fn out_shape(self, shape: &Shape, indices: &Shape) -> Result<Shape> {
-        Ok(match self {
-            Kind::Axis(axis) => {
-                let axis = normalize_axis("axis", axis, shape.rank())?;
-                Shape::new([&shape[..axis], &indices[..], &shape[axis + 1..]].concat())?
-            }
-            Kind::Elements(axis) => GatherElements::out_shape(shape, indices, axis)?,
-            Kind::Nd(batch_axes) => GatherNd::out_shape(shape, indices, batch_axes as usize)?,
-        })
+/// Plans a gather.
+pub(crate) fn gathering(kind: Kind, pair: Pair, indices: Indices) -> Result<trundle_plan> {
+    if let Kind::Axis(axis) = kind {
+        return trundle_plan::of_op(pair, Take::new(axis, indices));
     }
-}
-
-/// The tensors of a gather, with matching types and shapes.
-struct Gather {
-    kind: Kind,
-    pair: Pair,
-    indices: Descriptor,
-}
-
-impl Gather {
-    /// # Safety
-    /// As [`Descriptor::read`], for each.
-    unsafe fn read(
-        kind: Kind,
-        data: *const trundle_tensor_desc,
-        indices: *const trundle_tensor_desc,
-        out: *const trundle_tensor_desc,
-    ) -> Result<Gather> {
-        // SAFETY: the caller guarantees valid descriptions.
-        let (pair, indices) =
-            unsafe { (Pair::read(data, out)?, Descriptor::read("indices", indices)?) };
-        check_indices(&indices)?;
-        let expected = kind.out_shape(pair.data.layout().shape(), indices.layout().shape())?;
-        check_shape("out", &expected, &pair.out)?;
-        Ok(Gather { kind, pair, indices })
-    }
-
-    /// Plans the gather for the indices at this address.
-    ///
-    /// # Safety
-    /// An address that is aligned and not null points to the indices.
-    unsafe fn plan(self, indices: *const c_void) -> Result<trundle_plan> {
-        let memory = self.indices.memory(indices.cast())?;
-        // SAFETY: the caller guarantees that the indices are at this address.
-        unsafe { self.planned(&memory) }
-    }
-
-    /// Checks that the output overlaps no input, and writes the gathered elements.
-    ///
-    /// # Safety
-    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
-    /// the output.
-    unsafe fn run(
-        self,
-        data: *const c_void,
-        indices: *const c_void,
-        out: *mut c_void,
-    ) -> Result<()> {
-        let others = [self.indices.memory(indices.cast())?];
-        self.pair.memory(data, out, &others)?;
-        // SAFETY: the caller owns the memory of all tensors.
-        unsafe { self.planned(&others[0])?.run(&[data], &[out], &others) }
-    }
-
-    /// # Safety
-    /// As [`Memory::read`].
-    unsafe fn planned(self, indices: &Memory) -> Result<trundle_plan> {
-        if self.pair.out.layout().shape().elements() == 0 {
-            return Ok(Assembled::of_nothing(self.pair.data, self.pair.out)?.into());
-        }
-        // SAFETY: the caller guarantees what [`Memory::read`] requires.
-        let indices = unsafe { read_indices(&self.indices, indices)? };
-        let (shape, width) = described(&self.pair.data);
-        let map = match self.kind {
-            Kind::Axis(axis) => return Ok(Moved::new(self.pair, Take::new(axis, indices))?.into()),
-            Kind::Elements(axis) => GatherElements::new(axis, indices).index_map(shape),
-            Kind::Nd(batch_axes) => GatherNd::new(batch_axes as usize, indices).index_map(shape),
-        }?;
-        let program = programs::moved(shape, width, map)?;
-        Ok(Assembled::new(&program, vec![self.pair.data], self.pair.out)?.into())
-    }
+    let (shape, width) = described(&pair.data);
+    let program = programs::moved(shape, width, kind.places(shape, indices)?)?;
+    trundle_plan::of_program(&program, vec![pair.data], pair.out)
 }

@@ -87,9 +87,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, data_desc)?;
-        let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
-        pair.check_lengths(&lengths_desc, axis)?;
-        let memory = lengths_desc.memory(lengths.cast())?;
+        let (lengths_desc, memory) = pair.read_lengths(lengths_desc, lengths, axis)?;
         let mut data = view(data_desc, data, &[memory])?;
         let lengths = lengths_desc.view(&memory)?;
         Ok(trundle::reverse_subsequences_in_place(&mut data, &lengths, axis.into())?)

@@ -5,13 +5,11 @@ use std::ffi::c_void;
 use trundle::ops::{Pad, PadMode, pad_widths};
 use trundle::{Error, OpError, Shape, programs};
 
-use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
 use super::memory::{Memory, list};
-use super::moved::Moved;
 use super::pair::{Pair, check_shape, check_types};
-use super::plan::{made, trundle_plan};
+use super::plan::{described, made, trundle_plan};
 use super::status::trundle_status;
 
 /// One of several input tensors.
@@ -155,7 +153,7 @@ pub(crate) unsafe fn concatenation(
     if let Some(first) = given.first() {
         check_types("out", first, &out)?;
     }
-    Ok(Assembled::new(&program, given, out)?.into())
+    trundle_plan::of_program(&program, given, out)
 }
 
 /// Reads descriptions of tensors, which must have the same type.
@@ -200,7 +198,7 @@ pub(crate) unsafe fn padding(
         }
     };
     if let Some(mode) = mode {
-        return Ok(Moved::new(pair, Pad::new(widths, mode))?.into());
+        return trundle_plan::of_op(pair, Pad::new(widths, mode));
     }
     let (shape, width) = described(&pair.data);
     let widths = pad_widths(widths, shape)?;
@@ -208,7 +206,7 @@ pub(crate) unsafe fn padding(
     let value = one_element("value", &pair.data, value)?;
     // SAFETY: the caller guarantees one element at this address.
     let program = programs::padded(shape, width, &widths, unsafe { value.read() })?;
-    Ok(Assembled::new(&program, vec![pair.data], pair.out)?.into())
+    trundle_plan::of_program(&program, vec![pair.data], pair.out)
 }
 
 /// Returns the memory of one element with the type of `like`.

@@ -11,7 +11,6 @@
 #![allow(clippy::doc_markdown, reason = "comments become those of the header")]
 #![allow(clippy::missing_safety_doc, reason = "the header says what a caller of C functions owes")]
 
-mod assembled;
 mod chain;
 mod descriptor;
 mod directml;
@@ -19,21 +18,16 @@ mod dtype;
 mod error;
 mod gathers;
 mod in_place;
-mod indices;
+mod indexed;
 mod joins;
 mod memory;
-mod modelled;
 mod models;
-mod moved;
 mod one_shot;
 #[allow(non_snake_case, reason = "the name is ONNX Runtime's")]
 mod onnxruntime;
 mod operators;
 mod pair;
-mod parts;
 mod plan;
-mod scatter_kind;
-mod scattered;
 mod scatters;
 mod split;
 mod status;

@@ -1,23 +1,27 @@
 //! Models of operators that only move elements: opened, inspected and planned.
 
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::ptr::null;
 
 use trundle::OpError;
-use trundle_models::{Data, Dimension, ElementType, Given, Input, Links, Model, PartialShape};
+use trundle_models::{
+    Data, Dimension, ElementType, Given, Input, Links, Model, PartialShape, PlannedModel,
+    ResolvedModel,
+};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::dtype::{number_of_element, trundle_dtype};
 use super::error::{Failure, Result, guarded};
 use super::memory::{check_pointer, check_room, list};
-use super::modelled::{Modelled, texts};
 use super::pair::check_types;
-use super::plan::{made, trundle_plan};
+use super::plan::{Work, made, trundle_plan};
 use super::status::{
-    TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status,
+    TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_TOO_LARGE,
+    trundle_status,
 };
-use super::told::{tell_sizes, tell_words};
+use super::told::{check_optional, tell_sizes, tell_words};
 
 /// A model of operators that only move elements. It is immutable: several threads may use it at once.
 pub struct trundle_model {
@@ -142,9 +146,7 @@ pub unsafe extern "C" fn trundle_model_input(
     guarded(|| unsafe {
         check_pointer("model", model)?;
         check_pointer("rank", rank)?;
-        if !dtype.is_null() {
-            check_pointer("dtype", dtype)?;
-        }
+        check_optional("dtype", dtype)?;
         let own = (*model).input(input)?;
         let number = number_of(own)?;
         match &own.shape {
@@ -223,7 +225,7 @@ pub unsafe extern "C" fn trundle_model_plan(
                 Ok(resolved) => resolved,
                 Err(_) => model.resolve(&given(&inputs, &elements(&inputs, data)?))?,
             };
-            Ok(Modelled::new(inputs, resolved)?.into())
+            planned(inputs, resolved)
         })
     }
 }
@@ -302,6 +304,31 @@ unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<D
     }
     let message = format!("{:?} must be packed, row-major: its strides leave gaps", input.name);
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
+}
+
+/// Plans a model for these inputs, and allocates what its runs need. Outputs are packed and row-major.
+fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_plan> {
+    let output = |(number, id): (usize, &_)| match resolved.element(*id) {
+        ElementType::Fixed(dtype) => {
+            Descriptor::new("out", (dtype, dtype.into()), resolved.shape(*id), None)
+        }
+        ElementType::String => Err(texts(&format_args!("output {number}"))),
+    };
+    let outputs = resolved.outputs().iter().enumerate().map(output).collect::<Result<_>>()?;
+    let model = PlannedModel::new(resolved, None).and_then(PlannedModel::allocated);
+    let work = Work::Model(Box::new(model.map_err(|error| no_room(&error))?));
+    Ok(trundle_plan { inputs, outputs, work })
+}
+
+/// Returns the error of a resolved model, which can only lack memory.
+pub(crate) fn no_room(error: &trundle_models::Error) -> Failure {
+    Failure::new(TRUNDLE_ERROR_TOO_LARGE, error.to_string())
+}
+
+/// Returns the error for an input or output of strings.
+fn texts(what: &dyn Display) -> Failure {
+    let message = format!("{what} is of texts, which C has no element type for");
+    Failure::new(TRUNDLE_ERROR_DTYPE, message)
 }
 
 /// Copies the elements of the inputs whose data is given.

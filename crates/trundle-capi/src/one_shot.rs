@@ -1,4 +1,4 @@
-//! Calls of operators that take only lists: planned as in [`moved`](super::moved), or served from a cache.
+//! Calls of operators that take only lists: planned, or served from a cache.
 //!
 //! The cache key is the contents of all arguments except the data addresses, read before anything is computed. The
 //! addresses are checked in every call.
@@ -13,12 +13,12 @@ use trundle::ops::Declaration;
 use super::descriptor::{Described, trundle_tensor_desc};
 use super::error::{Result, guarded};
 use super::memory::{Memory, list};
-use super::moved::Moved;
 use super::pair::Pair;
+use super::plan::trundle_plan;
 use super::status::trundle_status;
 
 thread_local! {
-    static PLANS: RefCell<PlanCache<Rc<Moved>>> = const { RefCell::new(PlanCache::new()) };
+    static PLANS: RefCell<PlanCache<Rc<trundle_plan>>> = const { RefCell::new(PlanCache::new()) };
 }
 
 /// A list parameter: its name, its first entry and its length.
@@ -66,7 +66,7 @@ pub(crate) unsafe fn moved<const N: usize>(
         let lists = entries(lists)?;
         pair.memory(data, out, &others)?;
         match declared.op(&lists) {
-            Some(op) => Moved::new(pair, op).map(Rc::new),
+            Some(op) => trundle_plan::of_op(pair, op).map(Rc::new),
             None => unreachable!("{} has lengths", declared.name),
         }
     };
@@ -75,11 +75,11 @@ pub(crate) unsafe fn moved<const N: usize>(
         let plan = match (Described::read(data_desc), entries(lists), Described::read(out_desc)) {
             (Some(data), Ok(lists), Some(out)) => {
                 let call = Call { declared, lists, data, out, threads: trundle::threads() };
-                planned(&PLANS, &call, plan, |made| made.plan.own_bytes())?
+                planned(&PLANS, &call, plan, |made| made.own_bytes())?
             }
             // This reports the error of the first invalid argument.
             _ => plan()?,
         };
-        plan.run(data, out, &others)
+        plan.run(&[data], &[out], &others)
     })
 }

@@ -5,10 +5,9 @@ use std::ffi::c_void;
 use trundle::Op;
 use trundle::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 
-use super::descriptor::{Descriptor, trundle_tensor_desc};
+use super::descriptor::trundle_tensor_desc;
 use super::error::{Result, guarded};
 use super::memory::{Memory, entries, list};
-use super::moved::Moved;
 use super::one_shot::moved;
 use super::pair::Pair;
 use super::plan::{made, trundle_plan};
@@ -153,11 +152,9 @@ pub unsafe extern "C" fn trundle_reverse_subsequences(
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
-        let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
-        pair.check_lengths(&lengths_desc, axis)?;
-        let lengths_memory = lengths_desc.memory(lengths.cast())?;
-        let (data, mut out) = pair.views(data, out, &[lengths_memory])?;
-        let lengths = lengths_desc.view(&lengths_memory)?;
+        let (lengths_desc, memory) = pair.read_lengths(lengths_desc, lengths, axis)?;
+        let (data, mut out) = pair.views(data, out, &[memory])?;
+        let lengths = lengths_desc.view(&memory)?;
         Ok(trundle::reverse_subsequences_into(&data, &lengths, axis.into(), &mut out)?)
     })
 }
@@ -176,9 +173,8 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         planned(data_desc, out_desc, plan, |pair| {
-            let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
-            pair.check_lengths(&lengths_desc, axis)?;
-            let lengths = lengths_desc.view(&lengths_desc.memory(lengths.cast())?)?;
+            let (lengths_desc, memory) = pair.read_lengths(lengths_desc, lengths, axis)?;
+            let lengths = lengths_desc.view(&memory)?;
             Ok(ReverseSubsequences::from_view(axis.into(), &lengths)?)
         })
     }
@@ -253,7 +249,7 @@ unsafe fn planned<O: Into<Op>>(
         made(plan, || {
             let pair = Pair::read(data_desc, out_desc)?;
             let op = op(&pair)?;
-            Ok(Moved::new(pair, op)?.into())
+            trundle_plan::of_op(pair, op)
         })
     }
 }

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use trundle::internal::check_dtype;
-use trundle::{DType, DTypeError, Shape, ShapeError, TensorView, TensorViewMut, normalize_axis};
+use trundle::{Chain, DType, Plan, PlanError, Shape, ShapeError};
+use trundle::{TensorView, TensorViewMut, normalize_axis};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result};
@@ -30,8 +31,24 @@ impl Pair {
         Ok(Pair { data, out })
     }
 
-    /// Checks the axis of reverse_subsequences and the description of its lengths, before a length is read.
-    pub(crate) fn check_lengths(&self, lengths: &Descriptor, axis: u32) -> Result<()> {
+    /// Plans a chain from the input to the output.
+    pub(crate) fn plan(&self, chain: &Chain) -> Result<Plan, PlanError> {
+        Plan::new(chain, self.data.width(), self.data.layout(), self.out.layout(), None)
+    }
+
+    /// Reads the description of the lengths of reverse_subsequences and checks it and the axis, before a length is
+    /// read. Returns the memory of the lengths too.
+    ///
+    /// # Safety
+    /// As [`Descriptor::read`].
+    pub(crate) unsafe fn read_lengths(
+        &self,
+        desc: *const trundle_tensor_desc,
+        lengths: *const c_void,
+        axis: u32,
+    ) -> Result<(Descriptor, Memory)> {
+        // SAFETY: the caller guarantees a valid description.
+        let desc = unsafe { Descriptor::read("lengths", desc)? };
         let shape = self.data.layout().shape();
         let rank = shape.rank();
         let mut sizes = shape.sizes().to_vec();
@@ -41,13 +58,11 @@ impl Pair {
             rank,
             negative_allowed: false,
         })? = 1;
-        let types = [DType::U32, DType::U64];
-        if !types.contains(&lengths.dtype()) {
-            let (expected, got) = (types.to_vec(), lengths.dtype());
-            return Err(DTypeError::DTypeMismatch { argument: "lengths", expected, got }.into());
-        }
-        check_shape("lengths", &Shape::new(sizes)?, lengths)?;
-        check_shape("out", shape, &self.out)
+        desc.check_one_of(&[DType::U32, DType::U64])?;
+        check_shape("lengths", &Shape::new(sizes)?, &desc)?;
+        check_shape("out", shape, &self.out)?;
+        let memory = desc.memory(lengths.cast())?;
+        Ok((desc, memory))
     }
 
     /// Checks the batch axis of reverse_sequence and the number of lengths, before a length is read.

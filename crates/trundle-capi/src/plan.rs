@@ -3,94 +3,122 @@
 use std::ffi::{c_char, c_void};
 use std::fmt;
 
-use super::assembled::Assembled;
+use trundle::internal::few::with_list;
+use trundle::{Chain, Layout, Op, Plan, PlanError, Program, ProgramPlan, Shape, Width};
+use trundle_models::PlannedModel;
+
 use super::descriptor::{Descriptor, sizes_of};
 use super::dtype::trundle_dtype;
 use super::error::{Failure, Result, guarded};
-use super::memory::{Memory, check_pointer, list};
-use super::modelled::Modelled;
-use super::moved::Moved;
-use super::parts::Parts;
-use super::scattered::Scattered;
+use super::memory::{Memory, check_all_apart, check_pointer, list};
+use super::models::no_room;
+use super::pair::Pair;
+use super::scatters::Scatter;
 use super::status::{TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status};
-use super::told::{tell_sizes, tell_words};
+use super::told::{check_optional, tell_sizes, tell_words};
 
 /// A planned call or model, for tensors with fixed descriptions. Run it with trundle_plan_run(),
 /// trundle_plan_run_inputs(), trundle_plan_run_outputs() or trundle_plan_run_all().
-pub struct trundle_plan(Way);
-
-/// The kind of plan.
-enum Way {
-    Moved(Moved),
-    Assembled(Assembled),
-    Scattered(Box<Scattered>),
-    Parts(Parts),
-    Modelled(Box<Modelled>),
+pub struct trundle_plan {
+    pub(crate) inputs: Vec<Descriptor>,
+    pub(crate) outputs: Vec<Descriptor>,
+    pub(crate) work: Work,
 }
 
-impl From<Moved> for trundle_plan {
-    fn from(moved: Moved) -> trundle_plan {
-        trundle_plan(Way::Moved(moved))
-    }
+/// The moves of a plan.
+pub(crate) enum Work {
+    /// A chain from the input to the output.
+    Chain(Plan),
+    /// A program that makes the output from the inputs.
+    Program(ProgramPlan),
+    /// A copy of the first input, then the updates in the second one.
+    Scatter(Box<Scatter>),
+    /// A part of the input for each output.
+    Parts(Vec<Plan>),
+    Model(Box<PlannedModel>),
 }
 
-impl From<Assembled> for trundle_plan {
-    fn from(assembled: Assembled) -> trundle_plan {
-        trundle_plan(Way::Assembled(assembled))
-    }
-}
-
-impl From<Scattered> for trundle_plan {
-    fn from(scattered: Scattered) -> trundle_plan {
-        trundle_plan(Way::Scattered(Box::new(scattered)))
-    }
-}
-
-impl From<Parts> for trundle_plan {
-    fn from(parts: Parts) -> trundle_plan {
-        trundle_plan(Way::Parts(parts))
-    }
-}
-
-impl From<Modelled> for trundle_plan {
-    fn from(modelled: Modelled) -> trundle_plan {
-        trundle_plan(Way::Modelled(Box::new(modelled)))
+impl Work {
+    /// Moves the elements. The slices are the memory of all inputs and outputs of the plan.
+    fn run(&self, read: &[&[u8]], written: &mut [&mut [u8]]) -> Result<()> {
+        match (self, read, written) {
+            (Work::Chain(plan), [data], [out]) => Ok(plan.run(data, out)?),
+            (Work::Program(plan), _, [out]) => Ok(plan.run(read, out)?),
+            (Work::Scatter(scatter), [data, updates], [out]) => scatter.run(data, updates, out),
+            (Work::Parts(parts), [data], written) => {
+                let mut parts = parts.iter().zip(written);
+                Ok(parts.try_for_each(|(part, out)| part.run(data, out))?)
+            }
+            (Work::Model(model), read, written) => {
+                model.run_into(read, written).map_err(|error| no_room(&error))
+            }
+            _ => unreachable!("inputs and outputs are counted"),
+        }
     }
 }
 
 impl trundle_plan {
-    /// Returns the number of inputs.
-    fn inputs(&self) -> usize {
-        match &self.0 {
-            Way::Moved(_) | Way::Parts(_) => 1,
-            Way::Assembled(assembled) => assembled.inputs(),
-            Way::Scattered(_) => 2,
-            Way::Modelled(modelled) => modelled.inputs(),
+    /// Plans a single operator.
+    pub(crate) fn of_op(pair: Pair, op: impl Into<Op>) -> Result<trundle_plan> {
+        Ok(trundle_plan::of_chain(pair, &Chain::new().then(op))?)
+    }
+
+    /// Plans a chain with one input.
+    pub(crate) fn of_chain(pair: Pair, chain: &Chain) -> Result<trundle_plan, PlanError> {
+        let work = Work::Chain(pair.plan(chain)?);
+        Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], work })
+    }
+
+    /// Plans a program, and allocates what its runs need.
+    pub(crate) fn of_program(
+        program: &Program,
+        inputs: Vec<Descriptor>,
+        out: Descriptor,
+    ) -> Result<trundle_plan> {
+        let layouts: Vec<Layout> = inputs.iter().map(|own| own.layout().clone()).collect();
+        let plan = ProgramPlan::new(program, &layouts, out.layout(), None)?.allocated()?;
+        Ok(trundle_plan { inputs, outputs: vec![out], work: Work::Program(plan) })
+    }
+
+    /// Plans an output without elements, which reads nothing.
+    pub(crate) fn of_nothing(pair: Pair) -> Result<trundle_plan> {
+        let (shape, width) = described(&pair.out);
+        let mut program = Program::new();
+        let fill = program.fill(width, &vec![0; width.bytes(width.units())])?;
+        let nothing = program.broadcast(fill, shape)?;
+        let program = program.with_output(nothing)?;
+        let plan = ProgramPlan::new(&program, &[], pair.out.layout(), None)?;
+        let work = Work::Program(plan);
+        Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], work })
+    }
+
+    /// Returns the bytes of a plan of a single chain, for a cache.
+    pub(crate) fn own_bytes(&self) -> usize {
+        match &self.work {
+            Work::Chain(plan) => plan.own_bytes(),
+            _ => unreachable!("calls of other operators are not cached"),
         }
     }
 
-    /// Returns the number of outputs.
-    fn outputs(&self) -> usize {
-        match &self.0 {
-            Way::Moved(_) | Way::Assembled(_) | Way::Scattered(_) => 1,
-            Way::Parts(parts) => parts.outputs(),
-            Way::Modelled(modelled) => modelled.outputs(),
+    /// Adds the input's index to an error, unless the plan can have no other input.
+    fn of_input(&self, number: usize, failure: Failure) -> Failure {
+        match self.work {
+            Work::Model(_) => failure.of_input(number),
+            _ if self.inputs.len() > 1 => failure.of_input(number),
+            _ => failure,
         }
     }
 
-    /// Returns the description of an output.
-    fn output(&self, number: usize) -> Option<&Descriptor> {
-        let only = |output| (number == 0).then_some(output);
-        match &self.0 {
-            Way::Moved(moved) => only(&moved.pair.out),
-            Way::Assembled(assembled) => only(assembled.output()),
-            Way::Scattered(scattered) => only(scattered.output()),
-            Way::Parts(parts) => parts.output(number),
-            Way::Modelled(modelled) => modelled.output(number),
+    /// Adds the output's index to an error, unless the plan can have no other output.
+    fn of_output(&self, number: usize, failure: Failure) -> Failure {
+        match self.work {
+            Work::Model(_) | Work::Parts(_) => failure.of_output(number),
+            _ => failure,
         }
     }
 
-    /// Checks the memory of the tensors and of `others`, which the call also reads, and runs the plan.
+    /// Checks that the outputs overlap neither the inputs, nor `others`, which the call also reads, nor each other,
+    /// and runs the plan.
     ///
     /// # Safety
     /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
@@ -101,45 +129,81 @@ impl trundle_plan {
         outs: &[*mut c_void],
         others: &[Memory],
     ) -> Result<()> {
-        check_count("input", self.inputs(), data.len())?;
-        check_count("output", self.outputs(), outs.len())?;
-        // SAFETY: the caller owns the memory of all tensors.
-        unsafe {
-            match (&self.0, data, outs) {
-                (Way::Moved(moved), [data], [out]) => moved.run(*data, *out, others),
-                (Way::Assembled(assembled), _, [out]) => assembled.run(data, *out, others),
-                (Way::Scattered(scattered), [data, updates], [out]) => {
-                    scattered.run([*data, *updates], *out, others)
-                }
-                (Way::Parts(parts), [data], _) => parts.run(*data, outs, others),
-                (Way::Modelled(modelled), _, _) => modelled.run(data, outs, others),
-                _ => unreachable!("inputs and outputs are counted"),
+        check_count("input", self.inputs.len(), data.len())?;
+        check_count("output", self.outputs.len(), outs.len())?;
+        let nothing = || (0, Memory::of::<u8>("nothing", &[]));
+        with_list(outs.len(), nothing, |covered| {
+            let outs = self.outputs.iter().zip(outs).enumerate();
+            for ((number, (own, out)), place) in outs.zip(&mut *covered) {
+                let memory = own.memory(out.cast());
+                *place = (number, memory.map_err(|failure| self.of_output(number, failure))?);
             }
-        }
+            check_all_apart(covered)
+                .map_err(|(number, failure)| self.of_output(number, failure))?;
+            let check_apart = |other: &Memory| {
+                covered.iter().try_for_each(|(number, memory)| {
+                    memory.check_apart(other).map_err(|failure| self.of_output(*number, failure))
+                })
+            };
+            others.iter().try_for_each(check_apart)?;
+            with_list(
+                data.len(),
+                || &[][..],
+                |read| {
+                    let data = self.inputs.iter().zip(data).enumerate();
+                    for ((number, (own, data)), bytes) in data.zip(&mut *read) {
+                        let memory = own.memory(data.cast());
+                        let memory = memory.map_err(|failure| self.of_input(number, failure))?;
+                        check_apart(&memory)?;
+                        // SAFETY: the caller owns this memory, and no output overlaps it.
+                        *bytes = unsafe { memory.read() };
+                    }
+                    with_list(
+                        covered.len(),
+                        || &mut [][..],
+                        |written| {
+                            for (number, memory) in &*covered {
+                                // SAFETY: the caller owns this memory, and nothing else overlaps it.
+                                written[*number] = unsafe { memory.write() };
+                            }
+                            self.work.run(read, written)
+                        },
+                    )
+                },
+            )
+        })
     }
 }
 
 #[cfg(test)]
 impl trundle_plan {
     /// Returns the plan of a chain with one input.
-    pub(crate) fn of_chain(&self) -> &trundle::Plan {
-        match &self.0 {
-            Way::Moved(moved) => &moved.plan,
-            _ => panic!("of several tensors"),
+    pub(crate) fn chain(&self) -> &Plan {
+        match &self.work {
+            Work::Chain(plan) => plan,
+            _ => panic!("not a chain"),
         }
     }
 }
 
 impl fmt::Display for trundle_plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Way::Moved(moved) => moved.plan.fmt(f),
-            Way::Assembled(assembled) => assembled.fmt(f),
-            Way::Scattered(scattered) => scattered.fmt(f),
-            Way::Parts(parts) => parts.fmt(f),
-            Way::Modelled(modelled) => modelled.fmt(f),
+        match &self.work {
+            Work::Chain(plan) => plan.fmt(f),
+            Work::Program(plan) => plan.fmt(f),
+            Work::Scatter(scatter) => scatter.fmt(f),
+            Work::Parts(parts) => parts.iter().enumerate().try_for_each(|(number, part)| {
+                let between = if number == 0 { "" } else { "\n\n" };
+                write!(f, "{between}from input 0 to output {number}: {part}")
+            }),
+            Work::Model(model) => model.fmt(f),
         }
     }
+}
+
+/// Returns what a program needs to know of a tensor.
+pub(crate) fn described(own: &Descriptor) -> (&Shape, Width) {
+    (own.layout().shape(), own.width())
 }
 
 /// Runs a plan with one input and one output. Several threads may run the same plan at once.
@@ -197,7 +261,7 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
 /// - `outputs`, `count`: the memory of all outputs, in the order of the plan, laid out as described when the plan
 ///   was made. Outputs must not overlap each other.
 ///
-/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and a list if there are more
+/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and lists if there are more
 /// than 64 outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_outputs(
@@ -262,12 +326,11 @@ pub unsafe extern "C" fn trundle_plan_output(
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         check_pointer("rank", rank)?;
-        if !dtype.is_null() {
-            check_pointer("dtype", dtype)?;
-        }
-        let outputs = (*plan).outputs();
-        let out = (*plan).output(output).ok_or_else(|| {
-            let message = format!("output {output} is out of range: the plan has {outputs}");
+        check_optional("dtype", dtype)?;
+        let outputs = &(*plan).outputs;
+        let out = outputs.get(output).ok_or_else(|| {
+            let count = outputs.len();
+            let message = format!("output {output} is out of range: the plan has {count}");
             Failure::new(TRUNDLE_ERROR_NUMBER, message)
         })?;
         tell_sizes(sizes_of(out.layout().shape()), sizes, capacity, rank)?;

@@ -1,18 +1,17 @@
 //! Scatters: a copy of a tensor, with updates at indices.
 
 use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
 
-use trundle::{Layout, ScatterPlan, Shape, programs};
+use trundle::ops::Indices;
+use trundle::{Along, Chain, Layout, Plan, ScatterPlan, Shape, normalize_axis, programs};
 
-use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::indices::{check_indices, read_indices};
-use super::memory::Memory;
-use super::pair::{Pair, check_shape, check_types};
-use super::plan::{made, trundle_plan};
-use super::scatter_kind::ScatterKind;
-use super::scattered::{Put, Scattered};
+use super::indexed::{Indexed, Kind};
+use super::pair::Pair;
+use super::plan::{Work, described, made, trundle_plan};
 use super::status::trundle_status;
 
 /// Copies the input, then writes each element of `updates` at its index along `axis`: along the middle one of three
@@ -43,9 +42,9 @@ pub unsafe extern "C" fn trundle_scatter_elements(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        let kind = ScatterKind::Elements { axis };
-        let scatter = Scatter::read(kind, data_desc, indices_desc, updates_desc, out_desc)?;
-        scatter.run([data, indices, updates], out)
+        let kind = Kind::Elements(axis);
+        let scatter = Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?;
+        scatter.run(&[data, updates], indices, out)
     })
 }
 
@@ -65,8 +64,8 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            let kind = ScatterKind::Elements { axis };
-            Scatter::read(kind, data_desc, indices_desc, updates_desc, out_desc)?.plan(indices)
+            let kind = Kind::Elements(axis);
+            Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?.plan(indices)
         })
     }
 }
@@ -97,9 +96,9 @@ pub unsafe extern "C" fn trundle_scatter_nd(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        let kind = ScatterKind::Nd;
-        let scatter = Scatter::read(kind, data_desc, indices_desc, updates_desc, out_desc)?;
-        scatter.run([data, indices, updates], out)
+        let kind = Kind::Nd(0);
+        let scatter = Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?;
+        scatter.run(&[data, updates], indices, out)
     })
 }
 
@@ -118,95 +117,79 @@ pub unsafe extern "C" fn trundle_scatter_nd_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            let kind = ScatterKind::Nd;
-            Scatter::read(kind, data_desc, indices_desc, updates_desc, out_desc)?.plan(indices)
+            let kind = Kind::Nd(0);
+            Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?.plan(indices)
         })
     }
 }
 
-/// The tensors of a scatter, with matching types and shapes.
-struct Scatter {
-    kind: ScatterKind,
-    pair: Pair,
-    indices: Descriptor,
-    updates: Descriptor,
+/// A planned scatter.
+pub(crate) struct Scatter {
+    copy: Plan,
+    put: Put,
+    /// The most threads that may write updates.
+    threads: usize,
+}
+
+/// How the updates are written.
+enum Put {
+    /// At indices along one axis of row-major tensors; the indices are in range.
+    Along { along: Along, indices: Arc<[i64]> },
+    /// At positions of any layouts.
+    Places(ScatterPlan),
 }
 
 impl Scatter {
-    /// # Safety
-    /// As [`Descriptor::read`], for each.
-    unsafe fn read(
-        kind: ScatterKind,
-        data: *const trundle_tensor_desc,
-        indices: *const trundle_tensor_desc,
-        updates: *const trundle_tensor_desc,
-        out: *const trundle_tensor_desc,
-    ) -> Result<Scatter> {
-        // SAFETY: the caller guarantees valid descriptions.
-        unsafe {
-            let pair = Pair::read(data, out)?;
-            let indices = Descriptor::read("indices", indices)?;
-            check_indices(&indices)?;
-            let updates = Descriptor::read("updates", updates)?;
-            check_types("updates", &pair.data, &updates)?;
-            let shape = pair.data.layout().shape();
-            check_shape("out", shape, &pair.out)?;
-            kind.check_updates(shape, indices.layout().shape(), &updates)?;
-            Ok(Scatter { kind, pair, indices, updates })
-        }
+    /// Copies the data to `out`, then writes the updates.
+    pub(crate) fn run(&self, data: &[u8], updates: &[u8], out: &mut [u8]) -> Result<()> {
+        self.copy.run(data, out)?;
+        Ok(match &self.put {
+            Put::Along { along, indices } => along.put_along(out, indices, updates, self.threads),
+            Put::Places(places) => places.put(updates, out),
+        }?)
     }
+}
 
-    /// Plans the scatter for the indices at this address.
-    ///
-    /// # Safety
-    /// An address that is aligned and not null points to the indices.
-    unsafe fn plan(self, indices: *const c_void) -> Result<trundle_plan> {
-        let memory = self.indices.memory(indices.cast())?;
-        // SAFETY: the caller guarantees that the indices are at this address.
-        unsafe { self.planned(&memory) }
-    }
-
-    /// Checks that the output overlaps no input, and writes the input and the updates.
-    ///
-    /// # Safety
-    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
-    /// the output.
-    unsafe fn run(
-        self,
-        [data, indices, updates]: [*const c_void; 3],
-        out: *mut c_void,
-    ) -> Result<()> {
-        let others = [self.indices.memory(indices.cast())?, self.updates.memory(updates.cast())?];
-        self.pair.memory(data, out, &others)?;
-        // SAFETY: the caller owns the memory of all tensors.
-        unsafe { self.planned(&others[0])?.run(&[data, updates], &[out], &others[..1]) }
-    }
-
-    /// # Safety
-    /// As [`Memory::read`].
-    unsafe fn planned(self, indices: &Memory) -> Result<trundle_plan> {
-        let Scatter { kind, pair, indices: desc, updates } = self;
-        // SAFETY: the caller guarantees what [`Memory::read`] requires.
-        let indices = unsafe { read_indices(&desc, indices)? };
-        let (shape, width) = described(&pair.data);
-        let places = kind.places(shape, indices.clone())?;
-        if width.packing().is_some() {
-            let program = programs::updated(shape, updates.layout().shape(), width, &places)?;
-            return Ok(Assembled::new(&program, vec![pair.data, updates], pair.out)?.into());
-        }
-        let along = match pair.out.is_row_major() && updates.is_row_major() {
-            true => kind.along(shape, &indices, width.units()),
-            false => None,
-        };
-        let put = match along {
-            Some((along, indices)) => Put::Along { along, indices },
-            None => {
-                let own = counted(updates.layout(), places.out_shape())?;
-                Put::Places(ScatterPlan::new(&places, width.units(), &own, pair.out.layout())?)
+impl fmt::Display for Scatter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, width) = match &self.put {
+            Put::Along { along: Along { outer, count, inner, width, .. }, .. } => {
+                (outer * count * inner, *width)
             }
+            Put::Places(places) => places.pieces(),
         };
-        Ok(Scattered::new(pair, updates, put)?.into())
+        write!(f, "from input 0 to output 0: {}\n\n", self.copy)?;
+        write!(f, "from input 1 to output 0: {count} x {width} bytes, each to its place")
     }
+}
+
+/// Plans a scatter.
+pub(crate) fn scattering(
+    kind: Kind,
+    pair: Pair,
+    indices: &Indices,
+    updates: Descriptor,
+) -> Result<trundle_plan> {
+    let (shape, width) = described(&pair.data);
+    let places = kind.places(shape, indices.clone())?;
+    if width.packing().is_some() {
+        let program = programs::updated(shape, updates.layout().shape(), width, &places)?;
+        return trundle_plan::of_program(&program, vec![pair.data, updates], pair.out);
+    }
+    let along = match pair.out.is_dense() && updates.is_dense() {
+        true => along(kind, shape, indices, width.units()),
+        false => None,
+    };
+    let put = match along {
+        Some((along, indices)) => Put::Along { along, indices },
+        None => {
+            let own = counted(updates.layout(), places.out_shape())?;
+            Put::Places(ScatterPlan::new(&places, width.units(), &own, pair.out.layout())?)
+        }
+    };
+    let scatter = Scatter { copy: pair.plan(&Chain::new())?, put, threads: trundle::threads() };
+    let work = Work::Scatter(Box::new(scatter));
+    Ok(trundle_plan { inputs: vec![pair.data, updates], outputs: vec![pair.out], work })
 }
 
 /// Returns the layout of the updates; of a single update, the layout without axes.
@@ -215,4 +198,50 @@ fn counted(updates: &Layout, places: &Shape) -> Result<Layout> {
         0 => Layout::strided(places, updates.offset_bytes(), &[])?,
         _ => updates.clone(),
     })
+}
+
+/// Returns a scatter as one along a single axis of row-major tensors, for indices that are known to be in range;
+/// `None` if it has no such form or no elements.
+fn along(
+    kind: Kind,
+    shape: &Shape,
+    indices: &Indices,
+    width: usize,
+) -> Option<(Along, Arc<[i64]>)> {
+    // In a tensor without elements, products of the other sizes may overflow.
+    if indices.values().is_empty() || shape.elements() == 0 || width == 0 {
+        return None;
+    }
+    let own = indices.shape();
+    let product = |sizes: &[usize]| -> usize { sizes.iter().product() };
+    match kind {
+        Kind::Elements(axis) => {
+            let axis = normalize_axis("axis", axis, shape.rank()).ok()?;
+            if own[..axis] != shape[..axis] || own[axis + 1..] != shape[axis + 1..] {
+                return None;
+            }
+            let (outer, inner) = (product(&shape[..axis]), product(&shape[axis + 1..]));
+            let along = Along { outer, size: shape[axis], count: own[axis], inner, width };
+            Some((along, Arc::clone(indices.values())))
+        }
+        _ => {
+            let (together, positions) = own.split_last()?;
+            let (indexed, slice) = shape.split_at(*together);
+            let rows = numbers_of(indices.values(), indexed, product(positions));
+            let (size, count, width) = (product(indexed), rows.len(), width * product(slice));
+            Some((Along { outer: 1, size, count, inner: 1, width }, rows))
+        }
+    }
+}
+
+/// Returns, for each of `count` groups of indices, its row-major position among axes of these sizes.
+fn numbers_of(indices: &[i64], sizes: &[usize], count: usize) -> Arc<[i64]> {
+    let sizes: Vec<i64> = sizes.iter().map(|size| size.cast_signed() as i64).collect();
+    let number = |group: usize| {
+        let own = indices[group * sizes.len()..].iter().zip(&sizes);
+        own.fold(0, |number, (index, size)| {
+            number * size + if *index < 0 { index + size } else { *index }
+        })
+    };
+    (0..count).map(number).collect()
 }

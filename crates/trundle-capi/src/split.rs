@@ -2,12 +2,14 @@
 
 use std::ffi::c_void;
 
+use trundle::ops::Slice;
+use trundle::{Chain, Shape, normalize_axis};
+
 use super::descriptor::{Descriptor, trundle_tensor_desc};
-use super::error::{Result, guarded};
+use super::error::{Failure, Result, guarded};
 use super::memory::{Memory, list};
-use super::pair::check_types;
-use super::parts::Parts;
-use super::plan::{made, trundle_plan};
+use super::pair::{Pair, check_shape, check_types};
+use super::plan::{Work, made, trundle_plan};
 use super::status::trundle_status;
 
 /// One of several output tensors.
@@ -83,5 +85,23 @@ unsafe fn splitting(
         fits.map_err(|failure| failure.of_output(number))
     };
     let outs = descs.enumerate().map(part).collect::<Result<Vec<Descriptor>>>()?;
-    Ok(Parts::new(data, outs, axis)?.into())
+    let shape = data.layout().shape();
+    let front = normalize_axis("axis", axis, shape.rank())?;
+    for (number, out) in outs.iter().enumerate() {
+        let mut sizes = shape.sizes().to_vec();
+        if let Some(size) = out.layout().shape().get(front) {
+            sizes[front] = *size;
+        }
+        check_shape("out", &Shape::new(sizes)?, out)
+            .map_err(|failure| failure.of_output(number))?;
+    }
+    let slices = Slice::parts(shape, axis, outs.iter().map(|out| out.layout().shape()[front]))?;
+    let planned = |(number, (slice, out)): (usize, (Slice, &Descriptor))| {
+        let pair = Pair { data: data.clone(), out: out.clone() };
+        let part = pair.plan(&Chain::new().then(slice));
+        part.map_err(|error| Failure::from(error).of_output(number))
+    };
+    let parts = slices.into_iter().zip(&outs).enumerate().map(planned);
+    let work = Work::Parts(parts.collect::<Result<_>>()?);
+    Ok(trundle_plan { inputs: vec![data], outputs: outs, work })
 }

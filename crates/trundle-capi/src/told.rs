@@ -6,6 +6,14 @@ use std::fmt::Display;
 use super::error::Result;
 use super::memory::{check_pointer, check_room};
 
+/// Checks that a pointer to an optional result is null or aligned.
+pub(crate) fn check_optional<T>(argument: &'static str, pointer: *const T) -> Result<()> {
+    match pointer.is_null() {
+        true => Ok(()),
+        false => check_pointer(argument, pointer),
+    }
+}
+
 /// Writes `words` and a NUL to `buffer`, and the number of bytes including the NUL to `needed`, which may be null.
 /// With a capacity of 0 only `needed` is written.
 ///
@@ -17,9 +25,7 @@ pub(crate) unsafe fn tell_words(
     capacity: usize,
     needed: *mut usize,
 ) -> Result<()> {
-    if !needed.is_null() {
-        check_pointer("needed", needed)?;
-    }
+    check_optional("needed", needed)?;
     let words = words.to_string();
     let bytes = words.len() + 1;
     if capacity > 0 {

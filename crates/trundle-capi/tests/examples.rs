@@ -3,7 +3,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,22 +53,20 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Builds both libraries in the profile of the tests, which cargo does not do for a test, and returns their folder.
+/// Returns the folder of both libraries, which `cargo test` builds as an example of this package.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
-    let profile = match folder.file_name().and_then(OsStr::to_str).unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    output(
-        Command::new(env!("CARGO"))
-            .args(["build", "--locked", "-p", env!("CARGO_PKG_NAME"), "--profile", profile])
-            .arg("--target-dir")
-            .arg(folder.parent().unwrap())
-            .current_dir(package()),
-    );
-    folder.to_owned()
+    let folder = test.ancestors().nth(2).unwrap().join("examples");
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).unwrap();
+    for source in std::fs::read_dir(package().join("src")).unwrap() {
+        let source = source.unwrap().path();
+        assert!(
+            changed(&folder.join("libtrundle.a")) > changed(&source),
+            "the library is older than {}: run cargo test -p trundle-capi without --test",
+            source.display()
+        );
+    }
+    folder
 }
 
 impl Compiler {
@@ -107,40 +104,32 @@ impl Compiler {
             run.current_dir(root().join("docs/examples"));
             run
         };
-        assert_eq!(output(run().env("LD_LIBRARY_PATH", &libraries)), expected, "shared");
+        let path = source.display();
+        assert_eq!(output(run().env("LD_LIBRARY_PATH", &libraries)), expected, "{path}, shared");
 
         let mut linked = self.command(source, &program);
         output(linked.arg(libraries.join("libtrundle.a")).args(STATIC_LIBRARIES));
-        assert_eq!(output(run().env_remove("LD_LIBRARY_PATH")), expected, "static");
+        assert_eq!(output(run().env_remove("LD_LIBRARY_PATH")), expected, "{path}, static");
     }
 }
 
 #[test]
-fn the_c_example_works() {
-    let source = package().join("examples/planes.c");
-    C.try_example(&source, PLANES);
-}
-
-#[test]
-fn the_c_example_of_a_chain_works() {
-    C.try_example(&package().join("examples/chain.c"), CHAIN);
-}
-
-#[test]
-fn the_c_example_of_a_cache_works() {
-    C.try_example(&package().join("examples/cache.c"), CACHE);
-}
-
-#[test]
-fn the_c_example_of_a_model_works() {
-    C.try_example(&package().join("examples/model.c"), MODEL);
-}
-
-#[test]
-fn the_cpp_example_works() {
+fn the_examples_work() {
+    let example = |name| package().join("examples").join(name);
+    for (name, expected) in
+        [("planes.c", PLANES), ("chain.c", CHAIN), ("cache.c", CACHE), ("model.c", MODEL)]
+    {
+        C.try_example(&example(name), expected);
+    }
     if CPP.is_there() {
-        CPP.try_example(&package().join("examples/sequences.cpp"), SEQUENCES);
+        CPP.try_example(&example("sequences.cpp"), SEQUENCES);
     }
+}
+
+#[test]
+fn the_examples_of_the_documents_work() {
+    try_document("docs/c.md", DOCUMENT);
+    try_document("docs/models.md", MODELS);
 }
 
 /// Tests the first C program in a document.
@@ -152,16 +141,6 @@ fn try_document(path: &str, expected: &str) {
     let source = folder.path().join("document.c");
     std::fs::write(&source, format!("{code}\n")).unwrap();
     C.try_example(&source, expected);
-}
-
-#[test]
-fn the_example_of_the_c_document_works() {
-    try_document("docs/c.md", DOCUMENT);
-}
-
-#[test]
-fn the_example_of_a_model_in_the_documents_works() {
-    try_document("docs/models.md", MODELS);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use trundle::ops::{GatherNd, Indices};
 use trundle::{Shape, programs};
 use trundle_testing::choices::Choices;
 
-use super::super::assembled::{Assembled, described};
 use super::super::descriptor::Descriptor;
+use super::super::plan::described;
+use super::plans::Owned;
 use super::models::{OwnedModel, turning, turning_descs};
 use super::*;
 
@@ -79,45 +80,28 @@ fn a_call_that_came_before_allocates_nothing() {
 }
 
 #[test]
-fn a_run_of_several_inputs_allocates_nothing() {
-    let sizes = [30, 40];
-    let desc = packed(TRUNDLE_DTYPE_U32, &sizes);
-    let mut data = Guarded::new(4800);
-    for (count, room) in [(2, 0), (64, 0), (65, 1)] {
-        let joined = [30 * count as u64, 40];
-        let (out_desc, descs) = (packed(TRUNDLE_DTYPE_U32, &joined), vec![desc; count]);
-        let mut out = Guarded::new(4800 * count);
-        let (inputs, mut plan, out) =
-            (vec![data.start().cast_const(); count], null_mut(), out.start());
-        // SAFETY: every pointer is valid for its description.
-        unsafe {
-            let made = trundle_concatenate_plan(descs.as_ptr(), count, 0, &out_desc, &mut plan);
-            assert_ok(made);
-            let run = || assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), count, out));
-            assert_eq!(allocations(run), room);
-            assert_eq!(allocations(run), room);
-            trundle_plan_free(plan);
-        }
-    }
-}
-
-#[test]
-fn a_run_to_several_outputs_allocates_nothing() {
+fn a_run_of_several_inputs_or_outputs_allocates_nothing() {
     let part = packed(TRUNDLE_DTYPE_U32, &[3, 40]);
-    for (count, room) in [(2, 0), (64, 0), (65, 1)] {
+    for (count, rooms) in [(2, [0, 0]), (64, [0, 0]), (65, [1, 2])] {
         let sizes = [3 * count as u64, 40];
-        let (desc, descs) = (packed(TRUNDLE_DTYPE_U32, &sizes), vec![part; count]);
+        let (whole, parts) = (packed(TRUNDLE_DTYPE_U32, &sizes), vec![part; count]);
         let (mut data, mut out) = (Guarded::new(480 * count), Guarded::new(480 * count));
-        let (data, mut plan) = (data.start().cast_const(), null_mut());
+        let inputs = vec![data.start().cast_const(); count];
         // In reverse order.
         let outputs: Vec<_> = (0..count).rev().map(|number| out.at(480 * number)).collect();
+        let (from, to) = (data.start(), out.start());
         // SAFETY: every pointer is valid for its description.
-        unsafe {
-            assert_ok(trundle_split_plan(&desc, descs.as_ptr(), count, 0, &mut plan));
-            let run = || assert_ok(trundle_plan_run_outputs(plan, data, outputs.as_ptr(), count));
-            assert_eq!(allocations(run), room);
-            assert_eq!(allocations(run), room);
-            trundle_plan_free(plan);
+        let (joined, split) = unsafe {
+            let parts = parts.as_ptr();
+            (
+                Owned::new(|plan| trundle_concatenate_plan(parts, count, 0, &whole, plan)),
+                Owned::new(|plan| trundle_split_plan(&whole, parts, count, 0, plan)),
+            )
+        };
+        for _ in 0..2 {
+            let joined = allocations(|| assert_ok(joined.run_inputs(&inputs, to)));
+            let split = allocations(|| assert_ok(split.run_outputs(from, &outputs)));
+            assert_eq!([joined, split], rooms, "{count} tensors");
         }
     }
 }
@@ -135,15 +119,10 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
     let spread = strided(TRUNDLE_DTYPE_U32, &sizes, &wide);
     let columns = strided(TRUNDLE_DTYPE_U32, &sizes, &turned);
     let run = |count: usize, made: &dyn Fn(*mut *mut trundle_plan) -> trundle_status| {
-        let mut plan = null_mut();
-        assert_ok(made(&mut plan));
-        // SAFETY: every pointer is valid for its description.
-        unsafe {
-            let run = || assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), count, out));
-            assert_eq!(allocations(run), 0);
-            assert_eq!(allocations(run), 0);
-            trundle_plan_free(plan);
-        }
+        let plan = Owned::new(made);
+        let run = || assert_ok(plan.run_inputs(&inputs[..count], out));
+        assert_eq!(allocations(run), 0);
+        assert_eq!(allocations(run), 0);
     };
     // SAFETY: as above.
     unsafe {
@@ -173,7 +152,7 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     let (shape, width) = described(&data);
     let places = GatherNd::new(0, indices).index_map(shape).unwrap();
     let program = programs::updated(shape, updates.layout().shape(), width, &places).unwrap();
-    let plan = Assembled::new(&program, vec![data, updates], out).unwrap();
+    let plan = trundle_plan::of_program(&program, vec![data, updates], out).unwrap();
     assert!(plan.to_string().contains("temporary"));
     let bytes = (63 * 66 + 64) * 2;
     let content: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
@@ -182,7 +161,7 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     let to = out.start();
     for _ in 0..2 {
         // SAFETY: as above.
-        let run = || unsafe { plan.run(&inputs, to, &[]).unwrap() };
+        let run = || unsafe { plan.run(&inputs, &[to], &[]).unwrap() };
         assert_eq!(allocations(run), 0);
     }
     let mut expected = vec![GUARD; bytes];

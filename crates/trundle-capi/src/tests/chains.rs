@@ -62,7 +62,7 @@ fn several_threads_run_a_chain_of_several_passes() {
     assert_ok(unsafe { trundle_chain_plan(text.as_ptr(), &desc, &desc, &mut plan) });
     // SAFETY: the plan was made.
     let shared = unsafe { &*plan };
-    assert_eq!(shared.of_chain().passes().len(), 3);
+    assert_eq!(shared.chain().passes().len(), 3);
     std::thread::scope(|scope| {
         for thread in 0..4u8 {
             scope.spawn(move || {
@@ -188,8 +188,7 @@ fn pointers_that_chains_are_given_are_checked() {
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let refused = |status, words: &str, got| {
-            assert_eq!(got, status, "{words}: {}", last_message());
-            assert!(last_message().contains(words), "{words}: {}", last_message());
+            assert_refused(got, status, words);
         };
         let plan_of = trundle_chain_plan;
         refused(null_pointer, "plan is a null", plan_of(text, &desc, &desc, null_mut()));

@@ -99,8 +99,7 @@ fn types_may_have_an_order_of_bits() {
     ] {
         let mut out = Guarded::new(32);
         let buffers = (input.as_ptr().cast(), lengths.as_ptr().cast(), out.start());
-        assert_eq!(run(data, &rows, to, level, buffers), status, "{}", last_message());
-        assert!(last_message().contains(words), "{}", last_message());
+        assert_refused(run(data, &rows, to, level, buffers), status, words);
         out.assert_untouched();
     }
 }

@@ -8,7 +8,6 @@ mod models;
 mod one_shot;
 mod operators;
 mod places;
-mod planned_places;
 mod plans;
 mod random;
 mod refusals;
@@ -107,6 +106,13 @@ fn strided(dtype: trundle_dtype, sizes: &[u64], strides: &[i64]) -> trundle_tens
 fn last_message() -> String {
     // SAFETY: the pointer is a C string.
     unsafe { CStr::from_ptr(trundle_last_error()) }.to_str().unwrap().to_owned()
+}
+
+/// Checks the status of a failed call, and words of its message.
+#[track_caller]
+fn assert_refused(got: trundle_status, status: trundle_status, words: &str) {
+    assert_eq!(got, status, "{words}: {}", last_message());
+    assert!(last_message().contains(words), "{words}: {}", last_message());
 }
 
 /// Checks that a call succeeded.

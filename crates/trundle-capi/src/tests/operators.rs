@@ -1,4 +1,4 @@
-//! One small case for each operator; `random.rs` tests the rest.
+//! Cases that `random.rs` does not draw.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -23,16 +23,6 @@ fn elements_are_rolled() {
     assert_eq!(roll(&[1], &[0, 1]), bytes!(u16: 6, 4, 5, 3, 1, 2));
     assert_eq!(roll(&[i64::MIN, i64::MIN], &[1, 1]), bytes!(u16: 2, 3, 1, 5, 6, 4));
     assert_eq!(roll(&[], &[]), bytes!(u16: 1, 2, 3, 4, 5, 6));
-}
-
-#[test]
-fn elements_are_flipped() {
-    let desc = packed(TRUNDLE_DTYPE_BYTES + 3, &[3]);
-    let mut data = Guarded::of(b"abcdefghi");
-    let mut out = Guarded::new(9);
-    // SAFETY: every pointer is valid for its description.
-    assert_ok(unsafe { trundle_flip(&desc, data.start(), [-1].as_ptr(), 1, &desc, out.start()) });
-    out.assert_is(b"ghidefabc");
 }
 
 #[test]
@@ -138,19 +128,6 @@ fn lengths_of_stride_zero_are_read_again() {
     for length in [4, 5, (1 << 32) + 1, u64::MAX] {
         assert_eq!(reverse((&raw const length).cast()), b"dcbahgfe");
     }
-}
-
-#[test]
-fn sequences_are_reversed_by_batches() {
-    let desc = packed(TRUNDLE_DTYPE_I8, &[3, 2]);
-    let mut data = Guarded::of(b"abcdef");
-    let mut out = Guarded::new(6);
-    // SAFETY: every pointer is valid for its description.
-    assert_ok(unsafe {
-        let (data, lengths, out) = (data.start(), [3, 2], out.start());
-        trundle_reverse_sequence(&desc, data, lengths.as_ptr(), 2, 0, 1, &desc, out)
-    });
-    out.assert_is(b"edcbaf");
 }
 
 #[test]

@@ -7,9 +7,8 @@ use trundle_testing::cases::{LayoutNumbers, layouts, shapes};
 use trundle_testing::choices::Choices;
 use trundle_testing::{holds, indices};
 
-use super::random::{
-    CASES, Drawn, Tensor, check_written, drawn, dtypes, fill, indices_tensor, run_plan, run_plan_of,
-};
+use super::plans::Owned;
+use super::random::{CASES, Drawn, Tensor, check_written, drawn, dtypes, fill, indices_tensor};
 use super::*;
 
 /// Indices, and the source element of each gathered position.
@@ -116,22 +115,21 @@ fn check_both(
     let gathered: Vec<_> = places.sources.iter().map(|source| &elements[*source]).collect();
     let ways = (to, seed, ones);
     check_written((number, dtype), (&places.part, &gathered), ways, &what, |out| {
-        let (from, at, to, mut plan) = (data.desc(), table.desc(), out.desc(), null_mut());
+        let (from, at, to) = (data.desc(), table.desc(), out.desc());
         let (data, indices, out) = (data.data(), table.data(), out.data());
         if planned {
-            let to_plan = &raw mut plan;
             // SAFETY: every pointer is valid for its description.
-            let made = unsafe {
+            let plan = Owned::new(|plan| unsafe {
                 match kind {
                     Kind::Elements(axis) => {
-                        trundle_gather_elements_plan(&from, &at, indices, axis, &to, to_plan)
+                        trundle_gather_elements_plan(&from, &at, indices, axis, &to, plan)
                     }
                     Kind::Nd(batch) => {
-                        trundle_gather_nd_plan(&from, &at, indices, batch, &to, to_plan)
+                        trundle_gather_nd_plan(&from, &at, indices, batch, &to, plan)
                     }
                 }
-            };
-            return table.hidden_while(|| run_plan(made, plan, data, out));
+            });
+            return table.hidden_while(|| assert_ok(plan.run(data, out)));
         }
         // SAFETY: as above.
         assert_ok(unsafe {
@@ -155,20 +153,19 @@ fn check_both(
     check_written((number, dtype), (shape, &scattered), ways, &what, |out| {
         let (from, at, new, to) = (data.desc(), table.desc(), updates.desc(), out.desc());
         let (data, indices, out) = (data.data(), table.data(), out.data());
-        let (updates, mut plan) = (updates.data(), null_mut());
+        let updates = updates.data();
         if planned {
-            let to_plan = &raw mut plan;
             // SAFETY: as above.
-            let made = unsafe {
+            let plan = Owned::new(|plan| unsafe {
                 match kind {
                     Kind::Elements(axis) => {
-                        trundle_scatter_elements_plan(&from, &at, indices, &new, axis, &to, to_plan)
+                        trundle_scatter_elements_plan(&from, &at, indices, &new, axis, &to, plan)
                     }
-                    Kind::Nd(_) => trundle_scatter_nd_plan(&from, &at, indices, &new, &to, to_plan),
+                    Kind::Nd(_) => trundle_scatter_nd_plan(&from, &at, indices, &new, &to, plan),
                 }
-            };
+            });
             let inputs = [data.cast_const(), updates.cast_const()];
-            return table.hidden_while(|| run_plan_of(made, plan, &inputs, out));
+            return table.hidden_while(|| assert_ok(plan.run_inputs(&inputs, out)));
         }
         // SAFETY: as above.
         assert_ok(unsafe {

@@ -38,6 +38,26 @@ impl Owned {
         unsafe { trundle_plan_run_outputs(self.0, data, outputs.as_ptr(), outputs.len()) }
     }
 
+    pub(super) fn run_all(
+        &self,
+        inputs: &[*const c_void],
+        outputs: &[*mut c_void],
+    ) -> trundle_status {
+        let (count, first) = (outputs.len(), outputs.as_ptr());
+        // SAFETY: the callers' pointers are valid for the plan's descriptions, or the call rejects them.
+        unsafe { trundle_plan_run_all(self.0, inputs.as_ptr(), inputs.len(), first, count) }
+    }
+
+    /// Returns the element type and the sizes of an output.
+    pub(super) fn output(&self, number: usize) -> (trundle_dtype, Vec<u64>) {
+        let (mut dtype, mut sizes, mut rank) = (0, [7; 8], 0);
+        // SAFETY: there is room for eight sizes.
+        assert_ok(unsafe {
+            trundle_plan_output(self.0, number, &mut dtype, sizes.as_mut_ptr(), 8, &mut rank)
+        });
+        (dtype, sizes[..rank as usize].to_vec())
+    }
+
     pub(super) fn words(&self) -> String {
         // SAFETY: the plan exists.
         unsafe { &*self.0 }.to_string()
@@ -54,50 +74,6 @@ impl Drop for Owned {
 fn transposing(desc: trundle_tensor_desc, out: trundle_tensor_desc) -> Owned {
     // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe { trundle_transpose_plan(&desc, null(), 0, &out, plan) })
-}
-
-#[test]
-fn a_plan_does_what_the_call_does() {
-    let desc = packed(TRUNDLE_DTYPE_U16, &[2, 3]);
-    let mut data = Guarded::of(&bytes!(u16: 1, 2, 3, 4, 5, 6));
-    let mut out = Guarded::new(12);
-
-    let plan = transposing(desc, packed(TRUNDLE_DTYPE_U16, &[3, 2]));
-    assert_ok(plan.run(data.start(), out.start()));
-    out.assert_is(&bytes!(u16: 1, 4, 2, 5, 3, 6));
-
-    // SAFETY: every pointer is valid for its description.
-    let plan = Owned::new(|plan| unsafe {
-        trundle_roll_plan(&desc, [1].as_ptr(), 1, [-1].as_ptr(), 1, &desc, plan)
-    });
-    assert_ok(plan.run(data.start(), out.start()));
-    out.assert_is(&bytes!(u16: 3, 1, 2, 6, 4, 5));
-
-    let lengths_desc = packed(TRUNDLE_DTYPE_U32, &[2, 1]);
-    let mut lengths = [2u32, 9];
-    // SAFETY: as above.
-    let plan = Owned::new(|plan| unsafe {
-        let lengths = lengths.as_ptr().cast();
-        trundle_reverse_subsequences_plan(&desc, &lengths_desc, lengths, 1, &desc, plan)
-    });
-    // The plan no longer reads them.
-    lengths.fill(0);
-    assert_ok(plan.run(data.start(), out.start()));
-    out.assert_is(&bytes!(u16: 2, 1, 3, 6, 5, 4));
-
-    // SAFETY: as above.
-    let plan = Owned::new(|plan| unsafe { trundle_flip_plan(&desc, [0].as_ptr(), 1, &desc, plan) });
-    assert_ok(plan.run(data.start(), out.start()));
-    out.assert_is(&bytes!(u16: 4, 5, 6, 1, 2, 3));
-
-    let mut lengths = [3, 2];
-    // SAFETY: as above.
-    let plan = Owned::new(|plan| unsafe {
-        trundle_reverse_sequence_plan(&desc, lengths.as_ptr(), 2, 1, -2, &desc, plan)
-    });
-    lengths.fill(-1);
-    assert_ok(plan.run(data.start(), out.start()));
-    out.assert_is(&bytes!(u16: 3, 2, 1, 5, 4, 6));
 }
 
 #[test]
@@ -153,144 +129,6 @@ fn concatenating(descs: &[trundle_tensor_desc], out: trundle_tensor_desc) -> Own
 }
 
 #[test]
-fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
-    let (two, three) = (packed(TRUNDLE_DTYPE_U16, &[2, 2]), packed(TRUNDLE_DTYPE_U16, &[2, 3]));
-    let mut one = Guarded::of(&bytes!(u16: 1, 2, 3, 4));
-    let mut other = Guarded::of(&bytes!(u16: 5, 6, 7, 8, 9, 10));
-    let mut out = Guarded::new(20);
-    let plan = concatenating(&[two, three], packed(TRUNDLE_DTYPE_U16, &[2, 5]));
-    assert_ok(plan.run_inputs(&[one.start(), other.start()], out.start()));
-    out.assert_is(&bytes!(u16: 1, 2, 5, 6, 7, 3, 4, 8, 9, 10));
-    assert!(plan.words().starts_with("2 moves, 20 bytes\nfrom input 0 to output 0: "));
-    // The same memory as both inputs.
-    let plan = concatenating(&[two; 2], packed(TRUNDLE_DTYPE_U16, &[2, 4]));
-    let mut out = Guarded::new(16);
-    assert_ok(plan.run_inputs(&[one.start().cast_const(); 2], out.start()));
-    out.assert_is(&bytes!(u16: 1, 2, 1, 2, 3, 4, 3, 4));
-
-    let (mut value, mut widths) = (7u16, [0, 1]);
-    let mut out = Guarded::new(18);
-    // SAFETY: every pointer is valid for its description.
-    let plan = Owned::new(|plan| unsafe {
-        let (to, value) = (packed(TRUNDLE_DTYPE_U16, &[3, 3]), (&raw const value).cast());
-        trundle_pad_plan(&two, widths.as_ptr(), 2, TRUNDLE_PAD_CONSTANT, value, &to, plan)
-    });
-    // The plan no longer reads them.
-    (value, widths) = (0, [9, 9]);
-    assert_ok(plan.run(one.start(), out.start()));
-    out.assert_is(&bytes!(u16: 1, 2, 7, 3, 4, 7, 7, 7, 7));
-    assert_eq!((value, widths), (0, [9, 9]));
-
-    let mut indices = [1i64, -1, 0];
-    let mut out = Guarded::new(12);
-    // SAFETY: as above.
-    let plan = Owned::new(|plan| unsafe {
-        let at = packed(TRUNDLE_DTYPE_I64, &[3]);
-        trundle_gather_plan(&two, &at, indices.as_ptr().cast(), 1, &three, plan)
-    });
-    indices.fill(99);
-    assert_ok(plan.run_inputs(&[one.start()], out.start()));
-    out.assert_is(&bytes!(u16: 2, 2, 1, 4, 4, 3));
-    assert!(plan.words().contains("take("));
-}
-
-#[test]
-fn a_plan_is_run_on_as_many_inputs_as_it_was_made_for() {
-    let desc = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
-    let both = concatenating(&[desc; 2], packed(TRUNDLE_DTYPE_U32, &[2, 4]));
-    let one = transposing(desc, desc);
-    let (mut data, mut out) = (Guarded::new(16), Guarded::new(48));
-    let at = data.start().cast_const();
-    let to = out.start();
-    let odd = data.at(2).cast_const();
-    // SAFETY: invalid pointers are rejected before they are dereferenced.
-    let listed =
-        |plan: &Owned, list, count, to| unsafe { trundle_plan_run_inputs(plan.0, list, count, to) };
-    let list = [at; 2];
-    for (status, words, refused) in [
-        (TRUNDLE_ERROR_SHAPE, "for 2 inputs, and is run on 1", &|| both.run(at, to)),
-        (TRUNDLE_ERROR_SHAPE, "for 2 inputs, and is run on 0", &|| both.run_inputs(&[], to)),
-        (TRUNDLE_ERROR_SHAPE, "for 2 inputs, and is run on 3", &|| both.run_inputs(&[at; 3], to)),
-        (TRUNDLE_ERROR_SHAPE, "for 1 input, and is run on 2", &|| one.run_inputs(&[at; 2], to)),
-        (TRUNDLE_ERROR_SHAPE, "for 1 input, and is run on 0", &|| one.run_inputs(&[], to)),
-        (TRUNDLE_ERROR_NULL_POINTER, "inputs is a null", &|| listed(&both, null(), 2, to)),
-        (TRUNDLE_ERROR_MISALIGNED, "inputs is 0x", &|| {
-            listed(&both, list.as_ptr().wrapping_byte_add(1), 2, to)
-        }),
-        (TRUNDLE_ERROR_RANK, "inputs has 65537 entries", &|| {
-            listed(&both, list.as_ptr(), 65537, to)
-        }),
-        (TRUNDLE_ERROR_NULL_POINTER, "inputs[1]: data is a null", &|| {
-            both.run_inputs(&[at, null()], to)
-        }),
-        (TRUNDLE_ERROR_NULL_POINTER, "out is a null", &|| both.run_inputs(&list, null_mut())),
-        (TRUNDLE_ERROR_MISALIGNED, "inputs[0]: data is 0x", &|| both.run_inputs(&[odd, at], to)),
-        (TRUNDLE_ERROR_OVERLAP, "overlaps data", &|| {
-            both.run_inputs(&[at, to.wrapping_byte_add(28)], to)
-        }),
-    ] as [(_, _, &dyn Fn() -> _); 12]
-    {
-        assert_eq!(refused(), status, "{words}: {}", last_message());
-        assert!(last_message().contains(words), "{words}: {}", last_message());
-    }
-    // SAFETY: a null plan is rejected.
-    let refused = unsafe { trundle_plan_run_inputs(null(), list.as_ptr(), 2, to) };
-    assert_eq!(refused, TRUNDLE_ERROR_NULL_POINTER);
-    out.assert_untouched();
-    // The list of pointers is in the memory of the output.
-    let mut own = Guarded::of(&[0; 48]);
-    let within = own.at(16).cast::<*const c_void>();
-    // SAFETY: the buffer has room for two pointers.
-    unsafe { within.cast::<[*const c_void; 2]>().write(list) };
-    assert_eq!(listed(&both, within, 2, own.start()), TRUNDLE_ERROR_OVERLAP);
-    assert!(last_message().contains("overlaps inputs at 0x"), "{}", last_message());
-    // SAFETY: as above.
-    assert_eq!(unsafe { within.cast::<[*const c_void; 2]>().read() }, list);
-}
-
-#[test]
-fn a_gather_of_nothing_is_planned_without_an_index() {
-    // The indices are not read, so they may be out of range.
-    for (from, at, axis, to) in [([3, 0], [3], 0, [3, 0]), ([0, 3], [2], 1, [0, 2])] {
-        let (from, to) = (packed(TRUNDLE_DTYPE_F32, &from), packed(TRUNDLE_DTYPE_F32, &to));
-        let at_desc = packed(TRUNDLE_DTYPE_I64, &at);
-        let indices = [i64::MAX; 3];
-        // SAFETY: every pointer is valid for its description.
-        let plan = Owned::new(|plan| unsafe {
-            trundle_gather_plan(&from, &at_desc, indices.as_ptr().cast(), axis, &to, plan)
-        });
-        assert_ok(plan.run(null(), null_mut()));
-        assert_eq!(plan.run_inputs(&[null(); 2], null_mut()), TRUNDLE_ERROR_SHAPE);
-        assert_eq!(plan.words(), "0 moves, 0 bytes");
-    }
-}
-
-#[test]
-fn several_threads_run_one_plan_of_several_inputs() {
-    let (sizes, joined) = ([50, 60], [50, 120]);
-    let desc = packed(TRUNDLE_DTYPE_U32, &sizes);
-    let plan = concatenating(&[desc; 2], packed(TRUNDLE_DTYPE_U32, &joined));
-    std::thread::scope(|scope| {
-        for thread in 0..4u32 {
-            let plan = &plan;
-            scope.spawn(move || {
-                let one: Vec<u32> = (0..3000).map(|number| number + thread).collect();
-                let other: Vec<u32> = one.iter().map(|number| number + 7000).collect();
-                let rows = one.chunks(60).zip(other.chunks(60));
-                let expected: Vec<u32> =
-                    rows.flat_map(|(one, other)| [one, other].concat()).collect();
-                for _ in 0..50 {
-                    let mut out = vec![0u32; 6000];
-                    let inputs = [one.as_ptr().cast(), other.as_ptr().cast()];
-                    assert_ok(plan.run_inputs(&inputs, out.as_mut_ptr().cast()));
-                    assert!(out == expected);
-                }
-            });
-        }
-    });
-}
-
-#[test]
 fn several_threads_run_one_plan() {
     let (sizes, turned) = ([300, 400], [400, 300]);
     let plan = transposing(packed(TRUNDLE_DTYPE_U32, &sizes), packed(TRUNDLE_DTYPE_U32, &turned));
@@ -311,95 +149,274 @@ fn several_threads_run_one_plan() {
     });
 }
 
-#[test]
-fn what_a_plan_is_run_on_is_checked_each_time() {
-    let desc = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
-    let plan = transposing(desc, desc);
-    let (mut data, mut out) = (Guarded::new(16), Guarded::new(32));
-    for (status, refused) in [
-        (TRUNDLE_ERROR_NULL_POINTER, plan.run(null(), out.start())),
-        (TRUNDLE_ERROR_NULL_POINTER, plan.run(data.start(), null_mut())),
-        (TRUNDLE_ERROR_MISALIGNED, plan.run(data.at(1), out.start())),
-        (TRUNDLE_ERROR_MISALIGNED, plan.run(data.start(), out.at(2))),
-        (TRUNDLE_ERROR_OVERLAP, plan.run(out.at(12), out.start())),
-    ] {
-        assert_eq!(refused, status, "{}", last_message());
-    }
-    // SAFETY: a null plan is rejected.
-    let refused = unsafe { trundle_plan_run(null(), data.start(), out.start()) };
-    assert_eq!(refused, TRUNDLE_ERROR_NULL_POINTER);
-    out.assert_untouched();
+/// Plans a scatter to rows of a matrix.
+fn scattering(
+    desc: &trundle_tensor_desc,
+    rows: &[i64],
+    part: &trundle_tensor_desc,
+    out: &trundle_tensor_desc,
+) -> Owned {
+    let sizes = [rows.len() as u64, 1];
+    let at = packed(TRUNDLE_DTYPE_I64, &sizes);
+    // SAFETY: every pointer is valid for its description.
+    Owned::new(|plan| unsafe {
+        trundle_scatter_nd_plan(desc, &at, rows.as_ptr().cast(), part, out, plan)
+    })
 }
 
 #[test]
-fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
+fn rows_are_put_between_gaps_again_and_again() {
+    let (sizes, part_sizes) = ([3, 3], [2, 3]);
+    let (spread, turned) = ([4, 1], [1, 2]);
+    let desc = packed(TRUNDLE_DTYPE_U8, &sizes);
+    let out_desc = strided(TRUNDLE_DTYPE_U8, &sizes, &spread);
+    let rows = packed(TRUNDLE_DTYPE_U8, &part_sizes);
+    let plan = scattering(&desc, &[-1, 0], &rows, &out_desc);
+    assert!(plan.words().contains(": 2 x 3 bytes, each to its place"), "{}", plan.words());
+    let (mut data, mut updates) = (Guarded::of(b"abcdefghi"), Guarded::of(b"uvwxyz"));
+    let mut out = Guarded::of(b"...........");
+    for _ in 0..2 {
+        assert_ok(plan.run_inputs(&[data.start().cast_const(), updates.start()], out.start()));
+        out.assert_is(b"xyz.def.uvw");
+        out.content_mut().fill(b'.');
+    }
+    // Updates with transposed strides.
+    let columns = strided(TRUNDLE_DTYPE_U8, &part_sizes, &turned);
+    let plan = scattering(&desc, &[-1, 0], &columns, &out_desc);
+    assert!(plan.words().contains(": 6 x 1 bytes, each to its place"), "{}", plan.words());
+    assert_ok(plan.run_inputs(&[data.start().cast_const(), updates.start()], out.start()));
+    out.assert_is(b"vxz.def.uwy");
+    // Elements that share bytes need a table with an entry for each element.
+    let nibbles = packed(TRUNDLE_DTYPE_U4, &sizes);
+    let part = packed(TRUNDLE_DTYPE_U4, &part_sizes);
+    let plan = scattering(&nibbles, &[1, 2], &part, &nibbles);
+    let (mut data, mut updates) =
+        (Guarded::of(&[0x21, 0x43, 0x65, 0x87, 0x09]), Guarded::of(&[0xba, 0xdc, 0xfe]));
+    let mut out = Guarded::of(&[0x11, 0x11, 0x11, 0x11, 0x11]);
+    assert_ok(plan.run_inputs(&[data.start().cast_const(), updates.start()], out.start()));
+    out.assert_is(&[0x21, 0xa3, 0xcb, 0xed, 0x1f]);
+}
+
+#[test]
+fn the_text_of_a_plan_names_its_inputs_and_outputs() {
+    let desc = packed(TRUNDLE_DTYPE_U16, &[2, 3]);
+    let (square, row) = (packed(TRUNDLE_DTYPE_U16, &[2, 2]), packed(TRUNDLE_DTYPE_U16, &[3]));
+    let (along, pairs) = (packed(TRUNDLE_DTYPE_I32, &[2, 2]), packed(TRUNDLE_DTYPE_I64, &[3, 2]));
+    let (each, both) = ([2i32, -3, 0, 1], [0i64, 2, -1, -1, 1, 0]);
+    let (each, both) = (each.as_ptr().cast(), both.as_ptr().cast());
+    let wide = packed(TRUNDLE_DTYPE_U16, &[2, 5]);
+    // SAFETY: every pointer is valid for its description.
+    let plans = unsafe {
+        [
+            Owned::new(|plan| trundle_gather_elements_plan(&desc, &along, each, -1, &square, plan)),
+            Owned::new(|plan| trundle_gather_nd_plan(&desc, &pairs, both, 0, &row, plan)),
+            Owned::new(|plan| {
+                trundle_scatter_elements_plan(&desc, &along, each, &square, 1, &desc, plan)
+            }),
+            Owned::new(|plan| trundle_scatter_nd_plan(&desc, &pairs, both, &row, &desc, plan)),
+            concatenating(&[square, desc], wide),
+            Owned::new(|plan| trundle_split_plan(&wide, [square, desc].as_ptr(), 2, -1, plan)),
+        ]
+    };
+    for (plan, [start, end]) in plans.iter().zip([
+        ["1 move, 8 bytes\nfrom input 0 to output 0: ", ""],
+        ["1 move, 6 bytes\nfrom input 0 to output 0: ", ""],
+        [
+            "from input 0 to output 0: 1 pass over memory\n",
+            "\n\nfrom input 1 to output 0: 4 x 2 bytes, each to its place",
+        ],
+        ["from input 0", "\n\nfrom input 1 to output 0: 3 x 2 bytes, each to its place"],
+        ["2 moves, 20 bytes\nfrom input 0 to output 0: ", ""],
+        ["from input 0 to output 0: 1 pass over memory\n", ""],
+    ]) {
+        let words = plan.words();
+        assert!(words.starts_with(start) && words.ends_with(end), "{words}");
+    }
+    let words = plans[5].words();
+    assert!(words.contains("\n\nfrom input 0 to output 1: 1 pass over memory\n"), "{words}");
+}
+
+#[test]
+fn a_plan_without_elements_needs_neither_memory_nor_indices() {
+    let indices = [i64::MAX; 3];
+    let indices = indices.as_ptr().cast();
+    let desc = |sizes: &[u64]| packed(TRUNDLE_DTYPE_F32, sizes);
+    let at = |sizes: &[u64]| packed(TRUNDLE_DTYPE_I64, sizes);
+    // SAFETY: every pointer is valid for its description; the output has no elements, so no index is read.
+    let plans = unsafe {
+        [
+            Owned::new(|plan| {
+                trundle_gather_plan(&desc(&[3, 0]), &at(&[3]), indices, 0, &desc(&[3, 0]), plan)
+            }),
+            Owned::new(|plan| {
+                trundle_gather_plan(&desc(&[0, 3]), &at(&[2]), indices, 1, &desc(&[0, 2]), plan)
+            }),
+            Owned::new(|plan| {
+                let (from, to) = (desc(&[3, 0]), desc(&[2, 0]));
+                trundle_gather_nd_plan(&from, &at(&[2, 1]), indices, 0, &to, plan)
+            }),
+            Owned::new(|plan| {
+                let (from, to) = (desc(&[3, 0]), desc(&[0, 0]));
+                trundle_gather_elements_plan(&from, &at(&[0, 0]), null(), 1, &to, plan)
+            }),
+        ]
+    };
+    for plan in plans {
+        assert_ok(plan.run(null(), null_mut()));
+        assert_eq!(plan.run_inputs(&[null(); 2], null_mut()), TRUNDLE_ERROR_SHAPE);
+        assert_eq!(plan.words(), "0 moves, 0 bytes");
+    }
+    // A scatter without updates is a copy of the data.
+    let (desc, none) = (packed(TRUNDLE_DTYPE_U16, &[2, 2]), packed(TRUNDLE_DTYPE_U16, &[0, 2]));
+    let plan = scattering(&desc, &[], &none, &desc);
+    let (mut from, mut to) = (Guarded::of(&bytes!(u16: 1, 2, 3, 4)), Guarded::new(8));
+    assert_ok(plan.run_inputs(&[from.start().cast_const(), null()], to.start()));
+    to.assert_is(&bytes!(u16: 1, 2, 3, 4));
+}
+
+#[test]
+fn the_tensors_of_each_run_are_checked() {
+    let (desc, half) = (packed(TRUNDLE_DTYPE_U32, &[2, 4]), packed(TRUNDLE_DTYPE_U32, &[2, 2]));
+    let (row, turned) = (packed(TRUNDLE_DTYPE_U32, &[1, 4]), packed(TRUNDLE_DTYPE_U32, &[4, 2]));
+    let one = transposing(desc, turned);
+    let joined = concatenating(&[half; 2], desc);
+    let scattered = scattering(&desc, &[1], &row, &desc);
+    // SAFETY: every pointer is valid for its description.
+    let split =
+        Owned::new(|plan| unsafe { trundle_split_plan(&desc, [half; 2].as_ptr(), 2, 1, plan) });
+    let (mut data, mut out) = (Guarded::new(64), Guarded::new(128));
+    let (from, to) = (data.start().cast_const(), out.start());
+    let at = |byte: usize| to.wrapping_byte_add(byte);
+    let (odd, read) = (from.wrapping_byte_add(2), from.wrapping_byte_add(16).cast_mut());
+    let within = at(12).cast_const();
+    let (shape, null_pointer) = (TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_NULL_POINTER);
+    let (misaligned, overlap) = (TRUNDLE_ERROR_MISALIGNED, TRUNDLE_ERROR_OVERLAP);
+    for (status, words, plan, inputs, outputs) in [
+        (null_pointer, "data is a null", &one, &[null()][..], &[to][..]),
+        (null_pointer, "out is a null", &one, &[from], &[null_mut()]),
+        (misaligned, "data is 0x", &one, &[odd], &[to]),
+        (misaligned, "out is 0x", &one, &[from], &[at(2)]),
+        (overlap, "overlaps data at 0x", &one, &[within], &[to]),
+        (shape, "the plan is for 1 input, and is run on 0", &one, &[], &[to]),
+        (shape, "the plan is for 1 input, and is run on 2", &one, &[from; 2], &[to]),
+        (shape, "the plan is for 2 inputs, and is run on 1", &joined, &[from], &[to]),
+        (shape, "the plan is for 2 inputs, and is run on 3", &joined, &[from; 3], &[to]),
+        (null_pointer, "inputs[1]: data is a null", &joined, &[from, null()], &[to]),
+        (null_pointer, "out is a null", &joined, &[from; 2], &[null_mut()]),
+        (misaligned, "inputs[0]: data is 0x", &joined, &[odd, from], &[to]),
+        (overlap, "overlaps data at 0x", &joined, &[from, within], &[to]),
+        (shape, "the plan is for 2 inputs, and is run on 1", &scattered, &[from], &[to]),
+        (null_pointer, "inputs[0]: data is a null", &scattered, &[null(), from], &[to]),
+        (null_pointer, "inputs[1]: updates is a null", &scattered, &[from, null()], &[to]),
+        (misaligned, "inputs[1]: updates is 0x", &scattered, &[from, odd], &[to]),
+        (overlap, "overlaps data at 0x", &scattered, &[within, from], &[to]),
+        (overlap, "overlaps updates at 0x", &scattered, &[from, within], &[to]),
+        (shape, "the plan is for 2 outputs, and is run on 0", &split, &[from], &[]),
+        (shape, "the plan is for 2 outputs, and is run on 1", &split, &[from], &[to]),
+        (shape, "the plan is for 2 outputs, and is run on 3", &split, &[from], &[to; 3]),
+        (null_pointer, "data is a null", &split, &[null()], &[to, at(16)]),
+        (null_pointer, "outputs[1]: out is a null", &split, &[from], &[to, null_mut()]),
+        (misaligned, "outputs[0]: out is 0x", &split, &[from], &[at(2), at(20)]),
+        (overlap, "overlaps data at 0x", &split, &[from], &[to, read]),
+        (overlap, "outputs[1]: out at 0x", &split, &[from], &[to, at(12)]),
+        (overlap, "outputs[0]: out at 0x", &split, &[from], &[at(12), to]),
+    ] {
+        assert_refused(plan.run_all(inputs, outputs), status, words);
+    }
+    assert_refused(joined.run(from, to), shape, "for 2 inputs, and is run on 1");
+    assert_refused(split.run(from, to), shape, "for 2 outputs, and is run on 1");
+    assert_refused(split.run_inputs(&[from; 2], to), shape, "for 1 input, and is run on 2");
+    assert_refused(joined.run_outputs(from, &[to]), shape, "for 2 inputs, and is run on 1");
+    out.assert_untouched();
+    // Inputs may share memory.
+    assert_ok(joined.run_inputs(&[from; 2], to));
+    assert_ok(scattered.run_inputs(&[from; 2], to));
+}
+
+#[test]
+fn the_plan_and_the_lists_of_each_run_are_checked() {
+    let (desc, half) = (packed(TRUNDLE_DTYPE_U32, &[2, 4]), packed(TRUNDLE_DTYPE_U32, &[2, 2]));
+    let joined = concatenating(&[half; 2], desc);
+    // SAFETY: every pointer is valid for its description.
+    let split =
+        Owned::new(|plan| unsafe { trundle_split_plan(&desc, [half; 2].as_ptr(), 2, 1, plan) });
+    let (mut data, mut out) = (Guarded::new(64), Guarded::new(128));
+    let (from, to) = (data.start().cast_const(), out.start());
+    let (inputs, outputs) = ([from; 2], [to, to.wrapping_byte_add(16)]);
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
+    unsafe {
+        let run_inputs = |plan, list, count| trundle_plan_run_inputs(plan, list, count, to);
+        let run_outputs = |plan, list, count| trundle_plan_run_outputs(plan, from, list, count);
+        let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
+        assert_refused(trundle_plan_run(null(), from, to), null_pointer, "plan is a null");
+        let (first, odd) = (inputs.as_ptr(), inputs.as_ptr().wrapping_byte_add(1));
+        assert_refused(run_inputs(null(), first, 2), null_pointer, "plan is a null");
+        assert_refused(run_inputs(joined.0, null(), 2), null_pointer, "inputs is a null");
+        assert_refused(run_inputs(joined.0, odd, 2), TRUNDLE_ERROR_MISALIGNED, "inputs is 0x");
+        let words = "inputs has 65537 entries";
+        assert_refused(run_inputs(joined.0, first, 65537), TRUNDLE_ERROR_RANK, words);
+        let (first, odd) = (outputs.as_ptr(), outputs.as_ptr().wrapping_byte_add(1));
+        assert_refused(run_outputs(null(), first, 2), null_pointer, "plan is a null");
+        assert_refused(run_outputs(split.0, null(), 2), null_pointer, "outputs is a null");
+        assert_refused(run_outputs(split.0, odd, 2), TRUNDLE_ERROR_MISALIGNED, "outputs is 0x");
+        let words = "outputs has 65537 entries";
+        assert_refused(run_outputs(split.0, first, 65537), TRUNDLE_ERROR_RANK, words);
+        out.assert_untouched();
+
+        // The lists lie in the memory of an output.
+        let mut own = Guarded::of(&[0; 64]);
+        let list = own.at(16).cast::<[*const c_void; 2]>();
+        list.write(inputs);
+        let refused = trundle_plan_run_inputs(joined.0, list.cast(), 2, own.start());
+        assert_refused(refused, TRUNDLE_ERROR_OVERLAP, "overlaps inputs at 0x");
+        assert_eq!(list.read(), inputs);
+        let outputs = [own.at(0), own.at(24)];
+        let list = own.at(32).cast::<[*mut c_void; 2]>();
+        list.write(outputs);
+        let refused = run_outputs(split.0, list.cast(), 2);
+        assert_refused(refused, TRUNDLE_ERROR_OVERLAP, "overlaps outputs at 0x");
+        assert!(last_message().starts_with("outputs[1]: out at 0x"), "{}", last_message());
+        assert_eq!(list.read(), outputs);
+    }
+}
+
+/// The errors of arguments are in `refusals.rs`: a call and its plan share their checks.
+#[test]
+fn a_failed_plan_leaves_the_pointer_as_it_was() {
     let desc = packed(TRUNDLE_DTYPE_U32, &[2, 3]);
     let other = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
-    let (index, row) = (packed(TRUNDLE_DTYPE_I64, &[1]), packed(TRUNDLE_DTYPE_U32, &[1, 3]));
-    let folded = strided(TRUNDLE_DTYPE_U32, &[2, 3], &[0, 1]);
+    let index = packed(TRUNDLE_DTYPE_I64, &[1]);
     let mut kept = std::ptr::without_provenance_mut(8);
     let plan = &raw mut kept;
     let one = [1].as_ptr();
+    let (shape, dtype) = (TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE);
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     let refusals = unsafe {
         [
-            (TRUNDLE_ERROR_AXIS, trundle_transpose_plan(&desc, [2, 0].as_ptr(), 2, &desc, plan)),
-            (TRUNDLE_ERROR_SHAPE, trundle_transpose_plan(&desc, null(), 0, &other, plan)),
-            (TRUNDLE_ERROR_SHAPE, trundle_roll_plan(&desc, one, 1, one, 1, &other, plan)),
-            (TRUNDLE_ERROR_SELF_OVERLAP, trundle_roll_plan(&desc, one, 1, one, 1, &folded, plan)),
-            (
-                TRUNDLE_ERROR_SHAPE,
-                trundle_reverse_subsequences_plan(&desc, &desc, null(), 0, &desc, plan),
-            ),
-            (
-                TRUNDLE_ERROR_NULL_POINTER,
-                trundle_roll_plan(&desc, one, 1, one, 1, &desc, null_mut()),
-            ),
-            (TRUNDLE_ERROR_AXIS, trundle_flip_plan(&desc, [1, 1].as_ptr(), 2, &desc, plan)),
-            (TRUNDLE_ERROR_NULL_POINTER, trundle_flip_plan(&desc, null(), 1, &desc, plan)),
-            (TRUNDLE_ERROR_RANK, trundle_flip_plan(&desc, one, usize::MAX, &desc, plan)),
-            (TRUNDLE_ERROR_SHAPE, trundle_flip_plan(&desc, one, 1, &other, plan)),
-            (TRUNDLE_ERROR_NULL_POINTER, trundle_flip_plan(&desc, one, 1, &desc, null_mut())),
+            (shape, trundle_transpose_plan(&desc, null(), 0, &other, plan)),
+            (shape, trundle_roll_plan(&desc, one, 1, one, 1, &other, plan)),
+            (shape, trundle_flip_plan(&desc, one, 1, &other, plan)),
+            (shape, trundle_reverse_subsequences_plan(&desc, &desc, null(), 0, &desc, plan)),
+            (shape, trundle_reverse_sequence_plan(&desc, one, usize::MAX, 1, 0, &desc, plan)),
             (
                 TRUNDLE_ERROR_LENGTH,
                 trundle_reverse_sequence_plan(&desc, [1, 4].as_ptr(), 2, 1, 0, &desc, plan),
             ),
-            (
-                TRUNDLE_ERROR_SHAPE,
-                trundle_reverse_sequence_plan(&desc, null(), usize::MAX, 1, 0, &desc, plan),
-            ),
-            (
-                TRUNDLE_ERROR_NULL_POINTER,
-                trundle_reverse_sequence_plan(&desc, null(), 2, 1, 0, &desc, plan),
-            ),
-            (
-                TRUNDLE_ERROR_AXIS,
-                trundle_reverse_sequence_plan(&desc, [1, 1].as_ptr(), 2, 0, 0, &desc, plan),
-            ),
+            (shape, trundle_concatenate_plan(&desc, 1, 0, &other, plan)),
             (TRUNDLE_ERROR_NUMBER, trundle_concatenate_plan(null(), 0, 0, &desc, plan)),
-            (TRUNDLE_ERROR_NULL_POINTER, trundle_concatenate_plan(null(), 1, 0, &desc, plan)),
-            (TRUNDLE_ERROR_AXIS, trundle_concatenate_plan(&desc, 1, 2, &desc, plan)),
-            (TRUNDLE_ERROR_SHAPE, trundle_concatenate_plan(&desc, 1, 0, &other, plan)),
-            (TRUNDLE_ERROR_NULL_POINTER, trundle_concatenate_plan(&desc, 1, 0, null(), plan)),
-            (TRUNDLE_ERROR_NULL_POINTER, trundle_concatenate_plan(&desc, 1, 0, &desc, null_mut())),
-            (TRUNDLE_ERROR_SELF_OVERLAP, trundle_concatenate_plan(&desc, 1, 0, &folded, plan)),
-            (TRUNDLE_ERROR_NUMBER, trundle_pad_plan(&desc, one, 1, 9, null(), &desc, plan)),
-            (TRUNDLE_ERROR_SHAPE, trundle_pad_plan(&desc, one, 1, 0, null(), &desc, plan)),
-            (
-                TRUNDLE_ERROR_NULL_POINTER,
-                trundle_pad_plan(&desc, [0].as_ptr(), 1, 0, null(), &desc, plan),
-            ),
-            (TRUNDLE_ERROR_DTYPE, trundle_gather_plan(&desc, &desc, null(), 0, &desc, plan)),
-            (TRUNDLE_ERROR_SHAPE, trundle_gather_plan(&desc, &index, null(), 1, &desc, plan)),
-            (TRUNDLE_ERROR_NULL_POINTER, trundle_gather_plan(&desc, &index, null(), 0, &row, plan)),
-            (
-                TRUNDLE_ERROR_INDEX,
-                trundle_gather_plan(&desc, &index, [2i64].as_ptr().cast(), 0, &row, plan),
-            ),
+            (shape, trundle_pad_plan(&desc, one, 1, 0, null(), &desc, plan)),
+            (shape, trundle_split_plan(&desc, &other, 1, 0, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_split_plan(&desc, null(), 2, 1, plan)),
+            (dtype, trundle_gather_plan(&desc, &desc, null(), 0, &desc, plan)),
+            (shape, trundle_gather_elements_plan(&desc, &index, null(), 0, &desc, plan)),
+            (shape, trundle_gather_nd_plan(&desc, &index, null(), 0, &desc, plan)),
+            (shape, trundle_scatter_elements_plan(&desc, &index, null(), &desc, 0, &other, plan)),
+            (shape, trundle_scatter_nd_plan(&desc, &index, null(), &other, &desc, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_flip_plan(&desc, one, 1, &desc, null_mut())),
         ]
     };
-    for (status, refused) in refusals {
-        assert_eq!(refused, status, "{}", last_message());
+    for (number, (status, refused)) in refusals.into_iter().enumerate() {
+        assert_eq!(refused, status, "case {number}");
     }
     assert_eq!(kept.addr(), 8);
     // SAFETY: NULL is ignored.

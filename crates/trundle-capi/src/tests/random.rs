@@ -11,6 +11,7 @@ use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts, shape
 use trundle_testing::shapings::shaping_chains;
 use trundle_testing::{Naive, PlainOp, holds, indices, read_elements, write_elements};
 
+use super::plans::Owned;
 use super::*;
 
 pub(super) const CASES: u32 = 4_000;
@@ -137,36 +138,6 @@ pub(super) fn indices_tensor(
     tensor
 }
 
-/// Runs and frees a plan.
-pub(super) fn run_plan(
-    made: trundle_status,
-    plan: *mut trundle_plan,
-    data: *mut c_void,
-    out: *mut c_void,
-) {
-    assert_ok(made);
-    // SAFETY: the plan exists, and the pointers are valid for its descriptions.
-    unsafe {
-        assert_ok(trundle_plan_run(plan, data, out));
-        trundle_plan_free(plan);
-    }
-}
-
-/// Runs and frees a plan with any number of inputs.
-pub(super) fn run_plan_of(
-    made: trundle_status,
-    plan: *mut trundle_plan,
-    inputs: &[*const c_void],
-    out: *mut c_void,
-) {
-    assert_ok(made);
-    // SAFETY: the plan exists, and the pointers are valid for its descriptions.
-    unsafe {
-        assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), inputs.len(), out));
-        trundle_plan_free(plan);
-    }
-}
-
 /// Calls the operator's function, or plans and runs it.
 fn call(
     op: &PlainOp,
@@ -177,7 +148,6 @@ fn call(
 ) {
     let shape: Vec<usize> = data.layout.shape().sizes().to_vec();
     let (from, to, src, dst) = (data.desc(), out.desc(), data.data(), out.data());
-    let mut plan = null_mut();
     let list = |list: &[i64]| (list.as_ptr(), list.len());
     // SAFETY: every pointer is valid for its description.
     unsafe {
@@ -185,17 +155,20 @@ fn call(
             PlainOp::Roll { shift, axes } => {
                 let ((shift, shift_len), (axes, axes_len)) = (list(shift), list(axes));
                 if planned {
-                    let made =
-                        trundle_roll_plan(&from, shift, shift_len, axes, axes_len, &to, &mut plan);
-                    return run_plan(made, plan, src, dst);
+                    let plan = Owned::new(|plan| {
+                        trundle_roll_plan(&from, shift, shift_len, axes, axes_len, &to, plan)
+                    });
+                    return assert_ok(plan.run(src, dst));
                 }
                 assert_ok(trundle_roll(&from, src, shift, shift_len, axes, axes_len, &to, dst));
             }
             PlainOp::Transpose { order } => {
                 let (order, order_len) = list(order);
                 if planned {
-                    let made = trundle_transpose_plan(&from, order, order_len, &to, &mut plan);
-                    return run_plan(made, plan, src, dst);
+                    let plan = Owned::new(|plan| {
+                        trundle_transpose_plan(&from, order, order_len, &to, plan)
+                    });
+                    return assert_ok(plan.run(src, dst));
                 }
                 assert_ok(trundle_transpose(&from, src, order, order_len, &to, dst));
             }
@@ -203,8 +176,9 @@ fn call(
             PlainOp::Flip { axes } => {
                 let (axes, axes_len) = list(axes);
                 if planned {
-                    let made = trundle_flip_plan(&from, axes, axes_len, &to, &mut plan);
-                    return run_plan(made, plan, src, dst);
+                    let plan =
+                        Owned::new(|plan| trundle_flip_plan(&from, axes, axes_len, &to, plan));
+                    return assert_ok(plan.run(src, dst));
                 }
                 assert_ok(trundle_flip(&from, src, axes, axes_len, &to, dst));
             }
@@ -215,38 +189,28 @@ fn call(
                 let (desc, lengths) = (table.desc(), table.data());
                 let axis = from_front.try_into().unwrap();
                 if planned {
-                    let made = trundle_reverse_subsequences_plan(
-                        &from, &desc, lengths, axis, &to, &mut plan,
-                    );
-                    return run_plan(made, plan, src, dst);
+                    let plan = Owned::new(|plan| {
+                        trundle_reverse_subsequences_plan(&from, &desc, lengths, axis, &to, plan)
+                    });
+                    return table.hidden_while(|| assert_ok(plan.run(src, dst)));
                 }
                 assert_ok(trundle_reverse_subsequences(&from, src, &desc, lengths, axis, &to, dst));
             }
             PlainOp::ReverseSequence { axis, batch_axis, lengths } => {
-                let each: Vec<i64> =
+                let (axis, batch) = (*axis, *batch_axis);
+                let mut each: Vec<i64> =
                     lengths.iter().map(|length| (*length).try_into().unwrap()).collect();
                 let (lengths, count) = list(&each);
                 if planned {
-                    let made = trundle_reverse_sequence_plan(
-                        &from,
-                        lengths,
-                        count,
-                        *axis,
-                        *batch_axis,
-                        &to,
-                        &mut plan,
-                    );
-                    return run_plan(made, plan, src, dst);
+                    let plan = Owned::new(|plan| {
+                        trundle_reverse_sequence_plan(&from, lengths, count, axis, batch, &to, plan)
+                    });
+                    each.fill(-1);
+                    return assert_ok(plan.run(src, dst));
                 }
+                let (length, to) = (lengths, &raw const to);
                 assert_ok(trundle_reverse_sequence(
-                    &from,
-                    src,
-                    lengths,
-                    count,
-                    *axis,
-                    *batch_axis,
-                    &to,
-                    dst,
+                    &from, src, length, count, axis, batch, to, dst,
                 ));
             }
         }
@@ -291,16 +255,16 @@ fn every_chain_moves_every_type_as_the_oracle_says() {
         let text = CString::new(built.to_string()).unwrap();
         let ways = (dtypes[pick.index(dtypes.len())], (&from, &to), seed);
         check(&chain.shape, &chain.naive, ways, ones, &text, |data, out| {
-            let (from, to, mut plan) = (data.desc(), out.desc(), null_mut());
+            let (from, to, text) = (data.desc(), out.desc(), text.as_ptr());
             let (mut sizes, mut rank) = ([u64::MAX; 32], u32::MAX);
             // SAFETY: every pointer is valid for its description.
-            let made = unsafe {
-                let (text, sizes) = (text.as_ptr(), sizes.as_mut_ptr());
+            let plan = unsafe {
+                let sizes = sizes.as_mut_ptr();
                 assert_ok(trundle_chain_out_sizes(text, &from, sizes, 32, &mut rank));
-                trundle_chain_plan(text, &from, &to, &mut plan)
+                Owned::new(|plan| trundle_chain_plan(text, &from, &to, plan))
             };
             assert_eq!(sizes[..rank as usize], out.sizes);
-            run_plan(made, plan, data.data(), out.data());
+            assert_ok(plan.run(data.data(), out.data()));
         });
         Ok(())
     });
@@ -355,14 +319,16 @@ fn every_concatenation_is_what_it_says() {
         let axis = (axis.cast_signed() - if ones { 0 } else { shape.len().cast_signed() }) as i64;
         let what = format!("{dtype} {shape:?} along {axis}");
         check_written((number, dtype), (&sizes, &expected), (&to, seed, ones), &what, |out| {
-            let (desc, count, mut plan) = (out.desc(), inputs.len(), null_mut());
+            let (desc, count) = (out.desc(), inputs.len());
             // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
                     let data: Vec<_> = inputs.iter().map(|input| input.data).collect();
                     let descs = descs.as_ptr();
-                    let made = trundle_concatenate_plan(descs, count, axis, &desc, &mut plan);
-                    return run_plan_of(made, plan, &data, out.data());
+                    let plan = Owned::new(|plan| {
+                        trundle_concatenate_plan(descs, count, axis, &desc, plan)
+                    });
+                    return assert_ok(plan.run_inputs(&data, out.data()));
                 }
                 let inputs = inputs.as_ptr();
                 assert_ok(trundle_concatenate(inputs, count, axis, &desc, out.data()));
@@ -436,16 +402,17 @@ fn every_padding_is_what_its_mode_says() {
         };
         let what = format!("{dtype} {shape:?} by {given:?} in mode {mode}");
         check_written((number, dtype), (&sizes, &expected), (&to, seed, ones), &what, |out| {
-            let (own, at, mut plan) = (data.desc(), value.data(), null_mut());
+            let (own, at) = (data.desc(), value.data());
             let at = if mode == TRUNDLE_PAD_CONSTANT { at } else { null_mut() };
             let (widths, len, desc) = (given.as_ptr(), given.len(), out.desc());
             // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
-                    let made = trundle_pad_plan(&own, widths, len, mode, at, &desc, &mut plan);
-                    // The plan no longer reads the value.
-                    fill(value.buffer.content_mut(), seed + 2);
-                    return run_plan(made, plan, data.data(), out.data());
+                    let plan = Owned::new(|plan| {
+                        trundle_pad_plan(&own, widths, len, mode, at, &desc, plan)
+                    });
+                    let run = || assert_ok(plan.run(data.data(), out.data()));
+                    return value.hidden_while(run);
                 }
                 let (data, out) = (data.data(), out.data());
                 assert_ok(trundle_pad(&own, data, widths, len, mode, at, &desc, out));
@@ -482,13 +449,15 @@ fn every_gather_takes_what_its_indices_say() {
         let ways = (dtypes[pick.index(dtypes.len())], (&from, &to), seed);
         let axis = (axis.cast_signed() - if ones { 0 } else { shape.len().cast_signed() }) as i64;
         check(&shape, &expected, ways, ones, &(&own, &values, axis), |data, out| {
-            let (from, at, to, mut plan) = (data.desc(), table.desc(), out.desc(), null_mut());
+            let (from, at, to) = (data.desc(), table.desc(), out.desc());
             let (data, indices, out) = (data.data(), table.data(), out.data());
             // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
-                    let made = trundle_gather_plan(&from, &at, indices, axis, &to, &mut plan);
-                    return table.hidden_while(|| run_plan(made, plan, data, out));
+                    let plan = Owned::new(|plan| {
+                        trundle_gather_plan(&from, &at, indices, axis, &to, plan)
+                    });
+                    return table.hidden_while(|| assert_ok(plan.run(data, out)));
                 }
                 assert_ok(trundle_gather(&from, data, &at, indices, axis, &to, out));
             }

@@ -9,10 +9,7 @@ use super::*;
 #[track_caller]
 fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -> trundle_status) {
     let mut out = Guarded::new(256);
-    let got = call(out.start());
-    let message = last_message();
-    assert_eq!(got, status, "{message}");
-    assert!(message.contains(words), "{message}");
+    assert_refused(call(out.start()), status, words);
     out.assert_untouched();
 }
 

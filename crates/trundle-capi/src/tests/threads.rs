@@ -55,7 +55,7 @@ fn planned() -> *mut trundle_plan {
 /// Returns the thread count of a plan.
 fn threads_of(plan: *const trundle_plan) -> usize {
     // SAFETY: the plan exists.
-    unsafe { &*plan }.of_chain().cpu_plans().next().unwrap().threads()
+    unsafe { &*plan }.chain().cpu_plans().next().unwrap().threads()
 }
 
 #[test]

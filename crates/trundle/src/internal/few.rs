@@ -5,6 +5,9 @@ const FEW: usize = 64;
 
 /// Calls `work` with a list of `len` entries, initialised by `any`.
 pub fn with_list<T, R>(len: usize, any: impl Fn() -> T, work: impl FnOnce(&mut [T]) -> R) -> R {
+    if len == 1 {
+        return work(&mut [any()]);
+    }
     let mut few: [T; FEW] = std::array::from_fn(|_| any());
     match few.get_mut(..len) {
         Some(list) => work(list),

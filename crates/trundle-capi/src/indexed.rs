@@ -1,0 +1,181 @@
+//! Gathers and scatters: the tensors of a call, and the indices that it passes as a tensor.
+
+use std::ffi::c_void;
+
+use trundle::ops::{GatherElements, GatherNd, Indices, Take};
+use trundle::{DType, Error, IndexMap, Shape, normalize_axis};
+
+use super::descriptor::{Descriptor, trundle_tensor_desc};
+use super::error::Result;
+use super::gathers::gathering;
+use super::memory::Memory;
+use super::pair::{Pair, check_shape, check_types};
+use super::plan::trundle_plan;
+use super::scatters::scattering;
+
+/// The meaning of the indices.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// Positions along this axis, which the axes of the indices replace.
+    Axis(i64),
+    /// One index along this axis for each element that is gathered or written.
+    Elements(i64),
+    /// One index for each indexed axis, behind this number of batch axes.
+    Nd(u32),
+}
+
+impl Kind {
+    /// Returns the shape of a gathered tensor, or of the updates of a scatter.
+    fn part_shape(self, shape: &Shape, indices: &Shape) -> Result<Shape> {
+        Ok(match self {
+            Kind::Axis(axis) => {
+                let axis = normalize_axis("axis", axis, shape.rank())?;
+                Shape::new([&shape[..axis], &indices[..], &shape[axis + 1..]].concat())?
+            }
+            Kind::Elements(axis) => GatherElements::out_shape(shape, indices, axis)?,
+            Kind::Nd(batch_axes) => GatherNd::out_shape(shape, indices, batch_axes as usize)?,
+        })
+    }
+
+    /// Returns the position in a tensor of `shape` of each element that is gathered or written.
+    pub(crate) fn places(self, shape: &Shape, indices: Indices) -> Result<IndexMap> {
+        Ok(match self {
+            Kind::Axis(axis) => Take::new(axis, indices).index_map(shape),
+            Kind::Elements(axis) => GatherElements::new(axis, indices).index_map(shape),
+            Kind::Nd(batch_axes) => GatherNd::new(batch_axes as usize, indices).index_map(shape),
+        }?)
+    }
+}
+
+/// The tensors of a gather or a scatter, with matching types and shapes.
+pub(crate) struct Indexed {
+    kind: Kind,
+    pair: Pair,
+    indices: Descriptor,
+    /// The updates of a scatter.
+    updates: Option<Descriptor>,
+}
+
+impl Indexed {
+    /// Reads the descriptions of a gather.
+    ///
+    /// # Safety
+    /// As [`Descriptor::read`], for each.
+    pub(crate) unsafe fn gather(
+        kind: Kind,
+        data: *const trundle_tensor_desc,
+        indices: *const trundle_tensor_desc,
+        out: *const trundle_tensor_desc,
+    ) -> Result<Indexed> {
+        // SAFETY: the caller guarantees valid descriptions.
+        let (pair, indices) = unsafe { (Pair::read(data, out)?, read_indices_desc(indices)?) };
+        let expected = kind.part_shape(pair.data.layout().shape(), indices.layout().shape())?;
+        check_shape("out", &expected, &pair.out)?;
+        Ok(Indexed { kind, pair, indices, updates: None })
+    }
+
+    /// Reads the descriptions of a scatter.
+    ///
+    /// # Safety
+    /// As [`Descriptor::read`], for each.
+    pub(crate) unsafe fn scatter(
+        kind: Kind,
+        data: *const trundle_tensor_desc,
+        indices: *const trundle_tensor_desc,
+        updates: *const trundle_tensor_desc,
+        out: *const trundle_tensor_desc,
+    ) -> Result<Indexed> {
+        // SAFETY: the caller guarantees valid descriptions.
+        let (pair, indices, updates) = unsafe {
+            let (pair, indices) = (Pair::read(data, out)?, read_indices_desc(indices)?);
+            (pair, indices, Descriptor::read("updates", updates)?)
+        };
+        check_types("updates", &pair.data, &updates)?;
+        let shape = pair.data.layout().shape();
+        check_shape("out", shape, &pair.out)?;
+        let expected = kind.part_shape(shape, indices.layout().shape())?;
+        // A single update may have any number of axes of size 1.
+        if expected.rank() > 0 || updates.layout().shape().elements() != 1 {
+            check_shape("updates", &expected, &updates)?;
+        }
+        Ok(Indexed { kind, pair, indices, updates: Some(updates) })
+    }
+
+    /// Plans the call for the indices at this address.
+    ///
+    /// # Safety
+    /// An address that is aligned and not null points to the indices.
+    pub(crate) unsafe fn plan(self, indices: *const c_void) -> Result<trundle_plan> {
+        let memory = self.indices.memory(indices.cast())?;
+        // SAFETY: the caller guarantees that the indices are at this address.
+        unsafe { self.planned(&memory) }
+    }
+
+    /// Checks that the output overlaps no input, and runs the call. `inputs` are the data and the updates, if any.
+    ///
+    /// # Safety
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the output.
+    pub(crate) unsafe fn run(
+        self,
+        inputs: &[*const c_void],
+        indices: *const c_void,
+        out: *mut c_void,
+    ) -> Result<()> {
+        let mut others = vec![self.indices.memory(indices.cast())?];
+        for (updates, at) in self.updates.iter().zip(&inputs[1..]) {
+            others.push(updates.memory(at.cast())?);
+        }
+        self.pair.memory(inputs[0], out, &others)?;
+        // SAFETY: the caller owns the memory of all tensors.
+        unsafe { self.planned(&others[0])?.run(inputs, &[out], &others[..1]) }
+    }
+
+    /// # Safety
+    /// As [`Memory::read`].
+    unsafe fn planned(self, indices: &Memory) -> Result<trundle_plan> {
+        let Indexed { kind, pair, indices: desc, updates } = self;
+        if updates.is_none() && pair.out.layout().shape().elements() == 0 {
+            return trundle_plan::of_nothing(pair);
+        }
+        // SAFETY: the caller guarantees what [`Memory::read`] requires.
+        let indices = unsafe { read_indices(&desc, indices)? };
+        match updates {
+            None => gathering(kind, pair, indices),
+            Some(updates) => scattering(kind, pair, &indices, updates),
+        }
+    }
+}
+
+/// Reads the description of indices, which must be of i32 or i64.
+///
+/// # Safety
+/// As [`Descriptor::read`].
+unsafe fn read_indices_desc(desc: *const trundle_tensor_desc) -> Result<Descriptor> {
+    // SAFETY: the caller guarantees a valid description.
+    let indices = unsafe { Descriptor::read("indices", desc)? };
+    indices.check_one_of(&[DType::I32, DType::I64])?;
+    Ok(indices)
+}
+
+/// Reads indices of i32 or i64.
+///
+/// # Safety
+/// As [`Memory::read`].
+unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
+    // SAFETY: the caller guarantees what [`Memory::read`] requires.
+    let bytes = unsafe { memory.read() };
+    let (layout, shape) = (desc.layout(), desc.layout().shape());
+    let mut values = Vec::new();
+    let too_large = |_| Error::too_large(format!("indices of shape {shape}"));
+    values.try_reserve_exact(shape.elements()).map_err(too_large)?;
+    let is_narrow = desc.dtype() == DType::I32;
+    shape.for_each_index(|index| {
+        let bytes = &bytes[layout.offset_of(index)..];
+        values.push(match is_narrow {
+            true => i32::from_ne_bytes(std::array::from_fn(|at| bytes[at])).into(),
+            false => i64::from_ne_bytes(std::array::from_fn(|at| bytes[at])),
+        });
+    });
+    Ok(Indices::new(shape.clone(), values)?)
+}
