@@ -53,7 +53,7 @@ fn a_model(place: &Place, shape: &[usize]) {
 #[cfg(feature = "zarr")]
 fn a_store(place: &Place, shape: &[usize]) {
     one_file(place, shape);
-    place.run(&["convert", "p0.npy", "-o", "p.zarr", "--chunks", "400,500"]).done();
+    place.run("convert p0.npy -o p.zarr --chunks 400,500").done();
     fs::remove_file(place.path("p0.npy")).unwrap();
 }
 
@@ -113,19 +113,18 @@ impl InPlace {
         let mut made =
             InPlace { case, place, before, after: Tree::new(), takes: Duration::default() };
         let begin = Instant::now();
-        made.run(&[]).done();
+        made.run("").done();
         made.takes = begin.elapsed();
         made.after = tree(&made.place.path(""));
         assert!(made.before != made.after, "{}", case.words);
         made
     }
 
-    fn args(&self, more: &[&'static str]) -> Vec<&'static str> {
-        let how = ["--force", "--storage", "hdd", "--threads", "1"];
-        self.case.words.split(' ').chain(how).chain(more.iter().copied()).collect()
+    fn args(&self, more: &str) -> String {
+        format!("{} --force --storage hdd --threads 1 {more}", self.case.words)
     }
 
-    fn run(&self, more: &[&'static str]) -> Run {
+    fn run(&self, more: &str) -> Run {
         self.place.run(&self.args(more))
     }
 
@@ -191,13 +190,13 @@ fn tree(folder: &Path) -> Tree {
 fn what_may_be_moved_already_is_not_moved_again() {
     for case in CASES {
         let work = InPlace::new(case, &[12, 40]);
-        let run = work.run(&["--resume"]);
+        let run = work.run("--resume");
         assert!(work.is_refused(&run), "{}: {run:?}", case.words);
         assert!(tree(&work.place.path("")) == work.after, "{}", case.words);
     }
     // If the output does not replace the input, `--resume` may start over.
     let place = Place::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
-    let words = "flip p.npy -o q.npy --axes 0 --force --resume".split(' ').collect::<Vec<_>>();
+    let words = "flip p.npy -o q.npy --axes 0 --force --resume";
     (0..2).for_each(|_| drop(place.run(&words).done()));
 }
 
@@ -272,7 +271,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
         let chance = f64::from(seed >> 16) / 65536.0;
         let name = signals[number as usize % signals.len()];
         let inode = work.inode();
-        let mut child = work.place.command(&work.args(&[])).spawn().unwrap();
+        let mut child = work.place.command(&work.args("")).spawn().unwrap();
         wait(work, &mut child, number / 3 % 5, chance);
         let is_renamed = work.inode() != inode;
         signal(name, &child);
@@ -288,7 +287,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
         } else {
             assert!(!is_renamed || name == Signal::KILL, "{told}");
         }
-        let again = work.run(&["--resume", "--json"]);
+        let again = work.run("--resume --json");
         let now = tree(&work.place.path(""));
         let told = format!("{told}\nthen {again:?}");
         if again.code == Some(0) {
@@ -303,7 +302,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
             assert!(now == left, "{told}");
             if work.is_as_in(&now, &work.before) {
                 counts.refused_before += 1;
-                work.run(&[]).done();
+                work.run("").done();
             } else {
                 counts.refused_after += u32::from(ended.code.is_none());
             }

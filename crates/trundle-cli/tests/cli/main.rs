@@ -48,7 +48,7 @@ mod work;
 #[cfg(feature = "zarr")]
 mod zarr;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
 use std::io::Write;
@@ -64,6 +64,55 @@ use tempfile::TempDir;
 /// Prints why a check is skipped, even if the test's output is captured.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// The arguments of a run.
+trait Arguments {
+    fn list(&self) -> Vec<OsString>;
+}
+
+/// Words separated by spaces. Spaces between single quotes separate nothing.
+impl Arguments for str {
+    fn list(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        for (number, piece) in self.split('\'').enumerate() {
+            match number % 2 {
+                0 => words.extend(piece.split_ascii_whitespace().map(OsString::from)),
+                _ => words.push(piece.into()),
+            }
+        }
+        words
+    }
+}
+
+impl Arguments for String {
+    fn list(&self) -> Vec<OsString> {
+        self.as_str().list()
+    }
+}
+
+impl<T: Arguments + ?Sized> Arguments for &T {
+    fn list(&self) -> Vec<OsString> {
+        (**self).list()
+    }
+}
+
+impl<T: AsRef<OsStr>> Arguments for [T] {
+    fn list(&self) -> Vec<OsString> {
+        self.iter().map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+impl<T: AsRef<OsStr>, const N: usize> Arguments for [T; N] {
+    fn list(&self) -> Vec<OsString> {
+        self[..].list()
+    }
+}
+
+impl<T: AsRef<OsStr>> Arguments for Vec<T> {
+    fn list(&self) -> Vec<OsString> {
+        self[..].list()
+    }
 }
 
 /// A folder in which the program runs.
@@ -116,9 +165,9 @@ impl Place {
     }
 
     /// The program with these arguments, in a reproducible environment.
-    fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
+    fn command(&self, args: &(impl Arguments + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trundle"));
-        command.args(args).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
+        command.args(args.list()).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
         for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
@@ -130,11 +179,11 @@ impl Place {
         command
     }
 
-    fn run(&self, args: &[impl AsRef<OsStr>]) -> Run {
+    fn run(&self, args: &(impl Arguments + ?Sized)) -> Run {
         Run::of(&mut self.command(args))
     }
 
-    fn run_on(&self, input: &[u8], args: &[impl AsRef<OsStr>]) -> Run {
+    fn run_on(&self, input: &[u8], args: &(impl Arguments + ?Sized)) -> Run {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         thread::scope(|scope| {
@@ -169,6 +218,18 @@ impl Run {
     fn done(self) -> Run {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
+    }
+
+    /// Checks the exit code and the error message. `said` holds parts of it in this order, with `[..]` between them.
+    #[track_caller]
+    fn refused(&self, code: i32, said: &str) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert!(!self.stderr.contains("panicked"), "{self:#?}");
+        let mut rest = &self.stderr[..];
+        for part in said.split("[..]") {
+            let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {self:#?}"));
+            rest = &rest[at + part.len()..];
+        }
     }
 
     fn text(&self) -> String {

@@ -130,17 +130,17 @@ fn numbers(file: &[u8]) -> Vec<u16> {
     bytes.chunks_exact(2).map(|bytes| u16::from_le_bytes(bytes.try_into().unwrap())).collect()
 }
 
-const RUN: [&str; 5] = ["run", "model.xml", "--input", "x=x.npy", "--out-dir=out"];
+const RUN: &str = "run model.xml --input x=x.npy --out-dir=out";
 
-fn run_with(place: &Place, more: &[&str]) -> Run {
-    place.run(&[&RUN[..], more].concat())
+fn run_with(place: &Place, more: &str) -> Run {
+    place.run(&format!("{RUN} {more}"))
 }
 
 #[test]
 fn a_model_is_one_pass_and_its_output_a_file() {
     let place = Place::new();
     rolled_and_turned(&place, "y");
-    let report = run_with(&place, &["--json", "--verify"]).done().json();
+    let report = run_with(&place, "--json --verify").done().json();
     assert_eq!(report["passes"], 1);
     assert_eq!(report["verified"], true);
     let output = &report["outputs"][0];
@@ -157,7 +157,7 @@ fn inputs_may_be_in_another_order_of_bytes_and_axes() {
     bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
     let tensor = Tensor { descr: "'>u2'".into(), bytes, ..input() };
     place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
-    run_with(&place, &["-q"]).done();
+    run_with(&place, "-q").done();
     assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
 }
 
@@ -167,7 +167,7 @@ fn packed_elements_are_the_bytes_they_are_packed_in() {
     Ir::of("x", "u4", "2,3").then("Transpose", "opset1", "", &[&[1, 0]]).write(&place, "y");
     let packed = of_bytes(&[3], &[0x10, 0x32, 0x54]);
     place.write("x.npy", &packed.file(PLAIN));
-    let output = &run_with(&place, &["--json"]).done().json()["outputs"][0];
+    let output = &run_with(&place, "--json").done().json()["outputs"][0];
     assert_eq!((&output["dtype"], &output["shape"]), (&"u4".into(), &[3, 2][..].into()));
     let file = place.read("out/y.npy");
     assert_eq!(file[file.len() - 3..], [0x30, 0x41, 0x52]);
@@ -178,7 +178,7 @@ fn outputs_stay_within_their_folder() {
     for (name, file) in [("../y", ".._y.npy"), ("a/b:c", "a_b_c.npy"), ("..", "output...npy")] {
         let place = Place::new();
         rolled_and_turned(&place, name);
-        let report = run_with(&place, &["--json"]).done().json();
+        let report = run_with(&place, "--json").done().json();
         assert_eq!(report["outputs"][0]["name"], name);
         assert_eq!(report["outputs"][0]["file"], format!("out/{file}"));
         assert!(place.path("out").join(file).exists());
@@ -189,38 +189,31 @@ fn outputs_stay_within_their_folder() {
 fn outputs_that_exist_stay_unless_forced() {
     let place = Place::new();
     rolled_and_turned(&place, "y");
-    run_with(&place, &[]).done();
+    run_with(&place, "").done();
     let before = place.read("out/y.npy");
     place.write("x.npy", &Tensor::noise("'<u2'", 2, &[2, 3]).file(PLAIN));
-    let refused = run_with(&place, &[]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("already exists\nhint: --force"), "{refused:?}");
+    let refused = run_with(&place, "");
+    refused.refused(2, "already exists\nhint: --force");
     assert_eq!(place.read("out/y.npy"), before);
-    let into_a_file = place.run(&["run", "model.xml", "--input=x=x.npy", "--out-dir=x.npy"]);
-    assert_eq!(into_a_file.code, Some(2));
-    assert!(into_a_file.stderr.contains("x.npy: not a folder"), "{into_a_file:?}");
-    run_with(&place, &["--force"]).done();
+    place.run("run model.xml --input=x=x.npy --out-dir=x.npy").refused(2, "x.npy: not a folder");
+    run_with(&place, "--force").done();
     assert_ne!(place.read("out/y.npy"), before);
 }
 
 #[test]
 fn what_does_not_fit_is_refused_and_leaves_nothing() {
-    let refusals: [(&[&str], i32, &str); 7] = [
+    let refusals: [(&str, i32, &str); 7] = [
         (
-            &["run", "model.xml", "--input", "x=x.npy", "--max-mem", "10"],
+            "run model.xml --input x=x.npy --max-mem 10",
             2,
             "at least 4.0 KiB (4K) are needed, got 10 bytes",
         ),
-        (&["run", "model.xml"], 2, "input \"x\" is missing, u16 [?, 3]"),
-        (
-            &["run", "model.xml", "--input", "z=x.npy"],
-            2,
-            "no input is called \"z\": the model has x",
-        ),
-        (&["run", "model.xml", "--input", "x"], 2, "expected NAME=FILE"),
-        (&["run", "model.xml", "--input", "x=none.npy"], 1, "none.npy: cannot"),
-        (&["run", "model.xml", "--input", "x=wide.npy"], 3, "must have shape [?, 3], got [2, 4]"),
-        (&["run", "model.xml", "--input", "x=u8.npy"], 3, "holds elements of type u8"),
+        ("run model.xml", 2, "input \"x\" is missing, u16 [?, 3]"),
+        ("run model.xml --input z=x.npy", 2, "no input is called \"z\": the model has x"),
+        ("run model.xml --input x", 2, "expected NAME=FILE"),
+        ("run model.xml --input x=none.npy", 1, "none.npy: cannot"),
+        ("run model.xml --input x=wide.npy", 3, "must have shape [?, 3], got [2, 4]"),
+        ("run model.xml --input x=u8.npy", 3, "holds elements of type u8"),
     ];
     let place = Place::new();
     rolled_and_turned(&place, "y");
@@ -228,9 +221,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
     place.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
     let before = place.contents();
     for (args, code, message) in refusals {
-        let run = place.run(&[args, &["--out-dir=out"]].concat());
-        assert_eq!(run.code, Some(code), "{args:?}: {run:?}");
-        assert!(run.stderr.contains(message), "{args:?}: {run:?}");
+        place.run(&format!("{args} --out-dir=out")).refused(code, message);
         assert_eq!(place.contents(), before);
     }
 }
@@ -259,8 +250,7 @@ fn joined(place: &Place, element: &str, sizes: [usize; 2]) {
         .write(place, "y");
 }
 
-const RUN_BOTH: [&str; 7] =
-    ["run", "model.xml", "--input", "x=x.npy", "--input", "z=z.npy", "--out-dir=out"];
+const RUN_BOTH: &str = "run model.xml --input x=x.npy --input z=z.npy --out-dir=out";
 
 #[test]
 fn what_is_larger_than_memory_goes_in_parts() {
@@ -285,15 +275,15 @@ fn what_is_larger_than_memory_goes_in_parts() {
         };
         place.write("x.npy", &x);
         place.write("z.npy", &z);
-        let run = |more: &[&str]| place.run(&[&RUN_BOTH[..], &["--json"], more].concat()).done();
-        run(&["--force"]);
+        let run = |more: &str| place.run(&format!("{RUN_BOTH} --json {more}")).done();
+        run("--force");
         let expected = place.read("out/y.npy");
         for more in [
-            &["--max-mem", "9K"][..],
-            &["--max-mem", "16K", "--verify"],
-            &["--max-mem", "16K", "--storage", "hdd", "--threads", "1", "--resume"],
+            "--max-mem 9K",
+            "--max-mem 16K --verify",
+            "--max-mem 16K --storage hdd --threads 1 --resume",
         ] {
-            let report = run(&[more, &["--force"]].concat()).json();
+            let report = run(&format!("{more} --force")).json();
             assert_eq!((&report["passes"], &report["resumed"]), (&1.into(), &false.into()));
             assert_eq!(report["outputs"][0]["bytes"], expected.len() - 128, "{report}");
             assert!(place.read("out/y.npy") == expected, "{element} {more:?}");
@@ -314,7 +304,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     place.run(&RUN_BOTH).done();
     let expected = place.read("out/y.npy");
     std::fs::remove_file(place.path("out/y.npy")).unwrap();
-    let slowly = [&RUN_BOTH[..], &["--max-mem", "8M", "--storage", "hdd", "--threads=1"]].concat();
+    let slowly = format!("{RUN_BOTH} --max-mem 8M --storage hdd --threads=1");
     let noted = || {
         let journals = std::fs::read_dir(place.path("out")).into_iter().flatten().flatten();
         let mut journals =
@@ -325,8 +315,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     };
     let mut kills = 0;
     while kills < if trundle_testing::everything() { 3 } else { 2 } {
-        let mut child =
-            place.command(&[&slowly[..], &["--force", "--verify"]].concat()).spawn().unwrap();
+        let mut child = place.command(&format!("{slowly} --force --verify")).spawn().unwrap();
         while child.try_wait().unwrap().is_none() && !noted() {
             // Slows the program down, which writes a journal entry every half second.
             signal(Signal::STOP, &child);
@@ -341,8 +330,8 @@ fn a_model_in_parts_that_was_killed_goes_on() {
             continue;
         }
         kills += 1;
-        let more = [&["--force", "--resume", "--json"][..], &["--verify"][..kills % 2]].concat();
-        let report = place.run(&[&slowly[..], &more].concat()).done().json();
+        let more = ["--force --resume --json", "--force --resume --json --verify"][kills % 2];
+        let report = place.run(&format!("{slowly} {more}")).done().json();
         assert_eq!(report["resumed"], true);
         assert!(place.read("out/y.npy") == expected);
         assert_eq!(std::fs::read_dir(place.path("out")).unwrap().count(), 1);
@@ -401,11 +390,11 @@ fn of_several_types(place: &Place, sizes: [usize; 2]) {
 fn what_goes_in_parts_may_be_of_several_types() {
     let place = Place::new();
     of_several_types(&place, [900, 1100]);
-    let inputs = ["--input=x=x.npy", "--input=z=z.npy", "--input=order=order.npy"];
-    let args = [&["run", "model.xml", "--out-dir=out", "--force"][..], &inputs].concat();
+    let inputs = "--input=x=x.npy --input=z=z.npy --input=order=order.npy";
+    let args = ["run model.xml --out-dir=out --force", &inputs].concat();
     place.run(&args).done();
     let whole = ["out/y.npy", "out/w.npy"].map(|name| place.read(name));
-    place.run(&[&args[..], &["--max-mem=1M", "--verify"]].concat()).done();
+    place.run(&format!("{args} --max-mem=1M --verify")).done();
     assert!(whole == ["out/y.npy", "out/w.npy"].map(|name| place.read(name)));
     assert_eq!(Tensor::read(&whole[0], 4).shape, [1100, 900]);
 }
@@ -415,13 +404,11 @@ fn an_operator_that_computes_is_refused_by_name() {
     let place = Place::new();
     Ir::of("x", "u16", "2,3").then("Sigmoid", "opset1", "", &[]).write(&place, "y");
     place.write("x.npy", &input().file(PLAIN));
-    let run = run_with(&place, &[]);
+    let run = run_with(&place, "");
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.stderr.contains("Sigmoid") && run.stderr.contains("Transpose"), "{run:?}");
     assert!(run.stderr.starts_with("error: model.xml: "), "{run:?}");
-    let other = place.run(&["run", "x.npy", "--out-dir=out"]);
-    assert_eq!(other.code, Some(3), "{other:?}");
-    assert!(other.stderr.contains("expected .xml or .onnx"), "{other:?}");
+    place.run("run x.npy --out-dir=out").refused(3, "expected .xml or .onnx");
 }
 
 #[test]
@@ -432,7 +419,7 @@ fn all_that_is_not_supported_is_named() {
         .then("GatherTree", "opset8", "", &[])
         .then("Sigmoid", "opset1", "", &[])
         .write(&place, "y");
-    let run = place.run(&["plan", "model.xml"]);
+    let run = place.run("plan model.xml");
     assert_eq!(run.code, Some(3), "{run:?}");
     let named = "Sigmoid (2 nodes), which computes; GatherTree (1 node), which moves elements";
     assert!(run.stderr.contains(named), "{run:?}");
@@ -447,12 +434,12 @@ fn a_small_model_of_a_large_output_is_planned_at_once() {
     }
     ir.write(&place, "y");
     place.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
-    let report = place.run(&["plan", "model.xml", "--json"]).done().json();
+    let report = place.run("plan model.xml --json").done().json();
     assert!(report["passes"].as_u64().unwrap() <= 6, "{report}");
     assert_eq!(report["stages"].as_array().unwrap().last().unwrap()["bytes"], 16u64 << 50);
     let before = place.contents();
     // The output does not fit on any disk, and its tiles do not fit in the memory.
-    let run = run_with(&place, &["--max-mem=1G"]);
+    let run = run_with(&place, "--max-mem=1G");
     assert!(matches!(run.code, Some(1 | 3)), "{run:?}");
     let said = ["of memory are needed", "are needed on the disk"];
     assert!(said.iter().any(|said| run.stderr.contains(said)), "{run:?}");
@@ -469,7 +456,7 @@ fn of_a_large_tensor_only_what_is_read_is_made() {
     let row = (1 << 33) + 1;
     ir.then("Slice", "opset8", "", &[&[row], &[row + 1], &[1], &[0]]).write(&place, "y");
     place.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
-    let report = run_with(&place, &["--verify", "--json", "--max-mem=1M"]).done().json();
+    let report = run_with(&place, "--verify --json --max-mem=1M").done().json();
     assert_eq!((&report["passes"], &report["verified"]), (&1.into(), &true.into()));
     assert_eq!(Tensor::read(&place.read("out/y.npy"), 4).bytes, of_floats_bytes(&[3., 4.]));
 }
@@ -480,11 +467,11 @@ fn names_print_no_lines_and_no_commands() {
     Ir::of("x&#10;ok", "u16", "2,3")
         .then("Transpose", "opset1", "", &[&[1, 0]])
         .write(&place, "y&#10;done\u{9b}31m\u{202e}");
-    let plan = place.run(&["plan", "model.xml", "--verbose"]).done().text();
+    let plan = place.run("plan model.xml --verbose").done().text();
     assert!(plan.lines().any(|line| line == "  input x\\nok: u16 [2, 3]"), "{plan}");
     let quiet = |text: &str| !text.contains(['\u{9b}', '\u{202e}']);
     assert!(quiet(&plan) && !plan.lines().any(|line| line.starts_with("ok")), "{plan}");
-    let run = place.run(&["run", "model.xml", "--input", "z=x.npy", "--out-dir=out"]);
+    let run = place.run("run model.xml --input z=x.npy --out-dir=out");
     assert!(run.stderr.contains("the model has x\\nok"), "{run:?}");
 }
 
@@ -496,13 +483,13 @@ fn weights_elsewhere_are_read_where_that_is_asked_for() {
     std::fs::create_dir(place.path("cache")).unwrap();
     std::fs::rename(place.path("model.xml"), place.path("cache/model.xml")).unwrap();
     std::os::unix::fs::symlink("../model.bin", place.path("cache/model.bin")).unwrap();
-    let args = ["run", "cache/model.xml", "--input=x=x.npy", "--out-dir=out"];
+    let args = "run cache/model.xml --input=x=x.npy --out-dir=out";
     let refused = place.run(&args);
     assert_eq!(refused.code, Some(3), "{refused:?}");
     let message = "error: cache/model.xml: \"model.bin\" is a link that leads out of the model's \
                    folder\nhint: --follow-links reads it";
     assert!(refused.stderr.contains(message), "{refused:?}");
-    place.run(&[&args[..], &["--follow-links", "-q"]].concat()).done();
+    place.run(&format!("{args} --follow-links -q")).done();
     assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
 }
 
@@ -510,9 +497,7 @@ fn weights_elsewhere_are_read_where_that_is_asked_for() {
 fn a_plan_of_no_model_says_what_to_write() {
     let place = Place::new();
     place.write("x.npy", &input().file(PLAIN));
-    let run = place.run(&["plan", "x.npy"]);
-    assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("trundle plan transpose x.npy"), "{run:?}");
+    place.run("plan x.npy").refused(2, "trundle plan transpose x.npy");
 }
 
 fn of_floats_bytes(values: &[f32]) -> Vec<u8> {
@@ -529,9 +514,9 @@ fn of_floats(values: &[f32; 4]) -> Vec<u8> {
 fn a_plan_shows_the_graph_and_what_became_of_it() {
     let place = Place::new();
     rolled_and_turned(&place, "y");
-    let brief = place.run(&["plan", "model.xml", "--input", "x=x.npy"]).done().text();
+    let brief = place.run("plan model.xml --input x=x.npy").done().text();
     assert_eq!(brief, "12 bytes, 1 pass for 1 output\n  y: u16 [3, 2]\n");
-    let verbose = ["plan", "model.xml", "--input", "x=x.npy", "--verbose"];
+    let verbose = "plan model.xml --input x=x.npy --verbose";
     let text = place.run(&verbose).done().text();
     assert!(text.starts_with(&brief), "{text}");
     for line in [
@@ -547,9 +532,9 @@ fn a_plan_shows_the_graph_and_what_became_of_it() {
     ] {
         assert!(text.lines().any(|printed| printed == line), "{line:?} is not in\n{text}");
     }
-    let report = place.run(&["plan", "model.xml", "--input=x=x.npy", "--json"]).done().json();
+    let report = place.run("plan model.xml --input=x=x.npy --json").done().json();
     assert_eq!((&report["passes"], &report["bytes"]), (&1.into(), &12.into()));
-    let unknown = place.run(&["plan", "model.xml"]);
+    let unknown = place.run("plan model.xml");
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
-    assert_eq!(place.run(&["plan"]).code, Some(2));
+    assert_eq!(place.run("plan").code, Some(2));
 }
