@@ -96,7 +96,7 @@ fn outputs_of_odd_names_are_found_again() {
         let report = work.place.run(&args).done().json();
         assert_eq!(report["resumed"], is_resumable, "{text:?}");
         let output = work.place.folder.path().join(name);
-        assert!(fs::read(&output).unwrap() == work.expected);
+        assert!(fs::read(&output).unwrap() == *work.expected);
         fs::remove_file(output).unwrap();
         assert_eq!(work.names(), ["x.npy"]);
     }

@@ -7,15 +7,9 @@ use crate::npy::{PLAIN, Style, Tensor};
 use crate::packed::{OTHERS, Packed, USUAL};
 use crate::refusals::refused;
 use crate::safetensors::{Named, file};
-use crate::{Place, Run, npz};
+use crate::{Place, Run, chance, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
-
-/// A pseudo-random number below `most`, the same in every run.
-fn chance(seed: &mut u64, most: usize) -> usize {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*seed >> 33) as usize % most
-}
 
 /// The row-major positions of the elements that differ.
 fn differing(one: &Tensor, other: &Tensor) -> Vec<usize> {
@@ -108,7 +102,8 @@ fn ways() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn every_pair_of_formats_and_orders_is_compared_by_index() {
-    for (shape, changes) in [(&[5, 4, 6][..], &[77, 19, 80][..]), (&[], &[0]), (&[9], &[8, 3])] {
+    let tensors = [(&[5, 4, 6][..], &[77, 19, 80][..]), (&[], &[0]), (&[9], &[8, 3])];
+    for (number, (shape, changes)) in tensors.into_iter().enumerate() {
         let place = Place::new();
         let one = Tensor::noise("'<u2'", 2, shape);
         let mut other = one.clone();
@@ -116,7 +111,12 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
         for (prefix, tensor) in [("a", &one), ("b", &other)] {
             ways().for_each(|way| drop(written(&place, way, prefix, tensor)));
         }
-        for (from, to) in ways().flat_map(|from| ways().map(move |to| (from, to))) {
+        let pairs = (0..WAYS.len() * WAYS.len()).map(|pair| (pair / WAYS.len(), pair % WAYS.len()));
+        for (from, to) in pairs.filter(|(from, to)| is_tried(number + from + to, 3)) {
+            let (from, to) = (WAYS[from], WAYS[to]);
+            if cfg!(not(feature = "zarr")) && [from, to].contains(&"z.zarr") {
+                continue;
+            }
             let name = |prefix: &str, way: &str| match way {
                 "n.npz" | "nf.npz" | "s.safetensors" => "x".to_owned(),
                 way => format!("{prefix}{}", way.split('.').next().unwrap()),
@@ -139,7 +139,7 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
 #[test]
 fn the_first_of_random_changes_is_found_whatever_the_memory() {
     let mut seed = 11;
-    for case in 0..if everything() { 400 } else { 100 } {
+    for case in 0..if everything() { 400 } else { 40 } {
         let place = Place::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [9000, 130, 24, 11][rank - 1];
@@ -212,8 +212,12 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
 
 #[test]
 fn packed_elements_are_compared_however_they_lie() {
-    for packed in USUAL.into_iter().chain(OTHERS) {
-        for shape in [&[5, 7][..], &[3, 800, 5], &[1], &[0]] {
+    let shapes = [&[5, 7][..], &[3, 800, 5], &[1], &[0]];
+    for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
+        for (other, shape) in shapes.into_iter().enumerate() {
+            if !is_tried(number + other, 2) {
+                continue;
+            }
             let place = Place::new();
             let one = packed.noise(shape);
             let (one_bytes, all) = (packed.pack(&one), one.bytes.len());
@@ -226,7 +230,7 @@ fn packed_elements_are_compared_however_they_lie() {
                 format!("--dtype {} --shape '{sizes}' --bit-order {}", packed.dtype, packed.order);
             for memory in ["4K", "64M"] {
                 let more = format!("{hints} --max-mem {memory}");
-                let same = place.run(&["cmp a.bin a.npy", &more].concat());
+                let same = place.run(&format!("cmp a.bin a.npy {more}"));
                 assert_eq!(same.done().text(), "equal\n", "{packed:?} {shape:?}");
                 if all == 0 {
                     continue;
@@ -235,7 +239,7 @@ fn packed_elements_are_compared_however_they_lie() {
                 let changed = [all / 2, all - 1];
                 changed.iter().for_each(|at| other.bytes[*at] = one.bytes[*at] ^ 1);
                 place.write("b.bin", &packed.pack(&other));
-                let args = ["cmp a.npy b.bin --json", &more].concat();
+                let args = format!("cmp a.npy b.bin --json {more}");
                 let found = place.run(&args).json()["tensors"][0].clone();
                 let count = if all > 1 { 2 } else { 1 };
                 assert_eq!(found["different"], count, "{packed:?} {shape:?} {memory}");
@@ -265,9 +269,9 @@ fn bit_orders_make_no_difference() {
         place.write("a.safetensors", &file(&[], &[named]));
         place.write("b.bin", &turned.pack(&other));
         let hints = "--dtype f4e2m1 --shape 6,9 --bit-order high-first";
-        let run = place.run(&["cmp a.safetensors b.bin", &hints].concat());
+        let run = place.run(&format!("cmp a.safetensors b.bin {hints}"));
         assert_eq!(run.text(), said, "{run:?}");
-        let run = place.run(&["cmp b.bin a.safetensors -q", &hints].concat());
+        let run = place.run(&format!("cmp b.bin a.safetensors -q {hints}"));
         assert_eq!((run.code, run.stdout), (Some(i32::from(changed.is_some())), Vec::new()));
     }
 }
@@ -421,11 +425,11 @@ fn types_are_the_same_or_told() {
     raw.chunks_mut(4).for_each(<[u8]>::reverse);
     place.write("big.raw", &[b"head", &raw[..], b"rest"].concat());
     let hints = "--dtype >f4 --shape 6 --offset 4 --from raw";
-    place.run(&["cmp big.raw f.npy", &hints].concat()).done();
-    place.run(&["cmp f.npy big.raw", &hints].concat()).done();
+    place.run(&format!("cmp big.raw f.npy {hints}")).done();
+    place.run(&format!("cmp f.npy big.raw {hints}")).done();
     // With --from raw, they override both headers.
     let bytes = "--from raw --dtype u8 --shape -1";
-    let run = place.run(&["cmp f.npy i.npy", &bytes].concat());
+    let run = place.run(&format!("cmp f.npy i.npy {bytes}"));
     assert_eq!(run.text(), "\"f\" and \"i\": 1 of 152 elements differs, at [22]: 102 and 105\n");
 }
 

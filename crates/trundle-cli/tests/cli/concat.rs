@@ -214,8 +214,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     }
     for words in ["concat a.npy", "concat --axis 0", "concat a.npy --axis 0 --dim x", "stack a.npy"]
     {
-        let args = format!("{words} -o out.npy");
-        place.run(&args).refused(2, "");
+        place.run(&format!("{words} -o out.npy")).refused(2, "");
     }
     assert_eq!(place.contents(), before);
 }
@@ -266,10 +265,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
             write_array(&place.path(store), name, &sizes, axes);
         }
     }
-    let concat = |files: &str, more: &str| {
-        let words = format!("concat {files} --dim time {more}");
-        place.run(&words.split(' ').collect::<Vec<_>>())
-    };
+    let concat = |files: &str, more: &str| place.run(&format!("concat {files} --dim time {more}"));
     let run = concat("a.zarr b.zarr", "-o both.zarr --max-mem 4K --verify").done();
     assert!(run.stderr.contains("4 tensors, 2 of them kept as they are"), "{run:?}");
     for (name, axis) in [("wind", "1"), ("time", "0"), ("lat", ""), ("lon", "")] {
@@ -282,8 +278,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
         let expected = match axis {
             "" => "a.npy",
             axis => {
-                let args = format!("concat a.npy b.npy -o c.npy --force --axis {axis}");
-                place.run(&args).done();
+                place.run(&format!("concat a.npy b.npy -o c.npy --force --axis {axis}")).done();
                 "c.npy"
             }
         };
@@ -307,10 +302,9 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     // Outputs that replace an input, have another format, or have axis names that differ between the inputs.
     concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
     assert_eq!(written(&place, "both.zarr/time")["shape"], serde_json::json!([15]));
-    let args = "stack a.zarr other.zarr --tensor lon --axis 0 --dim run";
-    place.run(&format!("{args} -o lons.zarr")).done();
+    place.run("stack a.zarr other.zarr --tensor lon --axis 0 --dim run -o lons.zarr").done();
     let lons = written(&place, "lons.zarr/lon");
-    assert_eq!(lons["dimension_names"], serde_json::json!("run lon"));
+    assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
     place.run("concat a.zarr b.zarr --tensor time --axis 0 -o t.npz").done();
 
     // Units that differ are refused.
@@ -318,8 +312,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
     std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     for command in ["", "plan "] {
-        let words = format!("{command}concat a.zarr b.zarr --dim time -o units.zarr");
-        let run = place.run(&words.split(' ').collect::<Vec<_>>());
+        let run = place.run(&format!("{command}concat a.zarr b.zarr --dim time -o units.zarr"));
         let line = "  time: units is missing in a.zarr, \"days since 2024-01-01\" in b.zarr\n";
         let hint = "or pass --ignore-attrs units to write the values of a.zarr";
         let said = "attributes differ that say what elements mean:\n";
@@ -422,8 +415,7 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
     place.run("task plan.json 0").done();
     place.run("finish plan.json").done();
     assert!(Tensor::read(&place.read("t.npy"), 4) == expected);
-    let args = format!("apply a.npy '{chain}' -o out.zarr --verify");
-    place.run(&args).done();
+    place.run(&format!("apply a.npy '{chain}' -o out.zarr --verify")).done();
     place.run("cmp out.zarr t.npy").done();
 }
 

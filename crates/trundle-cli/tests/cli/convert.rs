@@ -6,7 +6,7 @@ use crate::npy::{self, PLAIN, Style, Tensor};
 use crate::packed::USUAL;
 use crate::refusals::refused;
 use crate::safetensors::{Named, file};
-use crate::{Place, npz};
+use crate::{Place, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
@@ -55,7 +55,8 @@ fn hints(name: &str, shape: &[usize]) -> String {
 
 #[test]
 fn every_format_becomes_every_other_and_itself_again() {
-    for shape in [&[3, 5, 4][..], &[], &[7], &[2, 0, 3], &[1, 1], &[40, 1, 9]] {
+    let shapes = [&[3, 5, 4][..], &[], &[7], &[2, 0, 3], &[1, 1], &[40, 1, 9]];
+    for (number, shape) in shapes.into_iter().enumerate() {
         let place = Place::new();
         let tensor = Tensor::noise("'<u2'", 2, shape);
         place.write("c.npy", &tensor.file(PLAIN));
@@ -63,8 +64,12 @@ fn every_format_becomes_every_other_and_itself_again() {
         place.write("n.npz", &npz::archive(&[("n.npy", tensor.file(FORTRAN))]));
         place.write("s.safetensors", &file(&[], &[Named::new("s", "U16", &tensor)]));
         place.write("r.bin", &tensor.bytes);
-        for from in ["c.npy", "f.npy", "n.npz", "s.safetensors", "r.bin"] {
-            for to in ["npy", "npz", "safetensors", "bin"] {
+        let files = ["c.npy", "f.npy", "n.npz", "s.safetensors", "r.bin"];
+        for (source, from) in files.into_iter().enumerate() {
+            for (other, to) in ["npy", "npz", "safetensors", "bin"].into_iter().enumerate() {
+                if !is_tried(number + source + other, 3) {
+                    continue;
+                }
                 let out = format!("{from}.{to}");
                 let hinted = hints(from, shape);
                 let args = format!("convert {from} -o {out} --verify --quiet {hinted}");
@@ -130,8 +135,7 @@ fn several_tensors_keep_names_order_and_metadata() {
     let all = file(&[("trundle.axes", record), ("z", "")], &tensors);
     place.write("m.safetensors", &all);
     for row_major in ["", "--row-major"] {
-        let args = "convert m.safetensors -o n.safetensors --force";
-        place.run(&format!("{args} {row_major}")).done();
+        place.run(&format!("convert m.safetensors -o n.safetensors --force {row_major}")).done();
         assert!(place.read("n.safetensors") == all);
     }
     let run = place.run("convert m.safetensors -o m.npz").done();
@@ -142,7 +146,7 @@ fn several_tensors_keep_names_order_and_metadata() {
     place.run("convert m.npz -o back.safetensors").done();
     assert!(place.read("back.safetensors") == file(&[], &tensors));
     let only = "--tensor a --only --to npy";
-    place.run(&["convert m.npz -o only.dat", &only].concat()).done();
+    place.run(&format!("convert m.npz -o only.dat {only}")).done();
     assert_eq!(Tensor::read(&place.read("only.dat"), 4).bytes, a.bytes);
     refused(&place, &[("convert m.npz -o x.npy", 2, "--tensor NAME picks one")]);
     // `--row-major` applies to the named tensors only.
@@ -150,7 +154,7 @@ fn several_tensors_keep_names_order_and_metadata() {
     let both = npz::archive(&[("c.npy", c.file(FORTRAN)), ("d.npy", d.file(FORTRAN))]);
     place.write("both.npz", &both);
     let named = "--tensor c --row-major --verify";
-    place.run(&["convert both.npz -o one.npz", &named].concat()).done();
+    place.run(&format!("convert both.npz -o one.npz {named}")).done();
     let members = npz::members(&place.read("one.npz"));
     assert!(is_stored(&members[0].1, &c, false) && is_stored(&members[1].1, &d, true));
 }
@@ -162,9 +166,9 @@ fn packed_elements_and_streams_are_converted() {
         let bytes = packed.pack(&packed.noise(&[5, 7]));
         place.write("x.bin", &bytes);
         let hints = format!("--dtype {} --shape 5,7 --bit-order {}", packed.dtype, packed.order);
-        place.run(&["convert x.bin -o x.npy --verify", &hints].concat()).done();
+        place.run(&format!("convert x.bin -o x.npy --verify {hints}")).done();
         assert_eq!(npy::Tensor::read(&place.read("x.npy"), 1).bytes, bytes, "{packed:?}");
-        place.run(&["convert x.npy -o y.bin", &hints].concat()).done();
+        place.run(&format!("convert x.npy -o y.bin {hints}")).done();
         assert_eq!(place.read("y.bin"), bytes, "{packed:?}");
     }
     let tensor = Tensor::noise("'<U3'", 12, &[4, 6]);

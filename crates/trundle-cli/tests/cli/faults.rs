@@ -15,6 +15,7 @@ use crate::{Arguments, Place, Run};
 fn a_file_that_may_not_grow_leaves_nothing() {
     const STORE: &str = "convert x.npy -o y.zarr --chunks 4001,4500 --codec none";
     let zarr = if cfg!(feature = "zarr") { STORE } else { ONE_PASS };
+    let source = Tensor::noise("'<f4'", 4, &[4001, 4500]);
     // With SIGXFSZ ignored, and with its default action, which ends the process.
     for (args, blocks, trap) in [
         (ONE_PASS, 1000, "trap '' XFSZ;"),
@@ -23,8 +24,13 @@ fn a_file_that_may_not_grow_leaves_nothing() {
         (ONE_PASS, 100_000, ""),
         (zarr, 1000, ""),
     ] {
-        let work = Work::new(args);
-        let (place, args) = (work.place, if args == STORE { args } else { &work.args });
+        let (place, args) = match args == STORE {
+            true => (Place::with(&[("x.npy", &source)]), args.to_owned()),
+            false => {
+                let work = Work::new(args);
+                (work.place, work.args)
+            }
+        };
         let before = place.contents();
         let script = format!("{trap} ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
@@ -96,7 +102,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
             fs::remove_dir(&place).unwrap();
         }
         Run::of(&mut work.command("--force")).done();
-        assert!(work.place.read(told) == work.expected);
+        assert!(work.place.read(told) == *work.expected);
         let left = work.place.run("clean --json").done().json()["left"].clone();
         assert_eq!((&left[0]["state"], &left[0]["output"]), (&"finished".into(), &"y.npy".into()));
         assert_eq!(left.as_array().unwrap().len(), 1);

@@ -43,8 +43,7 @@ fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
     place.run("convert t.safetensors -o back.zarr").done();
     assert_eq!(written(&place, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
     // The attributes of groups that are left out are dropped.
-    let args = "flip g.zarr --tensor *[oa][pt] --only --axes 0";
-    place.run(&format!("{args} -o some.zarr")).done();
+    place.run("flip g.zarr --tensor *[oa][pt] --only --axes 0 -o some.zarr").done();
     assert_eq!(written(&place, "some.zarr/sea")["attributes"]["salt"], "much");
     assert!(!place.path("some.zarr/sea/deep").exists());
 }

@@ -206,8 +206,7 @@ fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
             ),
         ],
     );
-    let only = "flip m.npz --axes 0 --tensor * --only -o x.npz";
-    let run = place.run(&only).done();
+    let run = place.run("flip m.npz --axes 0 --tensor * --only -o x.npz").done();
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
     let written = npz::members(&place.read("x.npz"));
     assert_eq!(written.len(), 1);

@@ -60,6 +60,7 @@ use std::time::Duration;
 
 use npy::Tensor;
 use tempfile::TempDir;
+use trundle_testing::everything;
 
 /// Prints why a check is skipped, even if the test's output is captured.
 fn skip(why: &str) {
@@ -113,6 +114,19 @@ impl<T: AsRef<OsStr>> Arguments for Vec<T> {
     fn list(&self) -> Vec<OsString> {
         self[..].list()
     }
+}
+
+/// Whether to run this case. Unless everything is tested, every n-th case is run, so that the sums of a loop's indices
+/// spread the cases over all of its values.
+fn is_tried(case: usize, n: usize) -> bool {
+    everything() || case.is_multiple_of(n)
+}
+
+/// A pseudo-random number below `most`, the same in every run.
+fn chance(state: &mut u64, most: usize) -> usize {
+    // Source: the constants of Knuth's MMIX.
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % most
 }
 
 /// A folder in which the program runs.

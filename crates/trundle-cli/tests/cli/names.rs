@@ -64,8 +64,7 @@ fn data_set() -> Place {
 /// Checks that an array of a store is the result of `chain` on its .npy file.
 fn check(place: &Place, store: &str, array: &str, chain: Option<&str>) {
     let chain = chain.unwrap_or("roll(shift=0, axes=0)");
-    let expected = format!("apply {array}.npy '{chain}' -o e.npy --force --row-major");
-    place.run(&expected).done();
+    place.run(&format!("apply {array}.npy '{chain}' -o e.npy --force --row-major")).done();
     let cmp = place.run(&format!("cmp {store} e.npy --tensor {array}"));
     assert_eq!(cmp.text().trim(), "equal", "{array}: {cmp:?}");
 }
@@ -139,7 +138,7 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
     ] {
         for command in ["", "plan "] {
             let words = format!("{command}{words} -o y.zarr --force");
-            let run = place.run(&words.split(' ').collect::<Vec<_>>()).done();
+            let run = place.run(&words).done();
             let lines = run.stderr.lines();
             let said = lines.filter(|line| {
                 ["warning: ", "note: ", "hint: "].iter().any(|start| line.starts_with(start))
@@ -155,8 +154,7 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
     let hint =
         "\nhint: --dims takes axes by name (time, lat, lon) and moves every tensor that has them\n";
     refused.refused(3, hint);
-    let args = "transpose x.zarr --tensor wind --dims lat,lon -o z.zarr";
-    let refused = place.run(&args);
+    let refused = place.run("transpose x.zarr --tensor wind --dims lat,lon -o z.zarr");
     let words = "wind of shape [3, 4, 5]: --dims names 2 of its axes (time, lat, lon), and needs all of them";
     refused.refused(3, words);
 }
@@ -183,10 +181,8 @@ fn options_name_axes_too() {
         place.run(&format!("{command} x.zarr -o y.zarr {options}")).done();
         if array == "wind" && command == "reverse" {
             let lengths = vec!["2"; 20].join(",");
-            let by_number = format!("reverse wind.npy --axis 0 --lengths {lengths} -o e.npy");
-            place.run(&by_number).done();
-            let cmp = "cmp y.zarr e.npy --tensor wind";
-            assert_eq!(place.run(&cmp).text().trim(), "equal");
+            place.run(&format!("reverse wind.npy --axis 0 --lengths {lengths} -o e.npy")).done();
+            assert_eq!(place.run("cmp y.zarr e.npy --tensor wind").text().trim(), "equal");
         } else {
             check(&place, "y.zarr", array, chain);
         }
@@ -289,7 +285,7 @@ fn patterns_name_axes_of_files_without_names() {
     let chain = "t y x -> y x t | roll(shift=2, dim=x)";
     place.run(&format!("apply wind.npy '{chain}' -o y.npy --row-major")).done();
     let by_number = "transpose(1, 2, 0) | roll(2, 1)";
-    place.run(&format!("apply wind.npy {by_number} -o e.npy --row-major")).done();
+    place.run(&format!("apply wind.npy '{by_number}' -o e.npy --row-major")).done();
     assert!(place.read("y.npy") == place.read("e.npy"));
 }
 
@@ -310,8 +306,7 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     let args = "convert x.zarr -o z.zarr --chunks 3,2,-1";
     let words = "lat has shape [4]: give sizes by name: time=3,lat=2,lon=-1";
     place.run(&args).refused(2, words);
-    let args = "convert x.zarr -o z.zarr --chunks lot=3";
-    let run = place.run(&args);
+    let run = place.run("convert x.zarr -o z.zarr --chunks lot=3");
     assert_eq!(run.code, Some(2), "{run:?}");
     let words = "a size for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
     assert!(run.stderr.contains(words), "{run:?}");

@@ -81,8 +81,7 @@ fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
     ] {
         let report = place.run(&format!("info {input} --json {described}")).done().json();
         assert_eq!(report["format"], format, "{input}");
-        let to = format!("flip {input} --axes 1 --verify -o x.raw --force");
-        place.run(&format!("{to} {described}")).done();
+        place.run(&format!("flip {input} --axes 1 --verify -o x.raw --force {described}")).done();
         assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
         // From a pipe, all but archives, which are read from their ends.
         let bytes = place.read(input);
@@ -123,8 +122,7 @@ fn an_output_has_the_format_that_is_asked_for() {
     // If both names have the same ending, the output has the input's format, also in place.
     place.run(&flip("-o t.dat --force --verify")).done();
     assert!(place.read("t.dat") == moved.bytes);
-    let rule = "relayout x --rule '*: a b -> b a' --to safetensors -o y";
-    place.run(&rule).done();
+    place.run("relayout x --rule '*: a b -> b a' --to safetensors -o y").done();
     assert_eq!(place.run("info y --json").done().json()["tensors"][0]["shape"][0], 4);
 }
 
@@ -185,11 +183,10 @@ fn types_go_by_the_names_that_others_have_for_them() {
         ("<U3", "U3", "'<U3'", "4"),
     ] {
         let described = format!("--dtype {name} --shape {count}");
-        let report = place.run(&["info x.bin --json", &described].concat()).done();
+        let report = place.run(&format!("info x.bin --json {described}")).done();
         let tensor = report.json()["tensors"][0].clone();
         assert_eq!((&tensor["dtype"], &tensor["descr"]), (&dtype.into(), &descr.into()), "{name}");
-        let roll = "roll x.bin --shift 0 --axes 0 -o y.npy --force";
-        place.run(&format!("{roll} {described}")).done();
+        place.run(&format!("roll x.bin --shift 0 --axes 0 -o y.npy --force {described}")).done();
         let text = place.read("y.npy");
         assert!(String::from_utf8_lossy(&text).contains(&format!("'descr': {descr}")), "{name}");
         assert!(text.ends_with(&bytes), "{name}");
@@ -313,8 +310,7 @@ fn orders_are_read_and_refused_as_they_are_meant() {
     place.write("v.npy", &tensor.file(Style { version: 1, fortran: true }));
     for order in ["2,1,0", "[2,1,0]", "(2, 1, 0)", "[]"] {
         for option in ["--order", "--axes"] {
-            let args = format!("transpose v.npy {option} '{order}' -o x.npy --force");
-            place.run(&args).done();
+            place.run(&format!("transpose v.npy {option} '{order}' -o x.npy --force")).done();
             assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
         }
     }
@@ -354,8 +350,7 @@ fn one_length_stands_for_all() {
         ("--axis 1 --batch-axis -1 --lengths 2", "--axis 1 --batch-axis 2 --lengths 2,2,2,2"),
     ] {
         for (lengths, output) in [(one, "one.npy"), (all, "all.npy")] {
-            let args = format!("reverse v.npy -o {output} --force --verify");
-            place.run(&format!("{args} {lengths}")).done();
+            place.run(&format!("reverse v.npy -o {output} --force --verify {lengths}")).done();
         }
         assert!(place.read("one.npy") == place.read("all.npy"), "{one:?}");
         assert!(place.read("one.npy") != place.read("v.npy"), "{one:?}");

@@ -170,8 +170,7 @@ fn arguments_against_the_rules_of_an_operator() {
 fn lengths_that_do_not_fit() {
     let place = place();
     let reverse = |rest: &str, code: i32, said: &str| {
-        let args = "reverse matrix.npy -o out.npy --axis 1";
-        refused(&place, &[(&format!("{args} {rest}"), code, said)]);
+        refused(&place, &[(&format!("reverse matrix.npy -o out.npy --axis 1 {rest}"), code, said)]);
     };
     reverse("--lengths 1,2", 3, "lengths[..]got 2 and 3");
     reverse("--lengths ''", 3, "lengths[..]got 0 and 3");

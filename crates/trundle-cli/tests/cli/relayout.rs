@@ -211,9 +211,9 @@ fn rules_come_from_files_too() {
     let (place, model) = (Place::new(), Model::new());
     place.write("in.safetensors", &model.file(&[]));
     place.write("rules.txt", b"# weights\n\n  conv1.*: o i h w -> o h w i\n  # more\n");
-    let args = ["relayout", "in.safetensors", "-o", "out.safetensors", "--rules", "rules.txt"];
-    let other = ["--rule", "conv2.*: o i h w -> o h w i", "--quiet", "--verify"];
-    let run = place.run(&[&args[..], &other].concat()).done();
+    let args = "relayout in.safetensors -o out.safetensors --rules rules.txt";
+    let other = "--rule 'conv2.*: o i h w -> o h w i' --quiet --verify";
+    let run = place.run(&format!("{args} {other}")).done();
     assert_eq!(run.stderr, "");
     let moved = model.with_order(&[0, 2, 3, 1]);
     assert!(place.read("out.safetensors") == moved.file(&[("trundle.axes", RECORD)]));
@@ -251,9 +251,9 @@ fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
         file(metadata, &[Named::new("s", "I8", &small), Named::new("l", "F32", large)])
     };
     place.write("m.safetensors", &model(&large, &[]));
-    let args = ["relayout", "m.safetensors", "-o", "m.safetensors", "--force", "--verify"];
-    let limits = ["--rule", "l: a b c -> c a b", "--max-mem", "8M", "--storage", "hdd", "--json"];
-    let report = place.run(&[&args[..], &limits].concat()).done().json();
+    let args = "relayout m.safetensors -o m.safetensors --force --verify";
+    let limits = "--rule 'l: a b c -> c a b' --max-mem 8M --storage hdd --json";
+    let report = place.run(&format!("{args} {limits}")).done().json();
     let moved = transposed(&large, &[2, 0, 1]);
     assert!(place.read("m.safetensors") == model(&moved, &[("trundle.axes", r#"{"l":"c a b"}"#)]));
     assert_eq!(place.contents().len(), 1);

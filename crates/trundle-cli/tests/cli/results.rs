@@ -1,12 +1,16 @@
 //! Compares every element of every result with a direct implementation of the operators.
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::{Place, npy};
+use crate::{Place, is_tried, npy};
 
 /// A movement: its arguments, and its direct implementation.
 pub(crate) struct Case {
     pub(crate) args: &'static str,
     pub(crate) moved: fn(&Tensor) -> Tensor,
+}
+
+const fn case(args: &'static str, moved: fn(&Tensor) -> Tensor) -> Case {
+    Case { args, moved }
 }
 
 fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
@@ -60,41 +64,33 @@ fn reversed(tensor: &Tensor, axis: usize, length: impl Fn(&[usize]) -> usize) ->
 
 /// The movements of a tensor of shape [3, 5, 4].
 pub(crate) const CASES: &[Case] = &[
-    Case { args: "transpose", moved: inverted },
-    Case { args: "transpose --order 2,0,1", moved: |x| transposed(x, &[2, 0, 1]) },
-    Case { args: "transpose --order 0,2,1", moved: |x| transposed(x, &[0, 2, 1]) },
-    Case { args: "roll --shift -1,7 --axes 0,-1", moved: |x| rolled(x, &[(-1, 0), (7, 2)]) },
-    Case { args: "roll --shift 2 --axes 0,1,1", moved: |x| rolled(x, &[(2, 0), (4, 1)]) },
-    Case {
-        args: "roll --shift -9223372036854775808,9223372036854775807 --axes 1,-2",
-        moved: |x| rolled(x, &[(-1, 1)]),
-    },
-    Case { args: "flip --axes 0,-1", moved: |x| flipped(x, &[0, 2]) },
-    Case { args: "flip --axes 1", moved: |x| flipped(x, &[1]) },
-    Case {
-        args: "reverse --axis 1 --lengths 0,1,2,3,4,5,6,18446744073709551615,2,3,4,5",
-        moved: |x| {
-            let lengths = [0, 1, 2, 3, 4, 5, 6, usize::MAX, 2, 3, 4, 5];
-            reversed(x, 1, |out| lengths[out[0] * 4 + out[2]])
-        },
-    },
-    Case {
-        args: "reverse --axis -1 --batch-axis 1 --lengths 0,1,2,3,4",
-        moved: |x| reversed(x, 2, |out| out[1]),
-    },
-    Case {
-        args: "apply 'flip(axes=[2]) | h w c -> c h w | roll(shift=[-1, 9], axes=[0, 2])'",
-        moved: |x| rolled(&transposed(&flipped(x, &[2]), &[2, 0, 1]), &[(-1, 0), (9, 2)]),
-    },
-    Case {
-        args: "apply 'reverse(axis=2, lengths=[4, 2, 3], batch_axis=0) | transpose(2, 0, 1)\
+    case("transpose", inverted),
+    case("transpose --order 2,0,1", |x| transposed(x, &[2, 0, 1])),
+    case("transpose --order 0,2,1", |x| transposed(x, &[0, 2, 1])),
+    case("roll --shift -1,7 --axes 0,-1", |x| rolled(x, &[(-1, 0), (7, 2)])),
+    case("roll --shift 2 --axes 0,1,1", |x| rolled(x, &[(2, 0), (4, 1)])),
+    case("roll --shift -9223372036854775808,9223372036854775807 --axes 1,-2", |x| {
+        rolled(x, &[(-1, 1)])
+    }),
+    case("flip --axes 0,-1", |x| flipped(x, &[0, 2])),
+    case("flip --axes 1", |x| flipped(x, &[1])),
+    case("reverse --axis 1 --lengths 0,1,2,3,4,5,6,18446744073709551615,2,3,4,5", |x| {
+        let lengths = [0, 1, 2, 3, 4, 5, 6, usize::MAX, 2, 3, 4, 5];
+        reversed(x, 1, |out| lengths[out[0] * 4 + out[2]])
+    }),
+    case("reverse --axis -1 --batch-axis 1 --lengths 0,1,2,3,4", |x| reversed(x, 2, |out| out[1])),
+    case("apply 'flip(axes=[2]) | h w c -> c h w | roll(shift=[-1, 9], axes=[0, 2])'", |x| {
+        rolled(&transposed(&flipped(x, &[2]), &[2, 0, 1]), &[(-1, 0), (9, 2)])
+    }),
+    case(
+        "apply 'reverse(axis=2, lengths=[4, 2, 3], batch_axis=0) | transpose(2, 0, 1)\
                | reverse(axis=1, lengths=[3, 0, 2, 1], batch_axis=0) | flip(0)'",
-        moved: |x| {
+        |x| {
             let once = reversed(x, 2, |out| [4, 2, 3][out[0]]);
             let turned = transposed(&once, &[2, 0, 1]);
             flipped(&reversed(&turned, 1, |out| [3, 0, 2, 1][out[0]]), &[0])
         },
-    },
+    ),
 ];
 
 /// Runs the program on a file with --verify and reads the result.
@@ -125,7 +121,8 @@ fn every_operator_moves_every_element_of_every_type() {
         let style = Style { version: [1, 2, 3][number % 3], fortran: number % 2 == 1 };
         let place = Place::new();
         place.write("x.npy", &tensor.file(style));
-        for case in CASES {
+        let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number + other, 2));
+        for (_, case) in cases {
             let expected = (case.moved)(&tensor);
             assert_eq!(
                 moved(&place, "x.npy", case.args, width),
@@ -149,12 +146,15 @@ fn every_shape_in_every_order() {
         &[33, 5, 70],
         &[2, 1, 3, 1, 2, 1, 1, 2, 3, 1, 2, 2],
     ];
-    for shape in shapes {
+    for (number, shape) in shapes.iter().enumerate() {
         let tensor = Tensor::noise("'<u4'", 4, shape);
         let axes: Vec<String> = (0..shape.len()).map(|axis| axis.to_string()).collect();
         let axes = axes.join(",");
         for version in [1, 2, 3] {
             for fortran in [false, true] {
+                if !is_tried(number + usize::from(version) + usize::from(fortran), 2) {
+                    continue;
+                }
                 let style = Style { version, fortran };
                 let place = Place::new();
                 place.write("x.npy", &tensor.file(style));
@@ -249,8 +249,7 @@ fn the_input_can_be_the_output() {
     let tensor = Tensor::counting(&[4, 5]);
     for verify in ["", "--verify"] {
         let place = Place::with(&[("x.npy", &tensor)]);
-        let args = "transpose x.npy -o x.npy --force";
-        place.run(&format!("{args} {verify}")).done();
+        place.run(&format!("transpose x.npy -o x.npy --force {verify}")).done();
         assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
         assert_eq!(place.contents().len(), 1);
     }
@@ -261,8 +260,7 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
     let tensor = Tensor::noise("'<u4'", 4, &[3, 5, 4]);
     let place = Place::with(&[("x.npy", &tensor)]);
     let order = |args: &str, input: &str| {
-        let command = format!("transpose {input} -o y.npy --force --verify");
-        let run = place.run(&format!("{command} {args}")).done();
+        let run = place.run(&format!("transpose {input} -o y.npy --force --verify {args}")).done();
         assert_eq!(run.stderr.contains("--row-major moves them"), args.is_empty(), "{run:?}");
         let file = place.read("y.npy");
         assert_eq!(Tensor::read(&file, 4), inverted(&tensor));

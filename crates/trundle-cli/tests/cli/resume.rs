@@ -75,13 +75,17 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
 #[test]
 fn killed_at_any_moment_one_pass_ends_the_same() {
     killed_again_and_again(ONE_PASS, 10, true);
-    killed_again_and_again(ONE_PASS, 10, false);
+    if everything() {
+        killed_again_and_again(ONE_PASS, 10, false);
+    }
 }
 
 #[test]
 fn killed_at_any_moment_two_passes_end_the_same() {
-    killed_again_and_again(TWO_PASSES, 8, true);
     killed_again_and_again(TWO_PASSES, 12, false);
+    if everything() {
+        killed_again_and_again(TWO_PASSES, 8, true);
+    }
 }
 
 #[test]
@@ -303,5 +307,5 @@ fn work_in_place_goes_on_too() {
     let report = Run::of(&mut work.command("--resume --json")).done().json();
     assert_eq!(report["resumed"], true);
     assert_eq!(work.names(), ["x.npy"]);
-    assert!(work.place.read("x.npy") == work.expected);
+    assert!(work.place.read("x.npy") == *work.expected);
 }

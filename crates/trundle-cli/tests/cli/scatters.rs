@@ -82,12 +82,9 @@ fn one_tensor_is_put_into_another() {
             assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{memory}: {chain}");
         }
         let turned = format!("flip(1) | {chain} | a b c -> c a b");
-        let args = format!("apply a.npy '{turned}' -o t.npy --force --verify -q");
-        place.run(&args).done();
-        let back = "apply t.npy 'c a b -> a b c' -o b.npy --force --row-major";
-        place.run(&back).done();
-        let once = "apply a.npy flip(1) -o f.npy --force --row-major";
-        place.run(&once).done();
+        place.run(&format!("apply a.npy '{turned}' -o t.npy --force --verify -q")).done();
+        place.run("apply t.npy 'c a b -> a b c' -o b.npy --force --row-major").done();
+        place.run("apply a.npy flip(1) -o f.npy --force --row-major").done();
         place.run(&format!("apply f.npy '{chain}' -o g.npy --force")).done();
         place.run("cmp b.npy g.npy").done();
     }
@@ -99,8 +96,7 @@ fn what_is_put_into_another_may_come_from_the_stages_before() {
     for (chain, expected) in &chains {
         let updates = chain.split([' ', ',']).nth(2).unwrap();
         let turned = chain.replace("(_, ", "(a.npy, ").replace(updates, "_");
-        let args = format!("apply {updates} '{turned}' -o out.npy --force --verify");
-        place.run(&args).done();
+        place.run(&format!("apply {updates} '{turned}' -o out.npy --force --verify")).done();
         assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{turned}");
     }
 }
@@ -151,8 +147,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     place.write("row.npy", &Tensor::list(&[1; 12]).file(PLAIN));
     let before = place.contents();
     let refused = |chain: &str, more: &str, code: i32, words: &str| {
-        let args = format!("apply a.npy '{chain}' -o none.npy");
-        place.run(&format!("{args} {more}")).refused(code, words);
+        place.run(&format!("apply a.npy '{chain}' -o none.npy {more}")).refused(code, words);
     };
     let table = "hold an index for each element of the axes that they put others along";
     refused(chains[2].0, "--max-mem 60K", 3, table);

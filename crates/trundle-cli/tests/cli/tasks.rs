@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::npy::Tensor;
-use crate::{Place, Run};
+use crate::{Place, Run, chance};
 
 const CHAIN: &str = "t y x -> y x t | roll(shift=[90], axes=[1]) | flip(axes=[0])";
 
@@ -98,12 +98,6 @@ fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
 }
 
-/// A pseudo-random number below `most`.
-fn chance(state: &mut u64, most: usize) -> usize {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 33) as usize % most
-}
-
 #[test]
 fn a_process_that_ends_right_after_the_renaming_has_finished() {
     let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90]))]);
@@ -172,7 +166,7 @@ fn tasks_at_once_change_nothing() {
 
 #[test]
 fn killed_at_any_moment_and_done_again_they_make_the_same() {
-    let kills = if trundle_testing::everything() { 100 } else { 12 };
+    let kills = if trundle_testing::everything() { 100 } else { 6 };
     for (number, job) in JOBS.into_iter().enumerate() {
         let planned = Planned::new(job);
         let all: Vec<usize> = planned.stages.iter().cloned().flatten().collect();

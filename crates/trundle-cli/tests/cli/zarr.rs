@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trundle_testing::everything;
 
-use crate::Place;
 use crate::npy::{self, Tensor};
+use crate::{Place, chance};
 
 /// The metadata of a version 3 array.
 pub(crate) fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
@@ -66,12 +66,6 @@ pub(crate) fn write_store(
     }
 }
 
-/// A pseudo-random number below `most`, the same in every run.
-fn chance(seed: &mut u64, most: usize) -> usize {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*seed >> 33) as usize % most
-}
-
 #[test]
 fn shards_of_no_elements_are_read() {
     let codecs = json!([{
@@ -94,7 +88,7 @@ fn shards_of_no_elements_are_read() {
 #[test]
 fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     let mut seed = 7;
-    for case in 0..if everything() { 60 } else { 40 } {
+    for case in 0..if everything() { 60 } else { 20 } {
         let place = Place::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
@@ -142,8 +136,8 @@ fn copied(place: &Place, from: &str, to: &str) {
 #[test]
 fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
     let mut seed = 11;
-    let mut refused = 0;
-    for case in 0..if everything() { 80 } else { 40 } {
+    let (cases, mut refused) = (if everything() { 80 } else { 20 }, 0);
+    for case in 0..cases {
         let place = Place::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
@@ -191,7 +185,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
         let what = format!("case {case}: {shape:?} in {chunk:?}, {args:?}");
         assert!(place.read("y.npy") == place.read("expected.npy"), "{what}");
     }
-    assert!(refused < 20, "{refused}");
+    assert!(refused * 2 < cases, "{refused}");
 }
 
 #[test]
@@ -297,8 +291,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     // If the axes stay, all metadata is kept; if they move, metadata that depends on their order is left out.
     place.run("flip g.zarr --tensor wind --axes 0 -o kept.zarr").done();
     assert_eq!(written(&place, "kept.zarr")["attributes"], said);
-    let turn = "transpose g.zarr --tensor wind --order 1,2,0 -o y.zarr";
-    let run = place.run(&turn).done();
+    let run = place.run("transpose g.zarr --tensor wind --order 1,2,0 -o y.zarr").done();
     let word = "y.zarr: metadata about the axis order no longer applies; left out: multiscales";
     assert!(run.stderr.contains(word), "{run:?}");
     let kept = json!({ "title": "wind", "number": 5, "text": "5" });
@@ -455,7 +448,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    place.run(&args[..6]).done();
+    place.run("flip x.npy --axes 0 -o y.zarr").done();
     assert_eq!(place.contents().len(), 2);
 }
 
@@ -505,8 +498,7 @@ fn groups_are_files_of_several_tensors() {
     assert!(place.read("one.npy") == place.read("expected.npy"));
     let kept = place.run("flip g.zarr --axes 0 -o all.npz");
     assert_eq!(kept.code, Some(3), "{kept:?}");
-    let all = "flip g.zarr --axes 0 --tensor * --only -o all.npz";
-    place.run(&all).done();
+    place.run("flip g.zarr --axes 0 --tensor * --only -o all.npz").done();
     let plan = "plan flip g.zarr --axes 0 --tensor * --only";
     let plan = place.run(&plan).done().text();
     assert!(plan.contains("deep/other: u16 [5] -> [5]"), "{plan}");
