@@ -1,5 +1,7 @@
 //! Cases (movements of tensors) and suites of them.
 
+use std::sync::LazyLock;
+
 use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut, Width};
 
 /// Cases of one kind, and the speed promised for them.
@@ -24,6 +26,8 @@ pub struct Bars {
     pub least: Option<f64>,
 }
 
+type MakeChain = Box<dyn FnOnce() -> Chain + Send>;
+
 /// One movement of one tensor.
 #[derive(Debug)]
 pub struct Case {
@@ -33,8 +37,8 @@ pub struct Case {
     pub dtype: DType,
     /// Sizes of the tensor, outermost first.
     pub sizes: Vec<usize>,
-    /// The operators.
-    pub chain: Chain,
+    /// The operators. They are made when they are first used, because their indices can take a gigabyte.
+    pub chain: LazyLock<Chain, MakeChain>,
     /// How the operators are called.
     pub call: Call,
     /// The reference that the speed is a fraction of.
@@ -73,11 +77,22 @@ impl Case {
         sizes: &[usize],
         ops: impl IntoIterator<Item = Op>,
     ) -> Case {
+        let chain = ops.into_iter().fold(Chain::new(), Chain::then);
+        Case::made_by(name, dtype, sizes, || chain)
+    }
+
+    /// A planned movement by the operators that `chain` makes, compared with a copy.
+    pub(crate) fn made_by(
+        name: impl Into<String>,
+        dtype: DType,
+        sizes: &[usize],
+        chain: impl FnOnce() -> Chain + Send + 'static,
+    ) -> Case {
         Case {
             name: name.into(),
             dtype,
             sizes: sizes.to_vec(),
-            chain: ops.into_iter().fold(Chain::new(), Chain::then),
+            chain: LazyLock::new(Box::new(chain)),
             call: Call::Planned,
             against: Against::Copy,
             most_ns: None,

@@ -163,7 +163,7 @@ impl CaseRecord {
             name: case.name.clone(),
             dtype: case.dtype.to_string(),
             sizes: case.sizes.clone(),
-            chain: format!("{:#}", case.chain),
+            chain: format!("{:#}", *case.chain),
             bytes: case.bytes(),
             of_copy: fractions.fold(f64::INFINITY, f64::min),
             of_single: None,

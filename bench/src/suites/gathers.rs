@@ -1,7 +1,7 @@
 //! Elements and rows at indices.
 
 use trundle::ops::{Indices, Take, TakeAlongAxis};
-use trundle::{DType, Shape};
+use trundle::{Chain, DType, Shape};
 
 use crate::case::{Bars, Case, Suite};
 
@@ -17,13 +17,17 @@ fn scattered(sizes: &[usize], size: usize) -> Indices {
 pub(super) fn suite() -> Suite {
     use DType::{F32, F64, U8};
     let take = |name, dtype, sizes: &[usize], axis: usize, count: usize| {
-        let indices = scattered(&[count], sizes[axis]);
-        Case::new(name, dtype, sizes, [Take::new(axis.cast_signed() as i64, indices).into()])
+        let size = sizes[axis];
+        Case::made_by(name, dtype, sizes, move || {
+            let indices = scattered(&[count], size);
+            Chain::new().then(Take::new(axis.cast_signed() as i64, indices))
+        })
     };
     let along = |name, dtype, sizes: [usize; 2], axis: usize| {
-        let indices = scattered(&sizes, sizes[axis]);
-        let op = TakeAlongAxis::new(axis.cast_signed() as i64, indices);
-        Case::new(name, dtype, &sizes, [op.into()])
+        Case::made_by(name, dtype, &sizes, move || {
+            let indices = scattered(&sizes, sizes[axis]);
+            Chain::new().then(TakeAlongAxis::new(axis.cast_signed() as i64, indices))
+        })
     };
     Suite {
         name: "gathers",

@@ -21,7 +21,7 @@ mod testable;
 
 pub use composed::{MOST_BOXES, composed, one_pass};
 pub use guarded::{Flush, Guarded};
-pub use noise::noise;
+pub use noise::{inverted, noise};
 pub use operator::PlainOp;
 pub use oracle::{Naive, indices, read_elements, write_elements};
 pub use pair_by_pair::{Bytewise, Cells, PairByPair};

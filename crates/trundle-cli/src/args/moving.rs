@@ -17,52 +17,30 @@ pub(crate) enum MovingCommand<C: Rest, W: Rest> {
     Operator(OperatorCommand<C>),
     /// Apply a chain of operators, in one pass where one is enough
     #[command(after_help = C::examples(help::APPLY))]
-    Apply {
-        #[command(flatten)]
-        operation: ApplyArgs,
-        #[command(flatten)]
-        rest: C,
-    },
+    Apply(With<ApplyArgs, C>),
     /// Write a file in another format or order; nothing else moves
     #[command(after_help = C::examples(help::CONVERT))]
-    Convert {
-        #[command(flatten)]
-        operation: ConvertArgs,
-        #[command(flatten)]
-        rest: C,
-    },
+    Convert(With<ConvertArgs, C>),
     /// Put tensors of several files one after another along an axis
     #[command(after_help = W::examples(help::CONCAT))]
-    Concat {
-        #[command(flatten)]
-        asked: ConcatArgs,
-        #[command(flatten)]
-        rest: W,
-    },
+    Concat(With<ConcatArgs, W>),
     /// Put tensors of several files one after another along a new axis
     #[command(after_help = W::examples(help::STACK))]
-    Stack {
-        #[command(flatten)]
-        asked: StackArgs,
-        #[command(flatten)]
-        rest: W,
-    },
+    Stack(With<StackArgs, W>),
     /// Cut the tensors of a file along an axis, each part a file of its own
     #[command(after_help = W::examples(help::SPLIT), mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
-    Split {
-        #[command(flatten)]
-        asked: SplitArgs,
-        #[command(flatten)]
-        rest: W,
-    },
+    Split(With<SplitArgs, W>),
     /// Give tensors of a file another order of axes, by rules for their names
     #[command(after_help = W::examples(help::RELAYOUT))]
-    Relayout {
-        #[command(flatten)]
-        asked: RelayoutArgs,
-        #[command(flatten)]
-        rest: W,
-    },
+    Relayout(With<RelayoutArgs, W>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct With<O: Args, R: Args> {
+    #[command(flatten)]
+    operation: O,
+    #[command(flatten)]
+    rest: R,
 }
 
 /// The options of a command besides its input and operation.
@@ -89,18 +67,21 @@ impl<C: Rest, W: Rest> MovingCommand<C, W> {
     /// Builds the request, and returns it with the options for reporting.
     pub(crate) fn request(self) -> (Request, Front) {
         match self {
-            MovingCommand::Operator(command) => completed(command.request()),
-            MovingCommand::Apply { operation, rest } => completed((operation.request(), rest)),
-            MovingCommand::Convert { operation, rest } => completed((operation.request(), rest)),
-            MovingCommand::Concat { asked, rest } => completed((asked.request(), rest)),
-            MovingCommand::Stack { asked, rest } => completed((asked.request(), rest)),
-            MovingCommand::Split { asked, rest } => completed((asked.request(), rest)),
-            MovingCommand::Relayout { asked, rest } => completed((asked.request(), rest)),
+            MovingCommand::Operator(command) => {
+                let (request, rest) = command.request();
+                completed(request, rest)
+            }
+            MovingCommand::Apply(with) => completed(with.operation.request(), with.rest),
+            MovingCommand::Convert(with) => completed(with.operation.request(), with.rest),
+            MovingCommand::Concat(with) => completed(with.operation.request(), with.rest),
+            MovingCommand::Stack(with) => completed(with.operation.request(), with.rest),
+            MovingCommand::Split(with) => completed(with.operation.request(), with.rest),
+            MovingCommand::Relayout(with) => completed(with.operation.request(), with.rest),
         }
     }
 }
 
-fn completed((mut request, rest): (Request, impl Rest)) -> (Request, Front) {
+fn completed(mut request: Request, rest: impl Rest) -> (Request, Front) {
     let front = rest.complete(&mut request);
     (request, front)
 }

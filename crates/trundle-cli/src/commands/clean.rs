@@ -133,27 +133,26 @@ fn text(folder: &Path, told: &[Told<'_>], force: bool) -> String {
         return format!("{}: nothing is left here\n", shown_path(folder));
     }
     let mut text: String = told.iter().map(Told::lines).collect();
-    let removable: Vec<&Told<'_>> =
-        told.iter().filter(|each| is_removable(each.left.state)).collect();
-    let bytes = |told: &[&Told<'_>]| readable(told.iter().map(|each| each.left.bytes()).sum());
+    let is_removable = |each: &Told<'_>| is_removable(each.left.state);
     if force {
-        let removed: Vec<&Told<'_>> = told.iter().filter(|each| each.is_removed).collect();
-        text.push_str(&format!("{} removed\n", bytes(&removed)));
-    } else if !removable.is_empty() {
-        text.push_str(&format!("--force removes {}\n", bytes(&removable)));
+        text.push_str(&format!("{} removed\n", readable(bytes(told, |each| each.is_removed))));
+    } else if told.iter().any(is_removable) {
+        text.push_str(&format!("--force removes {}\n", readable(bytes(told, is_removable))));
     }
     text
 }
 
+/// Counts the bytes of those leftovers for which `is_counted` holds.
+fn bytes(told: &[Told<'_>], is_counted: impl Fn(&Told<'_>) -> bool) -> u64 {
+    told.iter().filter(|each| is_counted(each)).map(|each| each.left.bytes()).sum()
+}
+
 fn report(folder: &Path, told: &[Told<'_>]) -> Value {
-    let bytes = |is_counted: fn(&Told<'_>) -> bool| -> u64 {
-        told.iter().filter(|each| is_counted(each)).map(|each| each.left.bytes()).sum()
-    };
     json!({
         "folder": folder.to_string_lossy(),
         "left": told.iter().map(Told::report).collect::<Vec<_>>(),
-        "bytes": bytes(|_| true),
-        "removed_bytes": bytes(|each| each.is_removed),
+        "bytes": bytes(told, |_| true),
+        "removed_bytes": bytes(told, |each| each.is_removed),
     })
 }
 
@@ -161,14 +160,10 @@ fn report(folder: &Path, told: &[Told<'_>]) -> Value {
 fn is_resumable(left: &Leftover) -> bool {
     let has = |ending: &str| left.files.iter().find(|file| file.ending == ending);
     let has_noted = |path: &Path| {
-        let file = File::open(path).ok()?;
-        let mut lines = BufReader::new(file);
-        let line_end =
-            |lines: &mut BufReader<File>| lines.skip_until(b'\n').ok().filter(|bytes| *bytes > 0);
-        line_end(&mut lines)?;
-        line_end(&mut lines)
+        File::open(path)
+            .is_ok_and(|file| BufReader::new(file).split(b'\n').take(2).flatten().count() == 2)
     };
-    has("part").is_some() && has("journal").is_some_and(|file| has_noted(&file.path).is_some())
+    has("part").is_some() && has("journal").is_some_and(|file| has_noted(&file.path))
 }
 
 fn duration(seconds: u64) -> String {

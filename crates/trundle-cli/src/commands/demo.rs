@@ -14,7 +14,7 @@ use trundle_files::failure::Failure;
 use trundle_files::memory;
 use trundle_files::names::shown_path;
 use trundle_files::numbers::readable;
-use trundle_files::request::{Argument, Operators, Request, Work};
+use trundle_files::request::{Operators, Request, Work};
 use trundle_files::run::Outcome;
 use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
 
@@ -26,39 +26,30 @@ use crate::say::{print, print_json};
 /// The number of rounds that time the move and the copy.
 const ROUNDS: usize = 9;
 
-struct Files {
-    folder: PathBuf,
-}
+/// The files of the demo: the volume before and after the move, and a picture of each.
+const NAMES: [&str; 4] = ["phantom.npy", "phantom-xyz.npy", "before.png", "after.png"];
 
-impl Files {
-    const NAMES: [&str; 4] = ["phantom.npy", "phantom-xyz.npy", "before.png", "after.png"];
-
-    /// Creates the folder, if it does not exist.
-    ///
-    /// # Errors
-    /// If the folder cannot be created, or holds any file that is not the demo's. The demo never overwrites user files.
-    fn prepare(folder: &Path) -> Result<Files, Failure> {
-        let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
-        if folder.exists() && !folder.is_dir() {
-            return Err(Failure::usage(format!("{}: is not a folder", shown_path(folder))));
-        }
-        fs::create_dir_all(folder).map_err(failed)?;
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            if !Files::NAMES.iter().any(|known| name == *known) {
-                return Err(Failure::usage(format!(
-                    "{}: holds {}, which is not the demo's: name a new or empty folder",
-                    shown_path(folder),
-                    Shown(name.display())
-                )));
-            }
-        }
-        Ok(Files { folder: folder.to_owned() })
+/// Creates the folder, if it does not exist.
+///
+/// # Errors
+/// If the folder cannot be created, or holds any file that is not the demo's. The demo never overwrites user files.
+fn prepare(folder: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
+    if folder.exists() && !folder.is_dir() {
+        return Err(Failure::usage(format!("{}: is not a folder", shown_path(folder))));
     }
-
-    fn paths(&self) -> [PathBuf; 4] {
-        Files::NAMES.map(|name| self.folder.join(name))
+    fs::create_dir_all(folder).map_err(failed)?;
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if !NAMES.iter().any(|known| name == *known) {
+            return Err(Failure::usage(format!(
+                "{}: holds {}, which is not the demo's: name a new or empty folder",
+                shown_path(folder),
+                Shown(name.display())
+            )));
+        }
     }
+    Ok(())
 }
 
 /// Generates a volume, transposes it, verifies the result, times the move against a copy, and draws both volumes.
@@ -71,8 +62,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let shape = Shape::new([size; 3])?;
     let bytes = shape.bytes(DType::F32.width())?;
     memory::check(3 * bytes as u64, None)?;
-    let files = Files::prepare(&args.folder)?;
-    let [volume, moved, before, after] = files.paths();
+    prepare(&args.folder)?;
+    let [volume, moved, before, after] = NAMES.map(|name| args.folder.join(name));
 
     make_volume(&shape, &volume, args.json)?;
     let times = time_beside_copy(&shape, args.threads)?;
@@ -103,17 +94,8 @@ fn make_volume(shape: &Shape, path: &Path, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the operator of the demo: (z, y, x) becomes (x, y, z).
-fn inversion() -> Chain {
-    Chain::new().then(Transpose::new(&[2, 1, 0]))
-}
-
 fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, Failure> {
-    let operators = Operators::Call {
-        operator: "transpose".to_owned(),
-        arguments: vec![Argument::Integers(vec![2, 1, 0])],
-        numbers: String::new(),
-    };
+    let operators = Operators::Chain("transpose(2, 1, 0)".to_owned());
     let work = Work::Chain { operators, only: false, row_major: true };
     let mut request = Request::new(vec![volume.to_owned()], work);
     request.output.path = Some(moved.to_owned());
@@ -133,7 +115,8 @@ struct Times {
 /// Times the move and the copy in alternation, since other load on the machine changes its bandwidth.
 fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Failure> {
     let width = DType::F32.width();
-    let movement = Plan::row_major(&inversion(), width, shape, threads)?;
+    let inverted = Chain::new().then(Transpose::new(&[2, 1, 0]));
+    let movement = Plan::row_major(&inverted, width, shape, threads)?;
     let copy = Plan::row_major(&Chain::new(), width, shape, threads)?;
     let src = trundle_view::phantom(shape[0])?;
     let bytes = src.len();
@@ -185,15 +168,16 @@ impl Report {
     }
 
     fn text(&self) -> String {
-        let speed = |time: Duration| 2.0 * self.bytes as f64 / time.as_secs_f64() / 1e9;
-        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-        let Times { movement, copy } = self.times;
-        let [before, after] = &self.pictures;
+        let timed = |time: Duration| {
+            let (seconds, bytes) = (time.as_secs_f64(), 2.0 * self.bytes as f64);
+            format!("{:>8.2} ms   {:>6.1} GB/s", seconds * 1e3, bytes / seconds / 1e9)
+        };
+        let [before, after] = self.pictures.each_ref().map(|picture| shown_path(picture));
         format!(
             "a 3-D Shepp-Logan phantom of f32 {shape} ({size}), its axes z y x put in the order x y z\n\
              \n\
-             moved     {moved:>8.2} ms   {moved_speed:>6.1} GB/s read and written, {passes} pass\n\
-             copied    {copied:>8.2} ms   {copied_speed:>6.1} GB/s, the same bytes in the same run\n\
+             moved     {moved} read and written, {passes} pass\n\
+             copied    {copied}, the same bytes in the same run\n\
              speed     {of_copy:>8.2} of the copy\n\
              verified  read back from the file: every element is at the place that the operator gives it\n\
              drawn     {before} and {after}: the middle slice before and after\n\
@@ -201,14 +185,10 @@ impl Report {
              in {seconds:.1} s, as these commands do:\n  {commands}\n",
             shape = self.shape,
             size = readable(self.bytes as u64),
-            moved = milliseconds(movement),
-            moved_speed = speed(movement),
+            moved = timed(self.times.movement),
             passes = self.outcome.passes,
-            copied = milliseconds(copy),
-            copied_speed = speed(copy),
+            copied = timed(self.times.copy),
             of_copy = self.of_copy(),
-            before = shown_path(before),
-            after = shown_path(after),
             seconds = self.seconds,
             commands = self.commands.join("\n  "),
         )

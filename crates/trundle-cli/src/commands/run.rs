@@ -49,7 +49,8 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     check_outputs(&paths, &run.out_dir, run.force)?;
     let bytes: usize = inputs.iter().map(|input| input.bytes).sum();
     if memory::fits(bytes as u64, run.max_mem) {
-        load(&model, &mut inputs)?;
+        let mut each = inputs.iter_mut().zip(&model.inputs);
+        each.try_for_each(|(input, of_model)| input.load(of_model.element))?;
     }
     let (resolved, planned) = planned(&model, &inputs, &run.model)?;
     let needed = (bytes as u64).saturating_add(planned.peak_bytes() as u64);
@@ -71,11 +72,6 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
         };
     ran.progress.finish();
     ran.report(&outputs, &outcome, start.elapsed().as_secs_f64())
-}
-
-fn load(model: &Model, inputs: &mut [ModelInput]) -> Result<(), Failure> {
-    let mut each = inputs.iter_mut().zip(&model.inputs);
-    each.try_for_each(|(input, of_model)| input.load(of_model.element))
 }
 
 struct Ran<'a> {

@@ -8,19 +8,19 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
-use crate::{Place, Run};
+use crate::{Arguments, Place, Run};
 
-fn left(place: &Place, args: &[&str]) -> Vec<Value> {
-    let report = place.run(&[&["clean", "--json"], args].concat()).done().json();
+fn left(place: &Place, args: &str) -> Vec<Value> {
+    let report = place.run(&format!("clean --json {args}")).done().json();
     report["left"].as_array().unwrap().clone()
 }
 
 #[test]
 fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     let work = Work::new(TWO_PASSES);
-    work.begun_and_killed(&[]);
+    work.begun_and_killed("");
     let before = work.state();
-    let text = work.place.run(&["clean"]).done().text();
+    let text = work.place.run("clean").done().text();
     assert!(text.starts_with("y.npy: interrupted, to go on with by --resume, "), "{text}");
     for ending in [".part", ".journal", ".pass0"] {
         let file = work.file(ending).unwrap();
@@ -29,7 +29,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
         assert!(text.contains(&format!("\n  {name}  ")), "{text}");
     }
     assert!(text.contains(" old\n") && text.contains("--force removes "), "{text}");
-    let listed = left(&work.place, &[]);
+    let listed = left(&work.place, "");
     assert_eq!(listed.len(), 1);
     assert_eq!(
         (&listed[0]["output"], &listed[0]["state"]),
@@ -42,24 +42,24 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     assert_eq!(listed[0]["files"].as_array().unwrap().len(), 3);
     assert_eq!(work.state(), before, "nothing is removed unless it is asked for");
 
-    let report = work.place.run(&["clean", "--json", "--force"]).done().json();
+    let report = work.place.run("clean --json --force").done().json();
     assert_eq!(
         (&report["removed_bytes"], &report["left"][0]["removed"]),
         (&bytes.into(), &true.into())
     );
     assert_eq!(work.names(), ["x.npy"]);
-    assert_eq!(work.place.run(&["clean"]).done().text(), ".: nothing is left here\n");
+    assert_eq!(work.place.run("clean").done().text(), ".: nothing is left here\n");
 }
 
 #[test]
 fn what_a_process_uses_stays_and_comes_to_its_end() {
     let work = Work::new(TWO_PASSES);
-    let child = work.begun_and_stopped(&[]);
+    let child = work.begun_and_stopped("");
     let before = work.names();
-    let text = work.place.run(&["clean", "--force"]).done().text();
+    let text = work.place.run("clean --force").done().text();
     assert!(text.starts_with("y.npy: in use by a process that runs, "), "{text}");
     assert!(text.ends_with("\n0 bytes removed\n"), "{text}");
-    assert_eq!(left(&work.place, &["--force"])[0]["state"], "in use");
+    assert_eq!(left(&work.place, "--force")[0]["state"], "in use");
     assert_eq!(work.names(), before);
     signal(Signal::CONT, &child);
     Run::awaited(child).done();
@@ -78,16 +78,16 @@ fn outputs_of_odd_names_are_found_again() {
     ];
     let shown = ["two\\nlines\\u{1b}[2J.npy", "\u{fffd}\u{fffd}.npy", "50%-a-b.npy", "aaaa"];
     for (name, shown) in names.into_iter().zip(shown) {
-        let mut args: Vec<OsString> = work.args.iter().map(OsString::from).collect();
+        let mut args: Vec<OsString> = work.args.list();
         args[5] = name.to_owned();
         let mut child = work.place.command(&args).spawn().unwrap();
         work.hold(&mut child);
         work.wait(&mut child, Work::has_noted);
         child.kill().unwrap();
         child.wait().unwrap();
-        let text = work.place.run(&["clean"]).done().text();
+        let text = work.place.run("clean").done().text();
         assert!(!text.contains('\u{1b}'), "{text:?}");
-        let listed = left(&work.place, &[]);
+        let listed = left(&work.place, "");
         let is_over = work.place.folder.path().join(name).exists();
         assert_eq!(listed.len(), usize::from(!is_over), "{text:?}");
         assert!(is_over || text.starts_with(shown), "{text:?}");
@@ -96,7 +96,7 @@ fn outputs_of_odd_names_are_found_again() {
         let report = work.place.run(&args).done().json();
         assert_eq!(report["resumed"], is_resumable, "{text:?}");
         let output = work.place.folder.path().join(name);
-        assert!(fs::read(&output).unwrap() == work.expected);
+        assert!(fs::read(&output).unwrap() == *work.expected);
         fs::remove_file(output).unwrap();
         assert_eq!(work.names(), ["x.npy"]);
     }
@@ -119,11 +119,11 @@ fn what_is_not_the_programs_stays() {
     std::os::unix::fs::symlink("y.npy", place.path(linked)).unwrap();
     fs::create_dir(place.path(".trundle-y.npy-0123456789abcdef.pass0")).unwrap();
     let before = place.contents();
-    assert_eq!(left(&place, &["--force"]), [Value::Null; 0]);
+    assert_eq!(left(&place, "--force"), [Value::Null; 0]);
     assert_eq!(place.contents(), before);
     // A regular file with such a name is removed.
     place.write(".trundle-z.npy-0123456789abcdef.part", b"ours");
-    let text = place.run(&["clean", "--force", "."]).done().text();
+    let text = place.run("clean --force .").done().text();
     assert!(text.starts_with("z.npy: removed, 4 bytes"), "{text}");
     assert_eq!(place.contents(), before);
 }
@@ -134,12 +134,8 @@ fn folders_are_named_and_refused() {
     fs::create_dir(place.path("sub")).unwrap();
     let name = "sub/.trundle-z.npy-0123456789abcdef.part";
     place.write(name, b"ours");
-    assert_eq!(left(&place, &[]), [Value::Null; 0], "folders are not looked into");
-    assert_eq!(left(&place, &["sub"])[0]["files"][0]["file"], name);
-    let none = place.run(&["clean", "none"]);
-    assert_eq!(none.code, Some(1), "{none:?}");
-    assert!(none.stderr.starts_with("error: none: cannot list: "), "{none:?}");
-    let file = place.run(&["clean", name]);
-    assert_eq!(file.code, Some(2), "{file:?}");
-    assert!(file.stderr.contains("is a file, expected a folder"), "{file:?}");
+    assert_eq!(left(&place, ""), [Value::Null; 0], "folders are not looked into");
+    assert_eq!(left(&place, "sub")[0]["files"][0]["file"], name);
+    place.run("clean none").refused(1, "error: none: cannot list: ");
+    place.run(&format!("clean {name}")).refused(2, "is a file, expected a folder");
 }

@@ -7,15 +7,9 @@ use crate::npy::{PLAIN, Style, Tensor};
 use crate::packed::{OTHERS, Packed, USUAL};
 use crate::refusals::refused;
 use crate::safetensors::{Named, file};
-use crate::{Place, Run, npz};
+use crate::{Place, Run, chance, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
-
-/// A pseudo-random number below `most`, the same in every run.
-fn chance(seed: &mut u64, most: usize) -> usize {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*seed >> 33) as usize % most
-}
 
 /// The row-major positions of the elements that differ.
 fn differing(one: &Tensor, other: &Tensor) -> Vec<usize> {
@@ -88,15 +82,14 @@ fn written(place: &Place, way: &str, prefix: &str, tensor: &Tensor) -> (String, 
 }
 
 /// Compares two files of `<u2` elements of this shape.
-fn compared(place: &Place, files: [&str; 2], shape: &[usize], more: &[&str]) -> Run {
+fn compared(place: &Place, files: [&str; 2], shape: &[usize], more: &str) -> Run {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let sizes = sizes.join(",");
-    let mut args = vec!["cmp", files[0], files[1]];
-    if files.iter().any(|file| file.ends_with(".bin")) {
-        args.extend(["--dtype", "<u2", "--shape", &sizes]);
-    }
-    args.extend(more);
-    place.run(&args)
+    let described = match files.iter().any(|file| file.ends_with(".bin")) {
+        true => format!("--dtype <u2 --shape '{sizes}'"),
+        false => String::new(),
+    };
+    place.run(&format!("cmp {} {} {described} {more}", files[0], files[1]))
 }
 
 fn names(one: &str, other: &str) -> String {
@@ -109,7 +102,8 @@ fn ways() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn every_pair_of_formats_and_orders_is_compared_by_index() {
-    for (shape, changes) in [(&[5, 4, 6][..], &[77, 19, 80][..]), (&[], &[0]), (&[9], &[8, 3])] {
+    let tensors = [(&[5, 4, 6][..], &[77, 19, 80][..]), (&[], &[0]), (&[9], &[8, 3])];
+    for (number, (shape, changes)) in tensors.into_iter().enumerate() {
         let place = Place::new();
         let one = Tensor::noise("'<u2'", 2, shape);
         let mut other = one.clone();
@@ -117,19 +111,24 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
         for (prefix, tensor) in [("a", &one), ("b", &other)] {
             ways().for_each(|way| drop(written(&place, way, prefix, tensor)));
         }
-        for (from, to) in ways().flat_map(|from| ways().map(move |to| (from, to))) {
+        let pairs = (0..WAYS.len() * WAYS.len()).map(|pair| (pair / WAYS.len(), pair % WAYS.len()));
+        for (from, to) in pairs.filter(|(from, to)| is_tried(number + from + to, 3)) {
+            let (from, to) = (WAYS[from], WAYS[to]);
+            if cfg!(not(feature = "zarr")) && [from, to].contains(&"z.zarr") {
+                continue;
+            }
             let name = |prefix: &str, way: &str| match way {
                 "n.npz" | "nf.npz" | "s.safetensors" => "x".to_owned(),
                 way => format!("{prefix}{}", way.split('.').next().unwrap()),
             };
             let files = [format!("a{from}"), format!("a{to}"), format!("b{to}")];
-            let run = compared(&place, [&files[0], &files[1]], shape, &[]).done();
+            let run = compared(&place, [&files[0], &files[1]], shape, "").done();
             assert_eq!(
                 (run.text(), run.stderr),
                 ("equal\n".to_owned(), String::new()),
                 "{files:?}"
             );
-            let run = compared(&place, [&files[0], &files[2]], shape, &["--threads", "1"]);
+            let run = compared(&place, [&files[0], &files[2]], shape, "--threads 1");
             let said = expected(&names(&name("a", from), &name("b", to)), &one, &other);
             assert_eq!((run.code, run.text()), (Some(1), said), "{files:?}");
             assert_eq!(run.stderr, "");
@@ -140,7 +139,7 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
 #[test]
 fn the_first_of_random_changes_is_found_whatever_the_memory() {
     let mut seed = 11;
-    for case in 0..if everything() { 400 } else { 100 } {
+    for case in 0..if everything() { 400 } else { 40 } {
         let place = Place::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [9000, 130, 24, 11][rank - 1];
@@ -162,7 +161,7 @@ fn the_first_of_random_changes_is_found_whatever_the_memory() {
         let least = if files.iter().any(|file| file.ends_with(".zarr")) { 2 } else { 0 };
         let memory = ["4K", "8K", "64K", "1G"][chance(&mut seed, 4).max(least)];
         let storage = ["ssd", "hdd"][chance(&mut seed, 2)];
-        let more = ["--max-mem", memory, "--storage", storage];
+        let more = format!("--max-mem {memory} --storage {storage}");
         let run = compared(&place, files.map(String::as_str), &shape, &more);
         let said = expected(&names(&one_name, &other_name), &one, &other);
         let code = i32::from(said != "equal\n");
@@ -199,8 +198,8 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
         place.write("b.npy", &other.file(FORTRAN));
         for files in [["a.npy", "b.npy"], ["b.npy", "a.npy"]] {
             for memory in ["64K", "1G"] {
-                let args = ["cmp", files[0], files[1], "--json", "--max-mem", memory];
-                let report = place.run(&[&args[..], &["--storage", "ssd"]].concat()).json();
+                let args = format!("cmp {} {} --json --max-mem {memory}", files[0], files[1]);
+                let report = place.run(&format!("{args} --storage ssd")).json();
                 let found = &report["tensors"][0];
                 assert_eq!(found["different"], 4, "{descr} {memory} {found}");
                 assert_eq!(found["first"]["index"], json!(index(all / 3, &shape)), "{descr}");
@@ -213,8 +212,12 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
 
 #[test]
 fn packed_elements_are_compared_however_they_lie() {
-    for packed in USUAL.into_iter().chain(OTHERS) {
-        for shape in [&[5, 7][..], &[3, 800, 5], &[1], &[0]] {
+    let shapes = [&[5, 7][..], &[3, 800, 5], &[1], &[0]];
+    for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
+        for (other, shape) in shapes.into_iter().enumerate() {
+            if !is_tried(number + other, 2) {
+                continue;
+            }
             let place = Place::new();
             let one = packed.noise(shape);
             let (one_bytes, all) = (packed.pack(&one), one.bytes.len());
@@ -223,10 +226,11 @@ fn packed_elements_are_compared_however_they_lie() {
             place.write("a.npy", &row.file(PLAIN));
             let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
             let sizes = sizes.join(",");
-            let hints = ["--dtype", packed.dtype, "--shape", &sizes, "--bit-order", packed.order];
+            let hints =
+                format!("--dtype {} --shape '{sizes}' --bit-order {}", packed.dtype, packed.order);
             for memory in ["4K", "64M"] {
-                let more = [&hints[..], &["--max-mem", memory]].concat();
-                let same = place.run(&[&["cmp", "a.bin", "a.npy"][..], &more].concat());
+                let more = format!("{hints} --max-mem {memory}");
+                let same = place.run(&format!("cmp a.bin a.npy {more}"));
                 assert_eq!(same.done().text(), "equal\n", "{packed:?} {shape:?}");
                 if all == 0 {
                     continue;
@@ -235,7 +239,7 @@ fn packed_elements_are_compared_however_they_lie() {
                 let changed = [all / 2, all - 1];
                 changed.iter().for_each(|at| other.bytes[*at] = one.bytes[*at] ^ 1);
                 place.write("b.bin", &packed.pack(&other));
-                let args = [&["cmp", "a.npy", "b.bin", "--json"][..], &more].concat();
+                let args = format!("cmp a.npy b.bin --json {more}");
                 let found = place.run(&args).json()["tensors"][0].clone();
                 let count = if all > 1 { 2 } else { 1 };
                 assert_eq!(found["different"], count, "{packed:?} {shape:?} {memory}");
@@ -264,10 +268,10 @@ fn bit_orders_make_no_difference() {
         let named = Named { name: "x", dtype: "F4", shape: &[6, 9], data: &data };
         place.write("a.safetensors", &file(&[], &[named]));
         place.write("b.bin", &turned.pack(&other));
-        let hints = ["--dtype", "f4e2m1", "--shape", "6,9", "--bit-order", "high-first"];
-        let run = place.run(&[&["cmp", "a.safetensors", "b.bin"][..], &hints].concat());
+        let hints = "--dtype f4e2m1 --shape 6,9 --bit-order high-first";
+        let run = place.run(&format!("cmp a.safetensors b.bin {hints}"));
         assert_eq!(run.text(), said, "{run:?}");
-        let run = place.run(&[&["cmp", "b.bin", "a.safetensors", "-q"][..], &hints].concat());
+        let run = place.run(&format!("cmp b.bin a.safetensors -q {hints}"));
         assert_eq!((run.code, run.stdout), (Some(i32::from(changed.is_some())), Vec::new()));
     }
 }
@@ -301,10 +305,10 @@ fn bits_count_and_values_are_told_as_their_type_has_them() {
         };
         let (a, b) = (tensor(&one), tensor(&other));
         let place = Place::with(&[("a.npy", &a), ("b.npy", &b)]);
-        let run = place.run(&["cmp", "a.npy", "b.npy"]);
+        let run = place.run("cmp a.npy b.npy");
         let line = format!("\"a\" and \"b\": 1 of 1 elements differs, at []: {said}\n");
         assert_eq!((run.text(), run.code), (line, Some(1)), "{descr}");
-        assert_eq!(place.run(&["cmp", "a.npy", "a.npy"]).done().text(), "equal\n", "{descr}");
+        assert_eq!(place.run("cmp a.npy a.npy").done().text(), "equal\n", "{descr}");
     }
 }
 
@@ -336,12 +340,12 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     let mut tensors = tensors.to_vec();
     tensors[0].shape = &[48];
     place.write("other.safetensors", &named(&tensors));
-    let run = place.run(&["cmp", "one.npz", "other.safetensors"]);
+    let run = place.run("cmp one.npz other.safetensors");
     let said = "\"a\": 1 of 15 elements differs, at [1, 2]: -3.0 and 0.5\n\
                 \"b\": f32 [4, 3] differs from f32 [3, 4]\n\
                 \"d\": only in other.safetensors\n";
     assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
-    let report = place.run(&["cmp", "one.npz", "other.safetensors", "--json"]);
+    let report = place.run("cmp one.npz other.safetensors --json");
     assert_eq!(report.code, Some(1));
     let mut report = report.json();
     assert!(report["seconds"].take().is_number());
@@ -369,23 +373,23 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
         ],
     });
     assert_eq!(report, value);
-    let run = place.run(&["cmp", "other.safetensors", "one.npz", "--tensor", "[cd]"]);
+    let run = place.run("cmp other.safetensors one.npz --tensor [cd]");
     assert_eq!(run.text(), "\"d\": only in other.safetensors\n");
-    let run = place.run(&["cmp", "other.safetensors", "one.npz", "--tensor", "c"]);
+    let run = place.run("cmp other.safetensors one.npz --tensor c");
     assert_eq!(run.done().text(), "equal\n");
     // The tensor of an .npy file has no name of its own.
     place.write("x.npy", &kept.file(FORTRAN));
     for files in [["one.npz", "x.npy"], ["x.npy", "one.npz"]] {
-        let args = ["cmp", files[0], files[1], "--tensor", "a"];
+        let args = format!("cmp {} {} --tensor a", files[0], files[1]);
         assert_eq!(place.run(&args).done().text(), "equal\n");
     }
-    let run = place.run(&["cmp", "one.npz", "x.npy"]);
+    let run = place.run("cmp one.npz x.npy");
     assert!(run.text().ends_with("\"c\": only in one.npz\n\"x\": only in x.npy\n"), "{run:?}");
     // A stream with several tensors in a different order.
     let stream = place.read("other.safetensors");
-    let run = place.run_on(&stream, &["cmp", "one.npz", "-"]);
+    let run = place.run_on(&stream, "cmp one.npz -");
     assert!(run.text().contains("1 of 15 elements differs, at [1, 2]: -3.0 and 0.5"), "{run:?}");
-    let run = place.run_on(&stream, &["cmp", "-", "other.safetensors"]);
+    let run = place.run_on(&stream, "cmp - other.safetensors");
     assert_eq!(run.done().text(), "equal\n");
 }
 
@@ -406,26 +410,26 @@ fn types_are_the_same_or_told() {
             "\"s\" and \"t\": [('a', '<i4')] [6] differs from [('b', '<i4')] [6]\n",
         ),
     ] {
-        let run = place.run(&["cmp", files[0], files[1]]);
+        let run = place.run(&format!("cmp {} {}", files[0], files[1]));
         assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
     }
     // A type that .npy lacks, named with --dtype.
     let bits = Tensor::noise("'<u2'", 2, &[6]);
     place.write("bits.npy", &bits.file(PLAIN));
     place.write("b.safetensors", &file(&[], &[Named::new("x", "BF16", &bits)]));
-    let run = place.run(&["cmp", "bits.npy", "b.safetensors"]);
+    let run = place.run("cmp bits.npy b.safetensors");
     assert_eq!(run.text(), "\"bits\" and \"x\": u16 [6] differs from bf16 [6]\n");
-    place.run(&["cmp", "bits.npy", "b.safetensors", "--dtype", "bf16"]).done();
+    place.run("cmp bits.npy b.safetensors --dtype bf16").done();
     // Hints for raw bytes do not apply to a file that has a header.
     let mut raw = of("", 4).bytes;
     raw.chunks_mut(4).for_each(<[u8]>::reverse);
     place.write("big.raw", &[b"head", &raw[..], b"rest"].concat());
-    let hints = ["--dtype", ">f4", "--shape", "6", "--offset", "4", "--from", "raw"];
-    place.run(&[&["cmp", "big.raw", "f.npy"][..], &hints].concat()).done();
-    place.run(&[&["cmp", "f.npy", "big.raw"][..], &hints].concat()).done();
+    let hints = "--dtype >f4 --shape 6 --offset 4 --from raw";
+    place.run(&format!("cmp big.raw f.npy {hints}")).done();
+    place.run(&format!("cmp f.npy big.raw {hints}")).done();
     // With --from raw, they override both headers.
-    let bytes = ["--from", "raw", "--dtype", "u8", "--shape", "-1"];
-    let run = place.run(&[&["cmp", "f.npy", "i.npy"][..], &bytes].concat());
+    let bytes = "--from raw --dtype u8 --shape -1";
+    let run = place.run(&format!("cmp f.npy i.npy {bytes}"));
     assert_eq!(run.text(), "\"f\" and \"i\": 1 of 152 elements differs, at [22]: 102 and 105\n");
 }
 
@@ -446,22 +450,18 @@ fn what_cannot_be_compared_is_refused() {
     refused(
         &place,
         &[
-            (&["cmp", "-", "-"], 2, &["stdin holds either the one file or the other"]),
-            (&["cmp", "a.npy"], 2, &["<B>"]),
-            (&["cmp", "a.npy", "none.npy"], 2, &["none.npy: cannot open"]),
-            (&["cmp", "a.npy", "short.npy"], 3, &["short.npy"]),
-            (&["cmp", "a.npy", "bad.npz"], 3, &["bad.npz"]),
-            (&["cmp", "bad.npz", "a.npy"], 3, &["bad.npz"]),
-            (&["cmp", "a.npy", "objects.npz"], 3, &["\"o\" cannot be read", "--tensor NAME"]),
-            (
-                &["cmp", "good.npz", "objects.npz", "--tensor", "x"],
-                3,
-                &["no tensor is named \"x\""],
-            ),
-            (&["cmp", "a.npy", "good.npz", "--max-mem", "1K"], 2, &["--max-mem"]),
-            (&["cmp", "a.npy", "good.npz", "-q", "--json"], 2, &["cannot be used with"]),
+            ("cmp - -", 2, "stdin holds either the one file or the other"),
+            ("cmp a.npy", 2, "<B>"),
+            ("cmp a.npy none.npy", 2, "none.npy: cannot open"),
+            ("cmp a.npy short.npy", 3, "short.npy"),
+            ("cmp a.npy bad.npz", 3, "bad.npz"),
+            ("cmp bad.npz a.npy", 3, "bad.npz"),
+            ("cmp a.npy objects.npz", 3, "\"o\" cannot be read[..]--tensor NAME"),
+            ("cmp good.npz objects.npz --tensor x", 3, "no tensor is named \"x\""),
+            ("cmp a.npy good.npz --max-mem 1K", 2, "--max-mem"),
+            ("cmp a.npy good.npz -q --json", 2, "cannot be used with"),
         ],
     );
-    place.run(&["cmp", "a.npy", "objects.npz", "--tensor", "a"]).done();
-    place.run(&["cmp", "a.npy", "good.npz", "--max-mem", "4K"]).done();
+    place.run("cmp a.npy objects.npz --tensor a").done();
+    place.run("cmp a.npy good.npz --max-mem 4K").done();
 }

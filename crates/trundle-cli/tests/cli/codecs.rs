@@ -33,7 +33,7 @@ const TURN: &str = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
 #[test]
 fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
     let place = with_tensor(&[9, 10, 11]);
-    place.run(&["apply", "x.npy", TURN, "-o", "expected.npy", "--row-major"]).done();
+    place.run(&format!("apply x.npy '{TURN}' -o expected.npy --row-major")).done();
     let zstd = |level: i32, checksum: bool| json!({ "name": "zstd", "configuration": { "level": level, "checksum": checksum } });
     let gzip = |level: u8| json!({ "name": "gzip", "configuration": { "level": level } });
     let blosc = |cname: &str, clevel: u8, shuffle: &str, blocksize: usize, typesize: usize| {
@@ -57,48 +57,47 @@ fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
         ("blosc:blosclz:9:noshuffle", json!([bytes(), blosc("blosclz", 9, "noshuffle", 0, 2)])),
         ("shuffle:2,zstd:1", json!([bytes(), shuffle, zstd(1, false)])),
     ] {
-        for cut in [&["--chunks", "4,5,6"][..], &["--chunks", "2,5,3", "--shards", "4,5,6"]] {
-            let args = [&["convert", "x.npy", "-o", "x.zarr", "--force", "--codec", codec], cut];
-            place.run(&args.concat()).done();
+        for cut in ["--chunks 4,5,6", "--chunks 2,5,3 --shards 4,5,6"] {
+            place.run(&format!("convert x.npy -o x.zarr --force --codec {codec} {cut}")).done();
             assert_eq!(codecs(&place, "x.zarr"), of_chunk, "{codec}");
-            let made = place.run(&["info", "x.zarr", "--json"]).done().json();
+            let made = place.run("info x.zarr --json").done().json();
             let name = made["tensors"][0]["codec"].as_str().unwrap().to_owned();
             assert!(name.starts_with(codec), "{name}");
             // A transposed array keeps its codecs.
-            place.run(&["apply", "x.zarr", TURN, "-o", "y.zarr", "--force", "--verify"]).done();
+            place.run(&format!("apply x.zarr '{TURN}' -o y.zarr --force --verify")).done();
             assert_eq!(codecs(&place, "y.zarr"), of_chunk, "{codec}");
-            let made = place.run(&["info", "y.zarr", "--json"]).done().json();
-            let sharded = cut.len() > 2;
+            let made = place.run("info y.zarr --json").done().json();
+            let sharded = cut.contains("--shards");
             let (chunk, shard) = (&made["tensors"][0]["chunk"], &made["tensors"][0]["shard"]);
             assert_eq!(*chunk, if sharded { json!([3, 2, 5]) } else { json!([6, 4, 5]) });
             assert_eq!(*shard, if sharded { json!([6, 4, 5]) } else { Value::Null });
-            place.run(&["cmp", "y.zarr", "expected.npy"]).done();
+            place.run("cmp y.zarr expected.npy").done();
         }
     }
-    place.run(&["convert", "x.zarr", "-o", "z.zarr", "--codec", "gzip:9"]).done();
+    place.run("convert x.zarr -o z.zarr --codec gzip:9").done();
     assert_eq!(codecs(&place, "z.zarr"), json!([bytes(), gzip(9)]));
-    place.run(&["cmp", "x.npy", "z.zarr"]).done();
+    place.run("cmp x.npy z.zarr").done();
 }
 
 #[test]
 fn shards_follow_the_axes_unless_chunks_are_asked_for() {
     let place = with_tensor(&[20, 30, 40]);
-    let cut = ["--chunks", "2,5,10", "--shards", "4,30,20"];
-    place.run(&[&["convert", "x.npy", "-o", "x.zarr"], &cut[..]].concat()).done();
-    let sizes = |args: &[&str]| {
-        place.run(&[&["apply", "x.zarr"], args, &["-o", "y.zarr", "--force", "--verify"]].concat());
-        let made = place.run(&["info", "y.zarr", "--json"]).done().json();
+    let cut = "--chunks 2,5,10 --shards 4,30,20";
+    place.run(&format!("convert x.npy -o x.zarr {cut}")).done();
+    let sizes = |args: &str| {
+        place.run(&format!("apply x.zarr {args} -o y.zarr --force --verify"));
+        let made = place.run("info y.zarr --json").done().json();
         json!([made["tensors"][0]["chunk"], made["tensors"][0]["shard"]])
     };
-    assert_eq!(sizes(&["transpose(2,0,1)"]), json!([[10, 2, 5], [20, 4, 30]]));
-    assert_eq!(sizes(&["roll(shift=4, axes=0)"]), json!([[2, 5, 10], [4, 30, 20]]));
+    assert_eq!(sizes("transpose(2,0,1)"), json!([[10, 2, 5], [20, 4, 30]]));
+    assert_eq!(sizes("'roll(shift=4, axes=0)'"), json!([[2, 5, 10], [4, 30, 20]]));
     // A shard is not longer than the axis.
     let some = "slice(starts=0, stops=12, axes=1)";
-    assert_eq!(sizes(&[some]), json!([[2, 5, 10], [4, 15, 20]]));
-    assert_eq!(sizes(&["transpose(2,0,1)", "--chunks", "10,2,5"]), json!([[10, 2, 5], null]));
-    assert_eq!(sizes(&["transpose(2,0,1)", "--shards", "-1,2,5"]), json!([[10, 2, 5], [40, 2, 5]]));
+    assert_eq!(sizes(&format!("'{some}'")), json!([[2, 5, 10], [4, 15, 20]]));
+    assert_eq!(sizes("transpose(2,0,1) --chunks 10,2,5"), json!([[10, 2, 5], null]));
+    assert_eq!(sizes("transpose(2,0,1) --shards -1,2,5"), json!([[10, 2, 5], [40, 2, 5]]));
     // Merged axes have no shards.
-    assert_eq!(sizes(&["a b c -> (a b) c"])[1], Value::Null);
+    assert_eq!(sizes("'a b c -> (a b) c'")[1], Value::Null);
 }
 
 #[test]
@@ -119,22 +118,21 @@ fn what_is_not_kept_of_codecs_is_said() {
         ("v3-sharded", "zstd", ""),
     ] {
         let source = source(name);
-        let planned = place.run(&["plan", "convert", &source, "-o", "y.zarr", "--force"]).done();
+        let planned = place.run(&format!("plan convert {source} -o y.zarr --force")).done();
         assert!(planned.text().contains(warned), "{name}: {planned:?}");
-        let args = ["convert", &source, "-o", "y.zarr", "--force", "--quiet", "--verify"];
-        let run = place.run(&args).done();
+        let run = place.run(&format!("convert {source} -o y.zarr --force --quiet --verify")).done();
         match warned {
             "" => assert_eq!(run.stderr, "", "{name}"),
             _ => assert!(run.stderr.contains(warned), "{name}: {run:?}"),
         }
-        let info = place.run(&["info", "y.zarr"]).done().text();
+        let info = place.run("info y.zarr").done().text();
         assert!(info.contains(&format!(", codec {kept}")), "{name}: {info}");
-        place.run(&["cmp", &source, "y.zarr"]).done();
+        place.run(&format!("cmp {source} y.zarr")).done();
         fs::remove_dir_all(place.path("y.zarr")).unwrap();
     }
     // `--codec none` needs no warning about the codec that is dropped.
-    let args = ["convert", &source("v2-zlib"), "-o", "y.zarr", "--codec", "none"];
-    let run = place.run(&[&args[..], &["--quiet"]].concat()).done();
+    let source = source("v2-zlib");
+    let run = place.run(&format!("convert {source} -o y.zarr --codec none --quiet")).done();
     assert_eq!(run.stderr, "");
 }
 
@@ -147,11 +145,9 @@ fn what_is_no_codec_is_refused_before_anything_is_written() {
         ("shuffle:4", "y.zarr", "are no whole number of the 4 of shuffle"),
         ("zstd:3", "y.npy", "format npy has no chunks"),
     ] {
-        for plan in [&["plan"][..], &[]] {
-            let args = [plan, &["flip", "x.npy", "--axes", "0", "-o", output, "--codec", codec]];
-            let run = place.run(&args.concat());
-            assert_eq!(run.code, Some(2), "{codec}: {run:?}");
-            assert!(run.stderr.contains(word), "{codec}: {run:?}");
+        for plan in ["plan", ""] {
+            let args = format!("{plan} flip x.npy --axes 0 -o {output} --codec {codec}");
+            place.run(&args).refused(2, word);
             assert!(!place.path(output).exists());
         }
     }

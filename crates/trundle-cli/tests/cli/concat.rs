@@ -39,18 +39,10 @@ fn layer(part: &Tensor, axis: usize) -> Tensor {
     layer
 }
 
-/// Checks the exit code of a refused run and its message.
-#[track_caller]
-fn refused(run: &Run, code: i32, words: &[&str]) {
-    assert_eq!(run.code, Some(code), "{run:?}");
-    assert!(words.iter().all(|words| run.stderr.contains(words)), "{words:?}: {run:?}");
-}
-
 /// Runs a command, given as words separated by spaces, and reads its output.
 #[track_caller]
 fn made(place: &Place, words: &str) -> Tensor {
-    let args: Vec<&str> = words.split(' ').chain(["-o", "out.npy", "--force", "-q"]).collect();
-    place.run(&args).done();
+    place.run(&format!("{words} -o out.npy --force -q")).done();
     Tensor::read(&place.read("out.npy"), 4)
 }
 
@@ -121,13 +113,13 @@ fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
     let (one, other) = (part(1, &[30, 40]), part(2, &[20, 40]));
     let place = Place::with(&[("a.npy", &one), ("b.npy", &other)]);
     let before = place.contents();
-    let args = ["concat", "a.npy", "b.npy", "-o", "b.npy", "--axis", "0"];
-    refused(&place.run(&args), 2, &["b.npy: already exists\nhint: --force overwrites it"]);
+    let args = "concat a.npy b.npy -o b.npy --axis 0";
+    place.run(&args).refused(2, "b.npy: already exists\nhint: --force overwrites it");
     assert_eq!(place.contents(), before);
-    place.run(&[&args[..], &["--force", "--verify"]].concat()).done();
+    place.run(&format!("{args} --force --verify")).done();
     assert_eq!(Tensor::read(&place.read("b.npy"), 4), joined(&[&one, &other], 0));
 
-    let words = ["concat", "-", "a.npy", "-", "-o", "-", "--axis", "1", "--max-mem", "4K"];
+    let words = "concat - a.npy - -o - --axis 1 --max-mem 4K";
     let run = place.run_on(&one.file(PLAIN), &words).done();
     assert_eq!(Tensor::read(&run.stdout, 4), joined(&[&one, &one, &one], 1));
 }
@@ -141,19 +133,17 @@ fn tensors_of_one_name_go_together() {
     place
         .write("1.safetensors", &safetensors::file(&metadata, &[named("w", &w1), named("b", &b1)]));
     place.write("2.safetensors", &safetensors::file(&[], &[named("b", &b2), named("w", &w2)]));
-    let files = ["1.safetensors", "2.safetensors"];
-    let concat = |more: &[&str]| place.run(&[&["concat"], &files[..], more].concat());
+    let files = "1.safetensors 2.safetensors";
+    let concat = |more: &str| place.run(&format!("concat {files} {more}"));
 
-    let run = concat(&["-o", "both.safetensors", "--axis", "0", "--json", "--verify"]).done();
+    let run = concat("-o both.safetensors --axis 0 --json --verify").done();
     let report = run.json();
     assert_eq!(
         (&report["outputs"][0]["name"], &report["outputs"][1]["name"]),
         (&"w".into(), &"b".into())
     );
     let taken = |file: &str, name: &str| {
-        place
-            .run(&["convert", file, "--tensor", name, "--only", "-o", "t.npy", "--force", "-q"])
-            .done();
+        place.run(&format!("convert {file} --tensor {name} --only -o t.npy --force -q")).done();
         Tensor::read(&place.read("t.npy"), 4)
     };
     assert_eq!(taken("both.safetensors", "w"), joined(&[&w1, &w2], 0));
@@ -162,36 +152,25 @@ fn tensors_of_one_name_go_together() {
     assert!(text.contains(r#""format":"pt","trundle.axes":"{\"w\":\"o i\"}""#), "{text}");
 
     // Metadata of tensors that are left out is dropped, and so is metadata that a new axis makes untrue.
-    let run = concat(&["-o", "b.npz", "--axis", "0", "--tensor", "b"]).done();
+    let run = concat("-o b.npz --axis 0 --tensor b").done();
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
     assert_eq!(taken("b.npz", "b"), joined(&[&b1, &b2], 0));
-    let args =
-        ["stack", "1.safetensors", "1.safetensors", "-o", "s.safetensors", "--axis", "0", "-q"];
-    place.run(&args).done();
+    place.run("stack 1.safetensors 1.safetensors -o s.safetensors --axis 0 -q").done();
     let text = String::from_utf8_lossy(&place.read("s.safetensors")).into_owned();
     assert!(text.contains(r#""format":"pt""#) && !text.contains("trundle.axes"), "{text}");
 
-    let refusals: [(&[&str], &[&str]); 3] = [
-        (
-            &["--axis", "1"],
-            &["w: 2.safetensors: shape [5, 3], and that in 1.safetensors is [2, 3]"],
-        ),
-        (&["--axis", "1", "--tensor", "b"], &["b: 1.safetensors: axis 1 is out of range"]),
-        (&["--axis", "0", "--tensor", "c"], &["no tensor is named \"c\""]),
+    let refusals: [(&str, &str); 3] = [
+        ("--axis 1", "w: 2.safetensors: shape [5, 3], and that in 1.safetensors is [2, 3]"),
+        ("--axis 1 --tensor b", "b: 1.safetensors: axis 1 is out of range"),
+        ("--axis 0 --tensor c", "no tensor is named \"c\""),
     ];
     for (more, words) in refusals {
-        refused(&concat(&[&["-o", "x.safetensors"], more].concat()), 3, words);
+        concat(&format!("-o x.safetensors {more}")).refused(3, words);
     }
     place.write("3.safetensors", &safetensors::file(&[], &[named("w", &w2)]));
-    for files in [["1.safetensors", "3.safetensors"], ["3.safetensors", "1.safetensors"]] {
-        let args = [&["concat"], &files[..], &["--axis", "0", "-o", "x.npz"]].concat();
-        refused(
-            &place.run(&args),
-            3,
-            &[
-                "3.safetensors: no tensor is named \"b\", as in 1.safetensors\nhint: --tensor NAME picks",
-            ],
-        );
+    for files in ["1.safetensors 3.safetensors", "3.safetensors 1.safetensors"] {
+        let args = format!("concat {files} --axis 0 -o x.npz");
+        place.run(&args).refused(3, "3.safetensors: no tensor is named \"b\", as in 1.safetensors\nhint: --tensor NAME picks");
     }
     assert!(!place.path("x.npz").exists());
 }
@@ -229,15 +208,13 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         ("concat a.npy a.npy --dim time", 3, "a.npy: no axis is called \"time\""),
     ];
     for (words, code, message) in cases {
-        let args: Vec<&str> = words.split(' ').chain(["-o", "out.npy"]).collect();
-        refused(&place.run(&args), code, &[message]);
-        let plan: Vec<&str> = ["plan"].into_iter().chain(args).collect();
-        refused(&place.run(&plan), code, &[message]);
+        let args = format!("{words} -o out.npy");
+        place.run(&args).refused(code, message);
+        place.run(&format!("plan {args}")).refused(code, message);
     }
     for words in ["concat a.npy", "concat --axis 0", "concat a.npy --axis 0 --dim x", "stack a.npy"]
     {
-        let args: Vec<&str> = words.split(' ').chain(["-o", "out.npy"]).collect();
-        refused(&place.run(&args), 2, &[]);
+        place.run(&format!("{words} -o out.npy")).refused(2, "");
     }
     assert_eq!(place.contents(), before);
 }
@@ -248,8 +225,8 @@ fn raw_bytes_are_as_long_as_they_are() {
     let bytes = trundle_testing::noise(15);
     place.write("a.bin", &bytes[..6]);
     place.write("b.bin", &bytes[6..]);
-    let args = ["concat", "a.bin", "b.bin", "--dtype", "i4", "--shape", "-1,3", "--axis", "0"];
-    place.run(&[&args[..], &["-o", "c.bin", "--verify"]].concat()).done();
+    let args = "concat a.bin b.bin --dtype i4 --shape -1,3 --axis 0";
+    place.run(&format!("{args} -o c.bin --verify")).done();
     assert_eq!(place.read("c.bin"), bytes);
 
     // The shape describes the raw file; the .npy file has its own.
@@ -257,8 +234,8 @@ fn raw_bytes_are_as_long_as_they_are() {
     place.write("raw.bin", &raw.bytes);
     place.write("more.npy", &more.file(PLAIN));
     for chain in ["concat(_, more.npy, axis=0)", "concat(more.npy, _, axis=0)"] {
-        let args = ["apply", "raw.bin", chain, "--dtype", "f32", "--shape", "2,3", "-o", "all.npy"];
-        place.run(&[&args[..], &["--force"]].concat()).done();
+        let args = format!("apply raw.bin '{chain}' --dtype f32 --shape 2,3 -o all.npy");
+        place.run(&format!("{args} --force")).done();
         let parts = if chain.contains("(_") { [&raw, &more] } else { [&more, &raw] };
         assert_eq!(Tensor::read(&place.read("all.npy"), 4), joined(&parts, 0));
     }
@@ -288,28 +265,24 @@ fn stores_are_joined_along_an_axis_by_its_name() {
             write_array(&place.path(store), name, &sizes, axes);
         }
     }
-    let concat = |files: &str, more: &str| {
-        let words = format!("concat {files} --dim time {more}");
-        place.run(&words.split(' ').collect::<Vec<_>>())
-    };
+    let concat = |files: &str, more: &str| place.run(&format!("concat {files} --dim time {more}"));
     let run = concat("a.zarr b.zarr", "-o both.zarr --max-mem 4K --verify").done();
     assert!(run.stderr.contains("4 tensors, 2 of them kept as they are"), "{run:?}");
     for (name, axis) in [("wind", "1"), ("time", "0"), ("lat", ""), ("lon", "")] {
         for store in ["a", "b"] {
             let out = format!("{store}.npy");
             let store = format!("{store}.zarr");
-            let args = ["convert", &store, "--tensor", name, "--only", "-o", &out, "--force", "-q"];
+            let args = format!("convert {store} --tensor {name} --only -o {out} --force -q");
             place.run(&args).done();
         }
         let expected = match axis {
             "" => "a.npy",
             axis => {
-                let args = ["concat", "a.npy", "b.npy", "-o", "c.npy", "--force", "--axis", axis];
-                place.run(&args).done();
+                place.run(&format!("concat a.npy b.npy -o c.npy --force --axis {axis}")).done();
                 "c.npy"
             }
         };
-        let cmp = place.run(&["cmp", "both.zarr", expected, "--tensor", name]).done();
+        let cmp = place.run(&format!("cmp both.zarr {expected} --tensor {name}")).done();
         assert_eq!(cmp.text(), "equal\n", "{name}");
     }
     // Names, attributes, chunks and codecs come from the first store.
@@ -318,7 +291,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     assert_eq!(both["chunk_grid"]["configuration"]["chunk_shape"], serde_json::json!([2, 2, 2]));
     assert_eq!(both["codecs"], written(&place, "a.zarr/wind")["codecs"]);
     assert_eq!(written(&place, "both.zarr")["attributes"]["title"], "a.zarr");
-    let plan = ["plan", "concat", "a.zarr", "b.zarr", "--dim", "time"];
+    let plan = "plan concat a.zarr b.zarr --dim time";
     let plan = place.run(&plan).done().text();
     assert!(
         plan.contains("  wind: u16 [5, 4, 3] + [5, 7, 3] along axis 1 -> [5, 11, 3]\n"),
@@ -329,24 +302,21 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     // Outputs that replace an input, have another format, or have axis names that differ between the inputs.
     concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
     assert_eq!(written(&place, "both.zarr/time")["shape"], serde_json::json!([15]));
-    let args = ["stack", "a.zarr", "other.zarr", "--tensor", "lon", "--axis", "0", "--dim", "run"];
-    place.run(&[&args[..], &["-o", "lons.zarr"]].concat()).done();
+    place.run("stack a.zarr other.zarr --tensor lon --axis 0 --dim run -o lons.zarr").done();
     let lons = written(&place, "lons.zarr/lon");
     assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
-    place
-        .run(&["concat", "a.zarr", "b.zarr", "--tensor", "time", "--axis", "0", "-o", "t.npz"])
-        .done();
+    place.run("concat a.zarr b.zarr --tensor time --axis 0 -o t.npz").done();
 
     // Units that differ are refused.
     let mut time = written(&place, "b.zarr/time");
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
     std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     for command in ["", "plan "] {
-        let words = format!("{command}concat a.zarr b.zarr --dim time -o units.zarr");
-        let run = place.run(&words.split(' ').collect::<Vec<_>>());
+        let run = place.run(&format!("{command}concat a.zarr b.zarr --dim time -o units.zarr"));
         let line = "  time: units is missing in a.zarr, \"days since 2024-01-01\" in b.zarr\n";
         let hint = "or pass --ignore-attrs units to write the values of a.zarr";
-        refused(&run, 3, &["attributes differ that say what elements mean:\n", line, hint]);
+        let said = "attributes differ that say what elements mean:\n";
+        run.refused(3, &format!("{said}[..]{line}[..]{hint}"));
     }
     let ignoring = "--ignore-attrs scale_factor,units";
     let run = concat("a.zarr b.zarr", &format!("-o units.zarr -q {ignoring}")).done();
@@ -364,15 +334,11 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     assert_eq!(written(&place, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);
     std::fs::remove_dir_all(place.path("b.zarr/lat/c")).unwrap();
     let words = "b.zarr: \"lat\" has other elements than in a.zarr, and not the axis along which";
-    refused(&concat("a.zarr b.zarr", "-o x.zarr"), 3, &[words]);
+    concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
     write_array(&place.path("b.zarr"), "wind", &[7, 5, 3], &["time", "lat", "lon"]);
     let words = "wind: b.zarr: axis 0 is called \"time\", in a.zarr axis 1";
-    refused(&concat("a.zarr b.zarr", "-o x.zarr"), 3, &[words]);
-    refused(
-        &concat("a.zarr b.zarr", "-o x.zarr --metadata-only --tensor time"),
-        2,
-        &["metadata only"],
-    );
+    concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
+    concat("a.zarr b.zarr", "-o x.zarr --metadata-only --tensor time").refused(2, "metadata only");
     assert!(!place.path("x.zarr").exists());
 }
 
@@ -384,18 +350,17 @@ fn files_of_every_format_go_together() {
         Place::with(&[("a.npy", &tensors[0]), ("b.npy", &tensors[1]), ("c.npy", &tensors[2])]);
     let [a, b, c] = &tensors;
     place.write("e.npy", &joined(&[a, b, c], 0).file(PLAIN));
-    place.run(&["convert", "a.npy", "-o", "a.zarr", "--chunks", "5,7", "-q"]).done();
-    place.run(&["convert", "b.npy", "-o", "b.h5", "-q"]).done();
-    place.run(&["convert", "c.npy", "-o", "c.safetensors", "-q"]).done();
+    place.run("convert a.npy -o a.zarr --chunks 5,7 -q").done();
+    place.run("convert b.npy -o b.h5 -q").done();
+    place.run("convert c.npy -o c.safetensors -q").done();
     for to in ["zarr", "h5", "npz", "safetensors", "npy", "bin"] {
         for memory in ["64M", "24K"] {
             let out = format!("out.{to}");
-            let args = ["concat", "a.zarr", "b.h5", "c.safetensors", "--axis", "0", "-o", &out];
-            let more = ["--max-mem", memory, "--verify", "--force"];
-            place.run(&[&args[..], &more].concat()).done();
-            let described: &[&str] =
-                if to == "bin" { &["--dtype", "f32", "--shape", "-1,30"] } else { &[] };
-            place.run(&[&["cmp", &out, "e.npy"][..], described].concat()).done();
+            let args = format!("concat a.zarr b.h5 c.safetensors --axis 0 -o {out}");
+            let more = format!("--max-mem {memory} --verify --force");
+            place.run(&format!("{args} {more}")).done();
+            let described = if to == "bin" { "--dtype f32 --shape -1,30" } else { "" };
+            place.run(&format!("cmp {out} e.npy {described}")).done();
         }
     }
 }
@@ -405,10 +370,9 @@ fn files_of_every_format_go_together() {
 fn interrupted_work_is_gone_on_with() {
     use crate::work::Work;
 
-    let args = ["concat", "x.npy", "x.npy", "-o", "y.npy", "--axis", "1"];
-    let work = Work::new(&args);
-    work.begun_and_killed(&["--verify"]);
-    let mut command = work.command(&["--verify", "--resume", "--json"]);
+    let work = Work::new("concat x.npy x.npy -o y.npy --axis 1");
+    work.begun_and_killed("--verify");
+    let mut command = work.command("--verify --resume --json");
     let report = Run::of(&mut command).done().json();
     assert_eq!((&report["resumed"], &report["verified"]), (&true.into(), &true.into()));
     work.is_done();
@@ -440,30 +404,29 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
     let stacked = joined(&[&layer(&one, 3), &layer(&one, 3)], 3);
     for memory in ["64M", "4K"] {
         let run = |chain: &str| {
-            let args = ["apply", "a.npy", chain, "--max-mem", memory, "--verify"];
-            place.run(&[&args[..], &["-o", "out.npy", "--force", "-q"]].concat()).done();
+            let args = format!("apply a.npy '{chain}' --max-mem {memory} --verify");
+            place.run(&format!("{args} -o out.npy --force -q")).done();
             Tensor::read(&place.read("out.npy"), 4)
         };
         assert!(run(chain) == expected, "{memory}");
         assert!(run("stack(a.npy, _, axis=-1)") == stacked, "{memory}");
     }
-    place.run(&["plan", "apply", "a.npy", chain, "-o", "t.npy", "--tasks", "plan.json"]).done();
-    place.run(&["task", "plan.json", "0"]).done();
-    place.run(&["finish", "plan.json"]).done();
+    place.run(&format!("plan apply a.npy '{chain}' -o t.npy --tasks plan.json")).done();
+    place.run("task plan.json 0").done();
+    place.run("finish plan.json").done();
     assert!(Tensor::read(&place.read("t.npy"), 4) == expected);
-    let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--verify"];
-    place.run(&args).done();
-    place.run(&["cmp", "out.zarr", "t.npy"]).done();
+    place.run(&format!("apply a.npy '{chain}' -o out.zarr --verify")).done();
+    place.run("cmp out.zarr t.npy").done();
 }
 
 #[test]
 fn constants_are_in_the_byte_order_of_the_file() {
     let place = Place::with(&[("a.npy", &Tensor::noise("'>i2'", 2, &[3]))]);
-    place.run(&["apply", "a.npy", "pad(1, value=258)", "-o", "out.npy", "--verify"]).done();
+    place.run("apply a.npy 'pad(1, value=258)' -o out.npy --verify").done();
     let written = place.read("out.npy");
     assert!(written.ends_with(&[1, 2]), "{written:?}");
-    place.run(&["apply", "a.npy", "pad(1, value=258)", "-o", "out.zarr", "--verify"]).done();
-    place.run(&["cmp", "out.zarr", "out.npy"]).done();
+    place.run("apply a.npy 'pad(1, value=258)' -o out.zarr --verify").done();
+    place.run("cmp out.zarr out.npy").done();
 }
 
 #[test]
@@ -473,18 +436,14 @@ fn tensors_that_a_chain_names_go_with_those_of_their_names() {
     let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];
     let several = safetensors::file(&[], &named);
     place.write("several.safetensors", &several);
-    let args = ["apply", "several.safetensors", "concat(_, several.safetensors)"];
-    place.run(&[&args[..], &["-o", "twice.safetensors", "--verify"]].concat()).done();
-    let args = ["concat", "several.safetensors", "several.safetensors", "--axis", "0"];
-    place.run(&[&args[..], &["-o", "again.safetensors"]].concat()).done();
-    place.run(&["cmp", "twice.safetensors", "again.safetensors"]).done();
-    let run = |chain: &str| place.run(&["apply", "one.npy", chain, "-o", "none.npy"]);
-    refused(&run("concat(_, several.safetensors)"), 3, &["no tensor is named \"one\"", "x, y"]);
-    refused(
-        &run("concat(a.npy, b.npy)"),
-        2,
-        &["one.npy: the chain does not use it", "concat(_, a.npy"],
-    );
-    refused(&run("concat(_, missing.npy)"), 1, &["missing.npy"]);
+    let args = "apply several.safetensors 'concat(_, several.safetensors)'";
+    place.run(&format!("{args} -o twice.safetensors --verify")).done();
+    let args = "concat several.safetensors several.safetensors --axis 0";
+    place.run(&format!("{args} -o again.safetensors")).done();
+    place.run("cmp twice.safetensors again.safetensors").done();
+    let run = |chain: &str| place.run(&format!("apply one.npy '{chain}' -o none.npy"));
+    run("concat(_, several.safetensors)").refused(3, "no tensor is named \"one\"[..]x, y");
+    run("concat(a.npy, b.npy)").refused(2, "one.npy: the chain does not use it[..]concat(_, a.npy");
+    run("concat(_, missing.npy)").refused(1, "missing.npy");
     assert!(!place.path("none.npy").exists());
 }

@@ -4,11 +4,11 @@ use crate::Place;
 use crate::npy::Tensor;
 
 /// The commands that take `--device`.
-const COMMANDS: [&[&str]; 4] = [
-    &["plan", "transpose", "x.npy"],
-    &["plan", "transpose", "x.npy", "--json"],
-    &["bench", "planned flip", "--rounds", "1"],
-    &["bench", "planned flip", "--rounds", "1", "--json", "-"],
+const COMMANDS: [&str; 4] = [
+    "plan transpose x.npy",
+    "plan transpose x.npy --json",
+    "bench 'planned flip' --rounds 1",
+    "bench 'planned flip' --rounds 1 --json -",
 ];
 
 fn place() -> Place {
@@ -18,12 +18,10 @@ fn place() -> Place {
 #[test]
 fn the_cpu_is_what_plans_are_for() {
     let place = place();
-    let of_cpu = place.run(&["plan", "transpose", "x.npy", "-v", "--device", "cpu"]);
-    let plain = place.run(&["plan", "transpose", "x.npy", "-v"]);
+    let of_cpu = place.run("plan transpose x.npy -v --device cpu");
+    let plain = place.run("plan transpose x.npy -v");
     assert_eq!((of_cpu.code, of_cpu.stdout), (Some(0), plain.stdout));
-    let unknown = place.run(&["plan", "transpose", "x.npy", "--device", "gpu"]);
-    assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("cpu, wgpu, cuda"), "{}", unknown.stderr);
+    place.run("plan transpose x.npy --device gpu").refused(2, "cpu, wgpu, cuda");
 }
 
 #[test]
@@ -32,7 +30,7 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
     let built = [("wgpu", cfg!(feature = "wgpu")), ("cuda", cfg!(feature = "cuda"))];
     for (device, _) in built.into_iter().filter(|(_, is_built)| !is_built) {
         for command in COMMANDS {
-            let run = place.run(&[command, &["--device", device]].concat());
+            let run = place.run(&format!("{command} --device {device}"));
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
             assert!(run.stderr.contains(&format!("--features {device}")), "{}", run.stderr);
         }
@@ -44,7 +42,7 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
 fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
     let place = place();
     for command in COMMANDS {
-        let run = place.run(&[command, &["--device", "cuda"]].concat());
+        let run = place.run(&format!("{command} --device cuda"));
         if run.code == Some(0) {
             let of_device = ["launch", "cuda"].iter().any(|word| run.text().contains(word));
             assert!(of_device, "{command:?} is the CPU's: {run:?}");
@@ -83,7 +81,7 @@ mod with_cuda {
         FOLDER.get_or_init(built).as_ref().map(TempDir::path)
     }
 
-    fn run(folder: &Path, args: &[&str]) -> String {
+    fn run(folder: &Path, args: &str) -> String {
         let place = place();
         let run = Run::of(place.command(args).env("LD_LIBRARY_PATH", folder));
         assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -96,7 +94,7 @@ mod with_cuda {
             return crate::skip("the driver is emulated by a C++ compiler, and there is none");
         };
         let chain = "transpose() | roll(shift=1, axes=0)";
-        let text = run(folder, &["plan", "apply", "x.npy", chain, "--device", "cuda"]);
+        let text = run(folder, &format!("plan apply x.npy '{chain}' --device cuda"));
         assert!(text.starts_with("x: f32 [64, 48] to [48, 64], 1 pass over memory"), "{text}");
         assert!(text.contains(" on emulated: "), "{text}");
     }
@@ -108,7 +106,7 @@ mod with_cuda {
             return crate::skip("the driver is emulated by a C++ compiler, and there is none");
         };
         let case = "small moves/planned roll";
-        let text = run(folder, &["bench", "--device", "cuda", "--rounds", "1", case]);
+        let text = run(folder, &format!("bench --device cuda --rounds 1 {case}"));
         assert!(text.starts_with("cuda: emulated\nThe CPU emulates this device"), "{text}");
         assert!(text.contains("planned roll"), "{text}");
     }
@@ -124,7 +122,7 @@ mod with_gpus {
     #[test]
     fn without_a_device_it_is_said_what_was_looked_for() {
         let place = place();
-        let command = ["plan", "transpose", "x.npy", "--device", "wgpu"];
+        let command = "plan transpose x.npy --device wgpu";
         for variable in ["TRUNDLE_GPU", "NONE"] {
             let mut command = place.command(&command);
             command.env("VK_DRIVER_FILES", "/dev/null").env("VK_ICD_FILENAMES", "/dev/null");
@@ -136,8 +134,8 @@ mod with_gpus {
     }
 
     /// Runs on a device that Mesa emulates. `None` if there is no device, unless `TRUNDLE_GPU` requires one.
-    fn emulated(place: &Place, args: &[&str]) -> Option<Run> {
-        let command = [args, &["--device", "wgpu"]].concat();
+    fn emulated(place: &Place, args: &str) -> Option<Run> {
+        let command = format!("{args} --device wgpu");
         let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));
         if run.stderr.contains("no GPU can be used") && std::env::var_os("TRUNDLE_GPU").is_none() {
             skip(&run.stderr);
@@ -150,7 +148,7 @@ mod with_gpus {
 
     #[test]
     fn a_plan_says_what_is_launched() {
-        let Some(run) = emulated(&place(), &["plan", "apply", "x.npy", CHAIN]) else { return };
+        let Some(run) = emulated(&place(), &format!("plan apply x.npy '{CHAIN}'")) else { return };
         let text = String::from_utf8(run.done().stdout).unwrap();
         assert!(text.starts_with("x: f32 [64, 48] to [48, 64], 1 pass over memory"), "{text}");
         let launch = "launch 0: block 0 by gather_words, 12 workgroups of 256 invocations; \
@@ -163,7 +161,7 @@ mod with_gpus {
     #[test]
     fn a_plan_is_json_too() {
         let place = place();
-        let command = ["plan", "apply", "x.npy", CHAIN, "--json"];
+        let command = format!("plan apply x.npy '{CHAIN}' --json");
         let Some(run) = emulated(&place, &command) else { return };
         let (plan, of_cpu) = (run.done().json(), place.run(&command).done().json());
         for same in
@@ -205,7 +203,7 @@ mod with_gpus {
     fn a_plan_of_several_tensors_says_between_which_is_moved() {
         let place = place();
         let chain = "pad(width=[[1, 0], [0, 0]], mode=\"constant\", value=7) | transpose()";
-        let command = ["plan", "apply", "x.npy", chain, "--json"];
+        let command = format!("plan apply x.npy '{chain}' --json");
         let Some(run) = emulated(&place, &command) else { return };
         let (plan, of_cpu) = (run.done().json(), place.run(&command).done().json());
         let steps = plan["stages"][0]["steps"].as_array().unwrap();
@@ -226,9 +224,9 @@ mod with_gpus {
     #[test]
     fn what_has_no_meaning_on_a_device_is_refused() {
         let place = place();
-        let tasks = ["plan", "transpose", "x.npy", "-o", "y.npy", "--tasks", "tasks.json"];
-        let threads = ["bench", "planned flip", "--threads", "1"];
-        let pages = ["bench", "planned flip", "--large-pages"];
+        let tasks = "plan transpose x.npy -o y.npy --tasks tasks.json";
+        let threads = "bench 'planned flip' --threads 1";
+        let pages = "bench 'planned flip' --large-pages";
         let before = place.contents();
         for (command, said) in [
             (&tasks[..], "what a device does are launches, which --json lists"),
@@ -246,8 +244,8 @@ mod with_gpus {
     #[test]
     fn a_bench_is_a_record_of_the_device() {
         let place = place();
-        let bench = ["bench", "planned flip", "--rounds", "1"];
-        let files = [&bench[..], &["--json", "record.json", "--svg", "picture.svg"]].concat();
+        let bench = "bench 'planned flip' --rounds 1";
+        let files = format!("{bench} --json record.json --svg picture.svg");
         let Some(run) = emulated(&place, &files) else { return };
         let text = String::from_utf8(run.done().stdout).unwrap();
         let record: Value = serde_json::from_slice(&place.read("record.json")).unwrap();
@@ -268,7 +266,7 @@ mod with_gpus {
             json!(["planned flip", 1024, "gather_words"])
         );
 
-        let of_cpu = place.run(&[&bench[..], &["--json", "-"]].concat()).done().text();
+        let of_cpu = place.run(&format!("{bench} --json -")).done().text();
         let of_cpu: Value = serde_json::from_str(&of_cpu).unwrap();
         let of_cpu = of_cpu["suites"][0]["cases"][0].as_object().unwrap();
         for field in of_cpu.keys().filter(|field| *field != "most_ns") {

@@ -9,13 +9,13 @@ use rustix::process::Signal;
 
 use crate::npy::{self, Tensor};
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
-use crate::{Place, Run};
+use crate::{Arguments, Place, Run};
 
 #[test]
 fn a_file_that_may_not_grow_leaves_nothing() {
-    const STORE: &[&str] =
-        &["convert", "x.npy", "-o", "y.zarr", "--chunks", "4001,4500", "--codec", "none"];
+    const STORE: &str = "convert x.npy -o y.zarr --chunks 4001,4500 --codec none";
     let zarr = if cfg!(feature = "zarr") { STORE } else { ONE_PASS };
+    let source = Tensor::noise("'<f4'", 4, &[4001, 4500]);
     // With SIGXFSZ ignored, and with its default action, which ends the process.
     for (args, blocks, trap) in [
         (ONE_PASS, 1000, "trap '' XFSZ;"),
@@ -24,25 +24,20 @@ fn a_file_that_may_not_grow_leaves_nothing() {
         (ONE_PASS, 100_000, ""),
         (zarr, 1000, ""),
     ] {
-        let source = Tensor::noise("'<f4'", 4, &[4001, 4500]);
-        let (place, more) = match args == STORE {
-            true => (Place::with(&[("x.npy", &source)]), &[][..]),
+        let (place, args) = match args == STORE {
+            true => (Place::with(&[("x.npy", &source)]), args.to_owned()),
             false => {
                 let work = Work::new(args);
-                (work.place, &work.args[args.len()..].to_vec()[..])
+                (work.place, work.args)
             }
         };
         let before = place.contents();
         let script = format!("{trap} ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle")]).args(args).args(more);
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle")]).args(args.list());
         command.env("TRUNDLE_OWN_MEMORY", "0");
         let run = Run::from(command.current_dir(place.path("")).output().unwrap());
-        assert_eq!(run.code, Some(1), "{run:?}");
-        assert!(
-            run.stderr.contains("cannot write") && run.stderr.contains("File too large"),
-            "{run:?}"
-        );
+        run.refused(1, "cannot write[..]File too large");
         assert_eq!(place.contents(), before);
     }
 }
@@ -57,12 +52,11 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
     ];
     for (said, change) in changes {
         let work = Work::new(TWO_PASSES);
-        let mut child = work.begin(&[]);
+        let mut child = work.begin("");
         assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
         change(&File::options().write(true).open(work.place.path("x.npy")).unwrap());
         let run = Run::awaited(child);
-        assert_eq!(run.code, Some(1), "{run:?}");
-        assert!(run.stderr.contains("x.npy: changed while it was read: "), "{run:?}");
+        run.refused(1, "x.npy: changed while it was read: ");
         assert!(run.stderr.contains(said), "{run:?}");
         assert_eq!(work.names(), ["x.npy"]);
     }
@@ -71,23 +65,22 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
 #[test]
 fn who_cannot_go_on_is_not_told_to() {
     let work = Work::new(ONE_PASS);
-    let child = work.begun_and_stopped(&[]);
+    let child = work.begun_and_stopped("");
     let source = File::options().write(true).open(work.place.path("x.npy")).unwrap();
     source.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     signal(Signal::CONT, &child);
     let run = Run::awaited(child);
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("x.npy: changed while it was read: "), "{run:?}");
+    run.refused(1, "x.npy: changed while it was read: ");
     assert!(!run.stderr.contains("--resume"), "{run:?}");
     assert_eq!(work.names(), ["x.npy"]);
 }
 
 #[test]
 fn a_result_whose_name_was_taken_is_kept_and_told() {
-    type Taken = (&'static [&'static str], &'static str, fn(&Path));
+    type Taken = (&'static str, &'static str, fn(&Path));
     let takes: [Taken; 2] = [
-        (&[], "y.npy: already exists", |place| fs::write(place, "mine").unwrap()),
-        (&["--force"], "y.npy: is a folder", |place| fs::create_dir(place).unwrap()),
+        ("", "y.npy: already exists", |place| fs::write(place, "mine").unwrap()),
+        ("--force", "y.npy: is a folder", |place| fs::create_dir(place).unwrap()),
     ];
     for (more, said, take) in takes {
         let work = Work::new(TWO_PASSES);
@@ -108,12 +101,12 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         if place.is_dir() {
             fs::remove_dir(&place).unwrap();
         }
-        Run::of(&mut work.command(&["--force"])).done();
-        assert!(work.place.read(told) == work.expected);
-        let left = work.place.run(&["clean", "--json"]).done().json()["left"].clone();
+        Run::of(&mut work.command("--force")).done();
+        assert!(work.place.read(told) == *work.expected);
+        let left = work.place.run("clean --json").done().json()["left"].clone();
         assert_eq!((&left[0]["state"], &left[0]["output"]), (&"finished".into(), &"y.npy".into()));
         assert_eq!(left.as_array().unwrap().len(), 1);
-        work.place.run(&["clean", "--force"]).done();
+        work.place.run("clean --force").done();
         work.is_done();
     }
 }
@@ -121,19 +114,17 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
 #[test]
 fn only_one_process_writes_an_output() {
     let work = Work::new(TWO_PASSES);
-    let mut child = work.begin(&[]);
+    let mut child = work.begin("");
     assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
     let others = [
         work.args.clone(),
-        [&work.args[..], &["--resume"]].concat(),
+        format!("{} --resume", work.args),
         // A different command with different temporary files.
-        vec!["flip", "x.npy", "--axes", "0", "-o", "y.npy", "--max-mem", "8M"],
-        vec!["flip", "x.npy", "--axes", "0", "-o", "./y.npy", "--resume", "--force"],
+        "flip x.npy --axes 0 -o y.npy --max-mem 8M".to_owned(),
+        "flip x.npy --axes 0 -o ./y.npy --resume --force".to_owned(),
     ];
     for other in others {
-        let run = work.place.run(&other);
-        assert_eq!(run.code, Some(1), "{run:?}");
-        assert!(run.stderr.contains("y.npy: is being written by another process"), "{run:?}");
+        work.place.run(&other).refused(1, "y.npy: is being written by another process");
     }
     Run::awaited(child).done();
     work.is_done();
@@ -142,8 +133,7 @@ fn only_one_process_writes_an_output() {
 #[test]
 fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
     let place = Place::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
-    let run =
-        Run::of(place.command(&["flip", "x.npy", "--axes", "0", "-o", "-"]).env("TMPDIR", "none"));
+    let run = Run::of(place.command("flip x.npy --axes 0 -o -").env("TMPDIR", "none"));
     assert_eq!(run.code, Some(1), "{run:?}");
     let said = "error: none: cannot write a temporary file (TMPDIR can name another \
                 folder): the folder does not exist\n";
@@ -154,8 +144,7 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
     command.args(["-c", &format!("set -o pipefail; {script}"), env!("CARGO_BIN_EXE_trundle")]);
     let output = command.current_dir(place.path("")).env("TMPDIR", place.path("")).output();
     let run = Run::from(output.unwrap());
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains(": cannot write a temporary file (TMPDIR"), "{run:?}");
+    run.refused(1, ": cannot write a temporary file (TMPDIR");
     assert!(run.stderr.contains("File too large") && !run.stderr.contains("stdout"), "{run:?}");
     assert_eq!(place.contents().len(), 1);
 }
@@ -173,9 +162,9 @@ fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
         eprintln!("skipped: no file can be so long here");
         return;
     }
-    let run = place.run(&["flip", "x.npy", "--axes", "0", "-o", "y.npy", "--max-mem", "4G"]);
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("(8.0 TiB) are needed on the disk"), "{run:?}");
+    place
+        .run("flip x.npy --axes 0 -o y.npy --max-mem 4G")
+        .refused(1, "(8.0 TiB) are needed on the disk");
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1);
 }
 
@@ -199,14 +188,12 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
             eprintln!("skipped: no file can be so long here");
             continue;
         }
-        for operation in
-            [&["transpose", "x.npy", "--row-major"][..], &["flip", "x.npy", "--axes", "0"]]
-        {
+        for operation in ["transpose x.npy --row-major", "flip x.npy --axes 0"] {
             for max_mem in ["8M", "64M", "1G"] {
                 for storage in ["ssd", "hdd"] {
                     let begin = std::time::Instant::now();
-                    let more = ["--max-mem", max_mem, "--storage", storage];
-                    let run = place.run(&[&["plan"], operation, &more].concat());
+                    let more = format!("--max-mem {max_mem} --storage {storage}");
+                    let run = place.run(&format!("plan {operation} {more}"));
                     let is_refused = run.stderr.contains("bytes of memory are needed");
                     assert!(run.code == Some(0) || is_refused && run.code == Some(3), "{run:?}");
                     assert!(begin.elapsed().as_secs() < 10, "{sizes:?} {more:?}");
@@ -222,13 +209,11 @@ fn a_stream_that_claims_more_than_it_has_is_truncated() {
     let whole = tensor.file(npy::PLAIN);
     let place = Place::new();
     for output in ["-", "y.npy"] {
-        let args = ["flip", "-", "--axes", "0", "-o", output];
+        let args = format!("flip - --axes 0 -o {output}");
         let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,), }";
         let lying = [npy::header(1, text), vec![0; 8]].concat();
         for bytes in [&whole[..whole.len() - 1], &lying] {
-            let run = place.run_on(bytes, &args);
-            assert_eq!(run.code, Some(3), "{run:?}");
-            assert!(run.stderr.contains("stdin: truncated"), "{run:?}");
+            place.run_on(bytes, &args).refused(3, "stdin: truncated");
         }
     }
     assert_eq!(place.contents(), []);
@@ -238,7 +223,7 @@ fn a_stream_that_claims_more_than_it_has_is_truncated() {
 fn a_stored_member_whose_checksum_differs_is_refused() {
     let tensor = Tensor::counting(&[3, 4]);
     let place = Place::with(&[("x.npy", &tensor)]);
-    place.run(&["roll", "x.npy", "--shift", "0", "--axes", "0", "-o", "x.npz", "-q"]).done();
+    place.run("roll x.npy --shift 0 --axes 0 -o x.npz -q").done();
     let mut archive = place.read("x.npz");
     let file = tensor.file(npy::PLAIN);
     let row = &file[file.len() - 16..];
@@ -246,8 +231,6 @@ fn a_stored_member_whose_checksum_differs_is_refused() {
     archive[at] ^= 1;
     place.write("x.npz", &archive);
     let before = place.contents();
-    let run = place.run(&["flip", "x.npz", "--axes", "0", "-o", "y.npy"]);
-    assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(run.stderr.contains("CRC-32"), "{run:?}");
+    place.run("flip x.npz --axes 0 -o y.npy").refused(3, "CRC-32");
     assert_eq!(place.contents(), before);
 }

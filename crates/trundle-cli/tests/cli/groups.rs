@@ -31,20 +31,19 @@ fn with_groups() -> Place {
 #[test]
 fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
     let place = with_groups();
-    place.run(&["roll", "g.zarr", "--shift", "1", "--axes", "0", "-o", "same.zarr"]).done();
+    place.run("roll g.zarr --shift 1 --axes 0 -o same.zarr").done();
     for path in ["", "sea", "sea/deep", "notes"] {
         let of = |store: &str| written(&place, &format!("{store}/{path}"))["attributes"].clone();
         assert_eq!(of("same.zarr"), of("g.zarr"), "{path}");
     }
-    let run = place.run(&["transpose", "g.zarr", "-o", "turned.zarr", "--quiet"]).done();
+    let run = place.run("transpose g.zarr -o turned.zarr --quiet").done();
     assert!(run.stderr.contains("left out: sea/multiscales"), "{run:?}");
     assert_eq!(written(&place, "turned.zarr/sea")["attributes"], json!({ "salt": "much" }));
-    place.run(&["convert", "g.zarr", "-o", "t.safetensors"]).done();
-    place.run(&["convert", "t.safetensors", "-o", "back.zarr"]).done();
+    place.run("convert g.zarr -o t.safetensors").done();
+    place.run("convert t.safetensors -o back.zarr").done();
     assert_eq!(written(&place, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
     // The attributes of groups that are left out are dropped.
-    let args = ["flip", "g.zarr", "--tensor", "*[oa][pt]", "--only", "--axes", "0"];
-    place.run(&[&args[..], &["-o", "some.zarr"]].concat()).done();
+    place.run("flip g.zarr --tensor *[oa][pt] --only --axes 0 -o some.zarr").done();
     assert_eq!(written(&place, "some.zarr/sea")["attributes"]["salt"], "much");
     assert!(!place.path("some.zarr/sea/deep").exists());
 }
@@ -52,7 +51,7 @@ fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
 #[test]
 fn a_group_lists_all_that_is_in_it() {
     let place = with_groups();
-    place.run(&["flip", "g.zarr", "--axes", "0", "-o", "y.zarr"]).done();
+    place.run("flip g.zarr --axes 0 -o y.zarr").done();
     let list = &written(&place, "y.zarr")["consolidated_metadata"];
     assert_eq!((&list["kind"], &list["must_understand"]), (&json!("inline"), &json!(false)));
     let paths: Vec<&String> = list["metadata"].as_object().unwrap().keys().collect();
@@ -62,11 +61,11 @@ fn a_group_lists_all_that_is_in_it() {
         assert_eq!(list["metadata"][path], own, "{path}");
     }
     // A store that is a single array has no consolidated metadata.
-    place.run(&["flip", "y.zarr/top", "--axes", "0", "-o", "z.zarr"]).done();
+    place.run("flip y.zarr/top --axes 0 -o z.zarr").done();
     assert!(written(&place, "z.zarr")["consolidated_metadata"].is_null());
     // Consolidated metadata is not trusted: here it lists an array that was removed.
     fs::remove_dir_all(place.path("y.zarr/top")).unwrap();
-    let info = place.run(&["info", "y.zarr"]).done().text();
+    let info = place.run("info y.zarr").done().text();
     assert!(!info.contains("top") && info.contains("sea/heat"), "{info}");
 }
 
@@ -88,16 +87,16 @@ fn group_of_one() -> Place {
 fn a_group_of_one_array_stays_a_group() {
     let place = group_of_one();
     for (args, out) in [
-        (&["convert", "g.zarr"][..], "one.zarr"),
-        (&["flip", "g.zarr", "--dims", "lat"], "flipped.zarr"),
-        (&["convert", "g.zarr", "--tensor", "t2m", "--only"], "only.zarr"),
-        (&["concat", "g.zarr", "g.zarr", "--axis", "0"], "twice.zarr"),
+        ("convert g.zarr", "one.zarr"),
+        ("flip g.zarr --dims lat", "flipped.zarr"),
+        ("convert g.zarr --tensor t2m --only", "only.zarr"),
+        ("concat g.zarr g.zarr --axis 0", "twice.zarr"),
         #[cfg(feature = "hdf5")]
-        (&["convert", "g.h5"], "of-hdf5.zarr"),
+        ("convert g.h5", "of-hdf5.zarr"),
     ] {
         #[cfg(feature = "hdf5")]
-        place.run(&["convert", "g.zarr", "-o", "g.h5", "--force"]).done();
-        place.run(&[args, &["-o", out]].concat()).done();
+        place.run("convert g.zarr -o g.h5 --force").done();
+        place.run(&format!("{args} -o {out}")).done();
         assert_eq!(written(&place, out)["attributes"], json!({ "title": "group" }), "{out}");
         let array = written(&place, &format!("{out}/t2m"));
         assert_eq!(array["attributes"], json!({ "title": "array", "units": "K" }), "{out}");
@@ -107,24 +106,23 @@ fn a_group_of_one_array_stays_a_group() {
         );
     }
     // Axis names are kept when an axis becomes empty.
-    let empty =
-        ["lat lon -> lon lat | slice(starts=[2], stops=[2], dims=[lat])", "-o", "empty.zarr"];
-    place.run(&[&["apply", "g.zarr"], &empty[..]].concat()).done();
+    let empty = "lat lon -> lon lat | slice(starts=[2], stops=[2], dims=[lat])";
+    place.run(&format!("apply g.zarr '{empty}' -o empty.zarr")).done();
     let array = written(&place, "empty.zarr/t2m");
     assert_eq!(
         (&array["shape"], &array["dimension_names"]),
         (&json!([6, 0]), &json!(["lon", "lat"]))
     );
     // A store that is a single array stays one; its attributes move to the dataset of an HDF5 file.
-    place.run(&["convert", "g.zarr/t2m", "-o", "array.zarr"]).done();
+    place.run("convert g.zarr/t2m -o array.zarr").done();
     assert_eq!(
         written(&place, "array.zarr")["attributes"],
         json!({ "title": "array", "units": "K" })
     );
     #[cfg(feature = "hdf5")]
     {
-        place.run(&["convert", "array.zarr", "-o", "array.h5"]).done();
-        place.run(&["convert", "array.h5", "-o", "back.zarr"]).done();
+        place.run("convert array.zarr -o array.h5").done();
+        place.run("convert array.h5 -o back.zarr").done();
         assert_eq!(written(&place, "back.zarr")["attributes"], json!({}));
         let attributes = &written(&place, "back.zarr/array")["attributes"];
         assert_eq!(attributes, &json!({ "title": "array", "units": "K" }));
@@ -151,20 +149,19 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
         ),
     ];
     for (out, lines) in lines {
-        let plan = place.run(&["plan", "convert", "g.zarr", "-o", out]).done().text();
-        let run = place.run(&["convert", "g.zarr", "-o", out, "--quiet"]).done();
+        let plan = place.run(&format!("plan convert g.zarr -o {out}")).done().text();
+        let run = place.run(&format!("convert g.zarr -o {out} --quiet")).done();
         let warnings: String =
             lines.iter().map(|line| format!("warning: {out}: {line}\n")).collect();
         assert_eq!(run.stderr, warnings);
         lines.iter().for_each(|line| assert!(plan.contains(line), "{plan}"));
     }
-    let report =
-        place.run(&["convert", "g.zarr", "-o", "x.npz", "--json", "--force"]).done().json();
+    let report = place.run("convert g.zarr -o x.npz --json --force").done().json();
     assert_eq!(report["metadata_left_out"], json!(["title"]));
     let left = json!({ "attributes": { "title": 1, "units": 1 }, "axis_names": ["lat", "lon"], "fill_values": ["t2m"] });
     assert_eq!(report["tensor_metadata_left_out"], left);
     // Plain files have no attributes, so there is no warning.
-    place.run(&["convert", "x.npy", "-o", "y.npz", "--quiet"]).done();
+    place.run("convert x.npy -o y.npz --quiet").done();
     for out in [
         "z.npy",
         "z.npz",
@@ -173,7 +170,7 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
         #[cfg(feature = "hdf5")]
         "z.h5",
     ] {
-        let run = place.run(&["flip", "x.npy", "--axes", "0", "-o", out, "--quiet"]).done();
+        let run = place.run(&format!("flip x.npy --axes 0 -o {out} --quiet")).done();
         assert_eq!(run.stderr, "", "{out}");
     }
 }
@@ -197,7 +194,7 @@ fn a_mask_of_version_2_is_an_attribute_in_version_3() {
         fs::create_dir(place.path("x.zarr")).unwrap();
         place.write("x.zarr/.zarray", array.to_string().as_bytes());
         place.write("x.zarr/.zattrs", attributes.to_string().as_bytes());
-        place.run(&["convert", "x.zarr", "-o", "y.zarr"]).done();
+        place.run("convert x.zarr -o y.zarr").done();
         assert_eq!(
             written(&place, "y.zarr")["attributes"]["_FillValue"],
             mask,
@@ -219,7 +216,7 @@ fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
         }] })
     };
     place.write("i.zarr/zarr.json", &group(&image("0.4")));
-    let run = place.run(&["transpose", "i.zarr", "-o", "o.zarr", "--quiet"]).done();
+    let run = place.run("transpose i.zarr -o o.zarr --quiet").done();
     let ome = written(&place, "o.zarr")["attributes"].clone();
     assert_eq!(
         (&ome["multiscales"], &ome["ome"]["version"]),
@@ -230,8 +227,7 @@ fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
     assert_eq!((&image_5["version"], &image_5["axes"][0]["name"]), (&Value::Null, &json!("x")));
     assert_eq!(run.stderr, "");
     place.write("i.zarr/zarr.json", &group(&image("0.3")));
-    let run =
-        place.run(&["flip", "i.zarr", "--axes", "0", "-o", "o.zarr", "--quiet", "--force"]).done();
+    let run = place.run("flip i.zarr --axes 0 -o o.zarr --quiet --force").done();
     assert!(
         run.stderr
             .contains("OME-NGFF before 0.4 is not valid in a Zarr store of version 3: multiscales"),

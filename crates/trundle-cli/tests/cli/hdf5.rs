@@ -42,23 +42,14 @@ fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
             ("one", "transpose()", "64M"),
             ("fixed/lzf", "a b -> (a b)", "64M"),
         ] {
-            let only = [
-                "--tensor",
-                dataset,
-                "--only",
-                "--max-mem",
-                memory,
-                "--force",
-                "--row-major",
-                "--verify",
-            ];
-            place
-                .run(&["apply", "x.npy", chain, "-o", "expected.npy", "--force", "--row-major"])
-                .done();
-            place.run(&[&["apply", "in.h5", chain, "-o", "out.npy"], &only[..]].concat()).done();
+            let only = format!(
+                "--tensor {dataset} --only --max-mem {memory} --force --row-major --verify"
+            );
+            place.run(&format!("apply x.npy '{chain}' -o expected.npy --force --row-major")).done();
+            place.run(&format!("apply in.h5 '{chain}' -o out.npy {only}")).done();
             assert_eq!(place.read("out.npy"), place.read("expected.npy"), "{name}: {dataset}");
-            place.run(&[&["apply", "in.h5", chain, "-o", "out.h5"], &only[..]].concat()).done();
-            place.run(&["cmp", "out.h5", "expected.npy"]).done();
+            place.run(&format!("apply in.h5 '{chain}' -o out.h5 {only}")).done();
+            place.run("cmp out.h5 expected.npy").done();
         }
     }
 }
@@ -68,40 +59,40 @@ fn all_of_a_file_goes_to_a_file_and_back() {
     let place = Place::new();
     for name in ["old-chunked.h5", "new-whole.h5", "climate.nc"] {
         place.write("in.h5", &file(name));
-        place.run(&["convert", "in.h5", "-o", "again.nc", "--force", "--verify"]).done();
-        place.run(&["cmp", "in.h5", "again.nc"]).done();
+        place.run("convert in.h5 -o again.nc --force --verify").done();
+        place.run("cmp in.h5 again.nc").done();
         // Rewriting a file that the program wrote gives the same bytes.
-        place.run(&["convert", "again.nc", "-o", "third.nc", "--force"]).done();
+        place.run("convert again.nc -o third.nc --force").done();
         assert_eq!(place.read("again.nc"), place.read("third.nc"), "{name}");
-        place.run(&["convert", "again.nc", "-o", "out.npz", "--force", "-q"]).done();
-        place.run(&["cmp", "in.h5", "out.npz"]).done();
+        place.run("convert again.nc -o out.npz --force -q").done();
+        place.run("cmp in.h5 out.npz").done();
     }
     place.write("in.dat", &file("new-whole.h5"));
-    let info = place.run(&["info", "in.dat"]).done().text();
+    let info = place.run("info in.dat").done().text();
     assert!(info.starts_with("in.dat: hdf5\n"), "{info}");
     // MATLAB writes its own text into the 512-byte user block before the file.
     let mut matlab = file("refused.h5");
     matlab[..19].copy_from_slice(b"MATLAB 7.3 MAT-file");
     place.write("in.mat", &matlab);
-    let info = place.run(&["info", "in.mat"]).done().text();
+    let info = place.run("info in.mat").done().text();
     assert!(info.starts_with("in.mat: hdf5\n"), "{info}");
     let tensor = numbers("'>f8'", |n| f64::from(n).to_be_bytes());
-    place.run(&["convert", "in.dat", "--tensor", "big", "--only", "-o", "big.npy"]).done();
+    place.run("convert in.dat --tensor big --only -o big.npy").done();
     place.write("expected.npy", &tensor.file(npy::PLAIN));
-    place.run(&["cmp", "big.npy", "expected.npy"]).done();
+    place.run("cmp big.npy expected.npy").done();
 }
 
 #[test]
 fn names_of_axes_attributes_and_metadata_go_along() {
     let place = Place::new();
     place.write("in.nc", &file("climate.nc"));
-    place.run(&["transpose", "in.nc", "--tensor", "t2m", "-o", "out.nc", "--order", "1,0"]).done();
-    let info = place.run(&["info", "out.nc", "--json"]).done().json();
+    place.run("transpose in.nc --tensor t2m -o out.nc --order 1,0").done();
+    let info = place.run("info out.nc --json").done().json();
     let tensors = info["tensors"].as_array().unwrap();
     let named = |name: &str| tensors.iter().find(|tensor| tensor["name"] == name).unwrap();
     assert_eq!(named("t2m")["dimension_names"], serde_json::json!(["x", "time"]));
     assert_eq!(named("g/y")["dimension_names"], serde_json::json!(["x"]));
-    place.run(&["convert", "out.nc", "--tensor", "x", "--only", "-o", "x.safetensors"]).done();
+    place.run("convert out.nc --tensor x --only -o x.safetensors").done();
     let text = place.read("x.safetensors");
     assert!(text.windows(17).any(|window| window == b"\"title\":\"numbers\""));
 }
@@ -111,8 +102,8 @@ fn names_of_axes_attributes_and_metadata_go_along() {
 fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
     let place = Place::new();
     place.write("in.nc", &file("climate.nc"));
-    place.run(&["convert", "in.nc", "-o", "out.zarr"]).done();
-    place.run(&["cmp", "in.nc", "out.zarr"]).done();
+    place.run("convert in.nc -o out.zarr").done();
+    place.run("cmp in.nc out.zarr").done();
     let metadata = |name: &str| -> serde_json::Value {
         serde_json::from_slice(&place.read(&format!("out.zarr/{name}zarr.json"))).unwrap()
     };
@@ -129,14 +120,14 @@ fn what_hdf5_outputs_lose_is_said() {
     let place = Place::new();
     place.write("in.nc", &file("climate.nc"));
     let line = "HDF5 is written without chunks, compression and unlimited axes (";
-    let run = place.run(&["convert", "in.nc", "-o", "out.nc", "--quiet"]).done();
+    let run = place.run("convert in.nc -o out.nc --quiet").done();
     assert!(run.stderr.starts_with(&format!("warning: out.nc: {line}")), "{run:?}");
     assert!(
         run.stderr.contains("time was unlimited); a .zarr output keeps chunks and compression"),
         "{run:?}"
     );
-    assert!(place.run(&["plan", "convert", "in.nc", "-o", "plan.nc"]).done().text().contains(line));
-    let again = place.run(&["convert", "out.nc", "-o", "again.nc", "--quiet"]).done();
+    assert!(place.run("plan convert in.nc -o plan.nc").done().text().contains(line));
+    let again = place.run("convert out.nc -o again.nc --quiet").done();
     assert_eq!(again.stderr, "");
 }
 
@@ -144,13 +135,11 @@ fn what_hdf5_outputs_lose_is_said() {
 fn what_cannot_be_moved_is_named_and_hides_no_others() {
     let place = Place::new();
     place.write("in.h5", &file("refused.h5"));
-    let info = place.run(&["info", "in.h5"]).done().text();
+    let info = place.run("info in.h5").done().text();
     assert!(info.contains("  virtual  cannot be read: is virtual"), "{info}");
     assert!(info.contains("  big  f64  [5, 7]"), "{info}");
-    place.run(&["flip", "in.h5", "--axes", "0", "-o", "out.h5"]).ended_with(3);
-    place
-        .run(&["flip", "in.h5", "--axes", "0", "--tensor", "big", "--only", "-o", "out.h5"])
-        .done();
+    place.run("flip in.h5 --axes 0 -o out.h5").ended_with(3);
+    place.run("flip in.h5 --axes 0 --tensor big --only -o out.h5").done();
 }
 
 #[test]
@@ -164,14 +153,14 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
     place.write("plain.npy", &Tensor::noise("'<u2'", 2, &[4]).file(npy::PLAIN));
     place.write("time.npy", &Tensor::noise("'<M8[ns]'", 8, &[4]).file(npy::PLAIN));
     for (code, args, word) in [
-        (3, &["info", "classic.nc"][..], "netCDF of the classic kind"),
-        (3, &["info", "old.hdf"], "HDF4"),
-        (3, &["info", "none.h5"], "magic"),
-        (2, &["convert", "unicode.npy", "-o", "x.h5"], "HDF5 has no elements of type U3"),
-        (2, &["convert", "time.npy", "-o", "x.h5"], "HDF5 has no elements of type datetime64"),
+        (3, "info classic.nc", "netCDF of the classic kind"),
+        (3, "info old.hdf", "HDF4"),
+        (3, "info none.h5", "magic"),
+        (2, "convert unicode.npy -o x.h5", "HDF5 has no elements of type U3"),
+        (2, "convert time.npy -o x.h5", "HDF5 has no elements of type datetime64"),
         (
             2,
-            &["convert", "plain.npy", "-o", "x.nc", "--chunks", "2"],
+            "convert plain.npy -o x.nc --chunks 2",
             "trundle writes HDF5 without chunks: write .zarr, or run nccopy -c on the result",
         ),
     ] {
@@ -179,6 +168,6 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
         let error = run.ended_with(code);
         assert!(error.contains(word), "{args:?}: {error}");
     }
-    place.run(&["flip", "cut.h5", "--axes", "0", "-o", "x.npz"]).ended_with(3);
+    place.run("flip cut.h5 --axes 0 -o x.npz").ended_with(3);
     assert!(!place.path("x.npz").exists() && !place.path("x.h5").exists());
 }

@@ -92,24 +92,20 @@ fn of_a_state_dict_nothing_is_run() {
     let tensor = Tensor::noise("'<f2'", 2, &[4, 5]);
     place.write("x.npy", &tensor.file(npy::PLAIN));
     place.write("m.pt", &state_dict(&tensor, &[5, 1]));
-    place.run(&["flip", "x.npy", "--axes", "0", "-o", "expected.npy"]).done();
+    place.run("flip x.npy --axes 0 -o expected.npy").done();
     for memory in ["8K", "64M"] {
-        let args =
-            ["flip", "m.pt", "--axes", "0", "--tensor", "w", "--only", "-o", "w.npy", "--force"];
-        place.run(&[&args[..], &["--max-mem", memory, "--verify"]].concat()).done();
+        let args = "flip m.pt --axes 0 --tensor w --only -o w.npy --force";
+        place.run(&format!("{args} --max-mem {memory} --verify")).done();
         assert!(place.read("w.npy") == place.read("expected.npy"));
     }
-    let info = place.run(&["info", "m.pt"]).done().text();
+    let info = place.run("info m.pt").done().text();
     assert!(info.contains("evil  cannot be read: is made by os.system, and nothing"), "{info}");
     assert!(!place.path("run").exists());
     place.write("t.pt", &state_dict(&tensor, &[1, 4]));
-    let run = place.run(&["info", "t.pt"]);
-    assert!(run.code == Some(3) && run.stderr.contains("its strides are [1, 4]"), "{run:?}");
-    let run = place.run_on(&place.read("m.pt"), &["info", "-", "--from", "pt"]);
-    assert!(
-        run.code == Some(3) && run.stderr.contains("it must be a file, not a stream"),
-        "{run:?}"
-    );
+    place.run("info t.pt").refused(3, "its strides are [1, 4]");
+    place
+        .run_on(&place.read("m.pt"), "info - --from pt")
+        .refused(3, "it must be a file, not a stream");
 }
 
 #[test]
@@ -129,16 +125,15 @@ fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
             let chain = chain.replace("axes=-1", &axes.join(","));
             for (name, like) in [("x.nrrd", "x.npy"), ("x.nii", "x.npy"), ("f.gguf", "f.npy")] {
                 place
-                    .run(&["apply", like, &chain, "-o", "expected.npy", "--force", "--row-major"])
+                    .run(&format!("apply {like} '{chain}' -o expected.npy --force --row-major"))
                     .done();
                 for memory in ["8K", "64M"] {
-                    let to = ["-o", "out.npy", "--force", "--row-major", "--verify"];
-                    let args = [&["apply", name, &chain, "--max-mem", memory][..], &to].concat();
-                    place.run(&args).done();
+                    let to = "-o out.npy --force --row-major --verify";
+                    place.run(&format!("apply {name} '{chain}' --max-mem {memory} {to}")).done();
                     assert!(place.read("out.npy") == place.read("expected.npy"), "{name} {chain}");
                 }
                 let file = place.read(name);
-                let args = ["apply", "-", &chain, "-o", "streamed.npy", "--force", "--row-major"];
+                let args = format!("apply - '{chain}' -o streamed.npy --force --row-major");
                 place.run_on(&file, &args).done();
                 assert!(place.read("streamed.npy") == place.read("expected.npy"), "{name} {chain}");
             }
@@ -155,26 +150,24 @@ fn tensors_that_are_quantised_hide_no_others() {
         "m.gguf",
         &gguf(&[("one", 0, &one), ("packed", 12, &packed), ("other", 24, &other)]),
     );
-    let info = place.run(&["info", "m.gguf"]).done().text();
+    let info = place.run("info m.gguf").done().text();
     let lines: Vec<&str> = info.lines().collect();
     assert_eq!(lines[0], "m.gguf: gguf");
     assert!(lines[1].starts_with("  one  f32  [3, 4]  "), "{info}");
     assert!(lines[2].starts_with("  other  i8  [5]  "), "{info}");
     assert!(lines[3].starts_with("  packed  cannot be read: is of type Q4_K, "), "{info}");
 
-    let kept = place.run(&["flip", "m.gguf", "--axes", "0", "-o", "all.safetensors"]);
+    let kept = place.run("flip m.gguf --axes 0 -o all.safetensors");
     assert_eq!(kept.code, Some(3), "{kept:?}");
-    let all = ["flip", "m.gguf", "--axes", "0", "--tensor", "*", "--only", "-o", "all.safetensors"];
+    let all = "flip m.gguf --axes 0 --tensor * --only -o all.safetensors";
     place.run(&all).done();
     let metadata = r#"{"__metadata__":{"general.name":"made here"}"#;
     let written = String::from_utf8_lossy(&place.read("all.safetensors")).into_owned();
     assert!(written.contains(metadata), "{written}");
-    let run = place
-        .run(&["flip", "m.gguf", "--axes", "0", "--tensor", "one", "--only", "-o", "one.npy"])
-        .done();
+    let run = place.run("flip m.gguf --axes 0 --tensor one --only -o one.npy").done();
     assert!(run.stderr.contains("the format keeps no metadata; left out: general.name"), "{run:?}");
     place.write("x.npy", &one.file(npy::PLAIN));
-    place.run(&["flip", "x.npy", "--axes", "0", "-o", "expected.npy"]).done();
+    place.run("flip x.npy --axes 0 -o expected.npy").done();
     assert!(place.read("one.npy") == place.read("expected.npy"));
 }
 
@@ -185,7 +178,7 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
     place.write("x.nii", &nifti(&tensor, 0.5));
     place.write("x.nrrd", &nrrd(&tensor));
     place.write("x.nii.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
-    let run = place.run(&["flip", "x.nii", "--axes", "0", "-o", "x.npy"]).done();
+    let run = place.run("flip x.nii --axes 0 -o x.npy").done();
     assert!(run.stderr.contains("left out: scl_slope, scl_inter"), "{run:?}");
     assert!(!run.stderr.contains("does not read"), "{run:?}");
     let mut in_space = nifti(&tensor, 0.0);
@@ -199,7 +192,7 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
         ("space.nii", "affine transformation, voxel sizes"),
         ("space.nrrd", "space directions, spacings"),
     ] {
-        let run = place.run(&["convert", file, "-o", "s.safetensors", "--quiet", "--force"]).done();
+        let run = place.run(&format!("convert {file} -o s.safetensors --quiet --force")).done();
         let warning = format!(
             "warning: s.safetensors: left out, as trundle does not read them: {left_out}\n"
         );
@@ -208,12 +201,12 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
     place.write("z.nii", &nifti(&tensor, 0.25));
     let scaled = "  x: scl_slope is 0.5 in x.nii, 0.25 in z.nii\n";
     for (args, code, words) in [
-        (&["concat", "x.nii", "z.nii", "--axis", "0", "-o", "both.npy"][..], 3, scaled),
-        (&["info", "x.nii.gz"], 3, "is compressed with gzip: gunzip it first"),
-        (&["flip", "x.nii", "--axes", "0", "-o", "y.nii"], 3, "nii is read, but not written"),
-        (&["flip", "x.nrrd", "--axes", "0", "-o", "y.nrrd"], 3, "nrrd is read, but not written"),
-        (&["flip", "x.npy", "--axes", "0", "-o", "y.gguf"], 3, "gguf is read, but not written"),
-        (&["info", "x.nii", "--from", "nrrd"], 3, "not an NRRD file"),
+        ("concat x.nii z.nii --axis 0 -o both.npy", 3, scaled),
+        ("info x.nii.gz", 3, "is compressed with gzip: gunzip it first"),
+        ("flip x.nii --axes 0 -o y.nii", 3, "nii is read, but not written"),
+        ("flip x.nrrd --axes 0 -o y.nrrd", 3, "nrrd is read, but not written"),
+        ("flip x.npy --axes 0 -o y.gguf", 3, "gguf is read, but not written"),
+        ("info x.nii --from nrrd", 3, "not an NRRD file"),
     ] {
         let run = place.run(args);
         assert!(run.code.is_some_and(|code| code != 0), "{args:?}: {run:?}");

@@ -205,6 +205,7 @@ fn nothing_of_a_file_steers_the_terminal() {
         &["relayout", "objects.npz", "--rule", "n: o i -> i o", "-o", "q.safetensors"],
         &["plan", "flip", s, "--axes", "0"],
         &["plan", "flip", s, "--axes", "0", "--json"],
+        &["plan", "flip", s, "--axes", "0", "--verbose"],
         &["plan", "flip", s, "--axes", "0", "--tensor", "none"],
         &["plan", "relayout", "plain.safetensors", "--rule", "w*: o i -> i o"],
         &["convert", "m.npz", "-o", "converted.safetensors"],

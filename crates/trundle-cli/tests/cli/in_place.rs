@@ -22,14 +22,6 @@ use crate::{Place, Run, skip};
 /// The content of each file in a folder, and the target of each symbolic link, by path.
 type Tree = BTreeMap<String, Vec<u8>>;
 
-/// A command that moves in place.
-struct Case {
-    make: fn(&Place, &[usize]),
-    words: &'static str,
-    /// The file or folder that the command replaces.
-    replaced: &'static str,
-}
-
 fn one_file(place: &Place, shape: &[usize]) {
     place.write("p0.npy", &Tensor::noise("'<f4'", 4, shape).file(PLAIN));
 }
@@ -53,79 +45,58 @@ fn a_model(place: &Place, shape: &[usize]) {
 #[cfg(feature = "zarr")]
 fn a_store(place: &Place, shape: &[usize]) {
     one_file(place, shape);
-    place.run(&["convert", "p0.npy", "-o", "p.zarr", "--chunks", "400,500"]).done();
+    place.run("convert p0.npy -o p.zarr --chunks 400,500").done();
     fs::remove_file(place.path("p0.npy")).unwrap();
 }
 
-const CASES: &[Case] = &[
-    Case {
-        make: one_file,
-        words: "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 64K",
-        replaced: "p0.npy",
-    },
-    Case {
-        make: one_file,
-        words: "apply ./p0.npy flip(axes=[1])|roll(shift=[1],axes=[0])|transpose(order=[1,0]) -o p0.npy --max-mem 8M",
-        replaced: "p0.npy",
-    },
-    Case {
-        make: a_link,
-        words: "roll p0.npy -o link.npy --shift 1 --axes 1 --max-mem 1M --verify",
-        replaced: "p0.npy",
-    },
-    Case {
-        make: one_file,
-        words: "split p0.npy -o p{}.npy --axis 0 --sizes -1,1 --max-mem 1M",
-        replaced: "p0.npy",
-    },
-    Case {
-        make: two_files,
-        words: "concat p0.npy other.npy -o p0.npy --axis 0 --max-mem 1M",
-        replaced: "p0.npy",
-    },
-    Case {
-        make: a_model,
-        words: "roll p.safetensors -o p.safetensors --shift 1 --axes 0 --max-mem 1M",
-        replaced: "p.safetensors",
-    },
+/// Commands that move in place, and what makes their inputs.
+const CASES: &[(fn(&Place, &[usize]), &str)] = &[
+    (one_file, "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 64K"),
+    (
+        one_file,
+        "apply ./p0.npy flip(axes=[1])|roll(shift=[1],axes=[0])|transpose(order=[1,0]) -o p0.npy --max-mem 8M",
+    ),
+    (a_link, "roll p0.npy -o link.npy --shift 1 --axes 1 --max-mem 1M --verify"),
+    (one_file, "split p0.npy -o p{}.npy --axis 0 --sizes -1,1 --max-mem 1M"),
+    (two_files, "concat p0.npy other.npy -o p0.npy --axis 0 --max-mem 1M"),
+    (a_model, "roll p.safetensors -o p.safetensors --shift 1 --axes 0 --max-mem 1M"),
     #[cfg(feature = "zarr")]
-    Case {
-        make: a_store,
-        words: "roll p.zarr -o p.zarr --shift 1 --axes 0 --max-mem 16M",
-        replaced: "p.zarr",
-    },
+    (a_store, "roll p.zarr -o p.zarr --shift 1 --axes 0 --max-mem 16M"),
 ];
 
 /// A case with its folder and the folder's content before and after the command.
 struct InPlace {
-    case: &'static Case,
     place: Place,
+    words: &'static str,
+    /// The file or folder that the command replaces.
+    replaced: &'static str,
     before: Tree,
     after: Tree,
     takes: Duration,
 }
 
 impl InPlace {
-    fn new(case: &'static Case, shape: &[usize]) -> InPlace {
+    fn new(case: usize, shape: &[usize]) -> InPlace {
         let place = Place::new();
-        (case.make)(&place, shape);
+        let (make, words) = CASES[case];
+        make(&place, shape);
+        let replaced = words.split(' ').nth(1).unwrap().trim_start_matches("./");
         let before = tree(&place.path(""));
-        let mut made =
-            InPlace { case, place, before, after: Tree::new(), takes: Duration::default() };
+        let (after, takes) = (Tree::new(), Duration::default());
+        let mut made = InPlace { place, words, replaced, before, after, takes };
         let begin = Instant::now();
-        made.run(&[]).done();
+        made.run("").done();
         made.takes = begin.elapsed();
         made.after = tree(&made.place.path(""));
-        assert!(made.before != made.after, "{}", case.words);
+        assert!(made.before != made.after, "{words}");
         made
     }
 
-    fn args(&self, more: &[&'static str]) -> Vec<&'static str> {
-        let how = ["--force", "--storage", "hdd", "--threads", "1"];
-        self.case.words.split(' ').chain(how).chain(more.iter().copied()).collect()
+    fn args(&self, more: &str) -> String {
+        format!("{} --force --storage hdd --threads 1 {more}", self.words)
     }
 
-    fn run(&self, more: &[&'static str]) -> Run {
+    fn run(&self, more: &str) -> Run {
         self.place.run(&self.args(more))
     }
 
@@ -148,7 +119,7 @@ impl InPlace {
 
     /// The inode of the replaced file or folder; it changes when the output is renamed.
     fn inode(&self) -> Option<u64> {
-        Some(fs::metadata(self.place.path(self.case.replaced)).ok()?.ino())
+        Some(fs::metadata(self.place.path(self.replaced)).ok()?.ino())
     }
 
     fn is_refused(&self, run: &Run) -> bool {
@@ -160,7 +131,7 @@ impl InPlace {
 
     fn is_as_in(&self, now: &Tree, other: &Tree) -> bool {
         let own = |tree: &Tree| -> Tree {
-            let files = tree.iter().filter(|(name, _)| name.starts_with(self.case.replaced));
+            let files = tree.iter().filter(|(name, _)| name.starts_with(self.replaced));
             files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect()
         };
         own(now) == own(other)
@@ -189,16 +160,15 @@ fn tree(folder: &Path) -> Tree {
 
 #[test]
 fn what_may_be_moved_already_is_not_moved_again() {
-    for case in CASES {
+    for case in 0..CASES.len() {
         let work = InPlace::new(case, &[12, 40]);
-        let run = work.run(&["--resume"]);
-        assert!(work.is_refused(&run), "{}: {run:?}", case.words);
-        assert!(tree(&work.place.path("")) == work.after, "{}", case.words);
+        let run = work.run("--resume");
+        assert!(work.is_refused(&run), "{}: {run:?}", work.words);
+        assert!(tree(&work.place.path("")) == work.after, "{}", work.words);
     }
     // If the output does not replace the input, `--resume` may start over.
     let place = Place::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
-    let words = "flip p.npy -o q.npy --axes 0 --force --resume".split(' ').collect::<Vec<_>>();
-    (0..2).for_each(|_| drop(place.run(&words).done()));
+    (0..2).for_each(|_| drop(place.run("flip p.npy -o q.npy --axes 0 --force --resume").done()));
 }
 
 /// The shape of inputs larger than 64 MiB, the smallest that can be resumed.
@@ -250,7 +220,7 @@ fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
 
 #[test]
 fn killed_at_any_moment_it_is_moved_once_or_refused() {
-    let kills = if everything() { 200 } else { 14 };
+    let kills = if everything() { 200 } else { 7 };
     let signals: Vec<Signal> = [Signal::KILL, Signal::TERM, Signal::INT]
         .into_iter()
         .filter(|signal| !is_ignored(signal.as_raw()))
@@ -262,9 +232,9 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
     let mut works: Vec<InPlace> = Vec::new();
     for number in 0..kills {
         let index = (number * CASES.len() as u32 / kills) as usize;
-        if works.last().is_none_or(|work| work.case.words != CASES[index].words) {
+        if works.last().is_none_or(|work| work.words != CASES[index].1) {
             works.clear();
-            works.push(InPlace::new(&CASES[index], &SHAPE));
+            works.push(InPlace::new(index, &SHAPE));
         }
         let work = &works[0];
         work.restore();
@@ -272,12 +242,12 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
         let chance = f64::from(seed >> 16) / 65536.0;
         let name = signals[number as usize % signals.len()];
         let inode = work.inode();
-        let mut child = work.place.command(&work.args(&[])).spawn().unwrap();
-        wait(work, &mut child, number / 3 % 5, chance);
+        let mut child = work.place.command(&work.args("")).spawn().unwrap();
+        wait(work, &mut child, number % 5, chance);
         let is_renamed = work.inode() != inode;
         signal(name, &child);
         let ended = Run::from(child.wait_with_output().unwrap());
-        let told = format!("{}: {name:?} after {chance}: {ended:?}", work.case.words);
+        let told = format!("{}: {name:?} after {chance}: {ended:?}", work.words);
 
         let left = tree(&work.place.path(""));
         if ended.code.is_some() {
@@ -288,7 +258,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
         } else {
             assert!(!is_renamed || name == Signal::KILL, "{told}");
         }
-        let again = work.run(&["--resume", "--json"]);
+        let again = work.run("--resume --json");
         let now = tree(&work.place.path(""));
         let told = format!("{told}\nthen {again:?}");
         if again.code == Some(0) {
@@ -303,7 +273,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
             assert!(now == left, "{told}");
             if work.is_as_in(&now, &work.before) {
                 counts.refused_before += 1;
-                work.run(&[]).done();
+                work.run("").done();
             } else {
                 counts.refused_after += u32::from(ended.code.is_none());
             }

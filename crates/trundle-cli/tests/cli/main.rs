@@ -48,7 +48,7 @@ mod work;
 #[cfg(feature = "zarr")]
 mod zarr;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
 use std::io::Write;
@@ -60,10 +60,73 @@ use std::time::Duration;
 
 use npy::Tensor;
 use tempfile::TempDir;
+use trundle_testing::everything;
 
 /// Prints why a check is skipped, even if the test's output is captured.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// The arguments of a run.
+trait Arguments {
+    fn list(&self) -> Vec<OsString>;
+}
+
+/// Words separated by spaces. Spaces between single quotes separate nothing.
+impl Arguments for str {
+    fn list(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        for (number, piece) in self.split('\'').enumerate() {
+            match number % 2 {
+                0 => words.extend(piece.split_ascii_whitespace().map(OsString::from)),
+                _ => words.push(piece.into()),
+            }
+        }
+        words
+    }
+}
+
+impl Arguments for String {
+    fn list(&self) -> Vec<OsString> {
+        self.as_str().list()
+    }
+}
+
+impl<T: Arguments + ?Sized> Arguments for &T {
+    fn list(&self) -> Vec<OsString> {
+        (**self).list()
+    }
+}
+
+impl<T: AsRef<OsStr>> Arguments for [T] {
+    fn list(&self) -> Vec<OsString> {
+        self.iter().map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+impl<T: AsRef<OsStr>, const N: usize> Arguments for [T; N] {
+    fn list(&self) -> Vec<OsString> {
+        self[..].list()
+    }
+}
+
+impl<T: AsRef<OsStr>> Arguments for Vec<T> {
+    fn list(&self) -> Vec<OsString> {
+        self[..].list()
+    }
+}
+
+/// Whether to run this case. Unless everything is tested, every n-th case is run, so that the sums of a loop's indices
+/// spread the cases over all of its values.
+fn is_tried(case: usize, n: usize) -> bool {
+    everything() || case.is_multiple_of(n)
+}
+
+/// A pseudo-random number below `most`, the same in every run.
+fn chance(state: &mut u64, most: usize) -> usize {
+    // Source: the constants of Knuth's MMIX.
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % most
 }
 
 /// A folder in which the program runs.
@@ -116,9 +179,9 @@ impl Place {
     }
 
     /// The program with these arguments, in a reproducible environment.
-    fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
+    fn command(&self, args: &(impl Arguments + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trundle"));
-        command.args(args).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
+        command.args(args.list()).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
         for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
@@ -130,11 +193,11 @@ impl Place {
         command
     }
 
-    fn run(&self, args: &[impl AsRef<OsStr>]) -> Run {
+    fn run(&self, args: &(impl Arguments + ?Sized)) -> Run {
         Run::of(&mut self.command(args))
     }
 
-    fn run_on(&self, input: &[u8], args: &[impl AsRef<OsStr>]) -> Run {
+    fn run_on(&self, input: &[u8], args: &(impl Arguments + ?Sized)) -> Run {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         thread::scope(|scope| {
@@ -169,6 +232,18 @@ impl Run {
     fn done(self) -> Run {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
+    }
+
+    /// Checks the exit code and the error message. `said` holds parts of it in this order, with `[..]` between them.
+    #[track_caller]
+    fn refused(&self, code: i32, said: &str) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert!(!self.stderr.contains("panicked"), "{self:#?}");
+        let mut rest = &self.stderr[..];
+        for part in said.split("[..]") {
+            let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {self:#?}"));
+            rest = &rest[at + part.len()..];
+        }
     }
 
     fn text(&self) -> String {

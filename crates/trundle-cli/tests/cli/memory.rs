@@ -8,6 +8,8 @@ use std::thread;
 use flate2::write::DeflateEncoder;
 use flate2::{Compression, Crc};
 
+#[cfg(feature = "zarr")]
+use crate::chance;
 use crate::npy::{PLAIN, Tensor};
 use crate::results::flipped;
 use crate::{Place, Run};
@@ -28,13 +30,13 @@ fn most_kib(child: &Child) -> Option<u64> {
 }
 
 /// Runs with streams in and out, and checks the peak memory.
-fn streamed(place: &Place, input: Vec<u8>, args: &[&str]) -> Run {
+fn streamed(place: &Place, input: Vec<u8>, args: &str) -> Run {
     streamed_within(MAX_MEM, place, input, args).done()
 }
 
 /// Runs with the limit `max_mem`; the exit code may be any.
-fn streamed_within(max_mem: &str, place: &Place, input: Vec<u8>, args: &[&str]) -> Run {
-    let mut command = place.command(&[args, &["--max-mem", max_mem, "--threads", "2"]].concat());
+fn streamed_within(max_mem: &str, place: &Place, input: Vec<u8>, args: &str) -> Run {
+    let mut command = place.command(&format!("{args} --max-mem {max_mem} --threads 2"));
     // The limit includes the process's code.
     command.env_remove("TRUNDLE_OWN_MEMORY");
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -63,12 +65,12 @@ fn streams_larger_than_the_memory_come_in_and_go_out() {
     let tensor = tensor();
     let expected = flipped_rows(&tensor);
     let place = Place::new();
-    let run = streamed(&place, tensor.file(PLAIN), &["flip", "-", "--axes", "0", "-o", "-"]);
+    let run = streamed(&place, tensor.file(PLAIN), "flip - --axes 0 -o -");
     assert!(run.stdout.ends_with(&expected));
     assert_eq!(place.contents(), []);
-    streamed(&place, tensor.file(PLAIN), &["flip", "-", "--axes", "0", "-o", "y.npy", "--verify"]);
+    streamed(&place, tensor.file(PLAIN), "flip - --axes 0 -o y.npy --verify");
     assert!(place.read("y.npy").ends_with(&expected));
-    let run = streamed(&place, Vec::new(), &["flip", "y.npy", "--axes", "0", "-o", "-"]);
+    let run = streamed(&place, Vec::new(), "flip y.npy --axes 0 -o -");
     assert!(run.stdout.ends_with(&tensor.bytes));
     assert_eq!(place.contents().len(), 1);
 }
@@ -77,7 +79,7 @@ fn streams_larger_than_the_memory_come_in_and_go_out() {
 fn files_and_streams_larger_than_the_memory_are_joined() {
     let tensor = tensor();
     let place = Place::with(&[("x.npy", &tensor)]);
-    let args = ["concat", "-", "x.npy", "--axis", "1", "-o", "-"];
+    let args = "concat - x.npy --axis 1 -o -";
     let run = streamed(&place, tensor.file(PLAIN), &args);
     let rows = tensor.bytes.chunks(tensor.bytes.len() / tensor.shape[0]);
     let expected: Vec<u8> = rows.flat_map(|row| [row, row].concat()).collect();
@@ -92,10 +94,10 @@ fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
     let rows: Vec<i64> = (0..18).rev().collect();
     place.write("rows.npy", &Tensor { shape: vec![18, 1], ..Tensor::list(&rows) }.file(PLAIN));
     let zeros = Tensor { bytes: vec![0; tensor.bytes.len()], ..tensor.clone() };
-    let args = ["apply", "-", "scatter_nd(_, x.npy, indices=rows.npy)", "-o", "-"];
+    let args = "apply - 'scatter_nd(_, x.npy, indices=rows.npy)' -o -";
     let run = streamed(&place, zeros.file(PLAIN), &args);
     assert!(run.stdout.ends_with(&flipped_rows(&tensor)));
-    let args = ["split", "x.npy", "--axis", "1", "--parts", "2", "-o", "p-{}.npy", "--verify"];
+    let args = "split x.npy --axis 1 --parts 2 -o p-{}.npy --verify";
     streamed(&place, Vec::new(), &args);
     let halves: Vec<&[u8]> = tensor.bytes.chunks(tensor.bytes.len() / 36).collect();
     for number in 0..2 {
@@ -143,7 +145,7 @@ fn a_deflated_member_larger_than_the_memory_is_moved() {
     let tensor = tensor();
     let place = Place::new();
     place.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
-    streamed(&place, Vec::new(), &["flip", "x.npz", "--axes", "0", "-o", "y.npy", "--verify"]);
+    streamed(&place, Vec::new(), "flip x.npz --axes 0 -o y.npy --verify");
     assert!(place.read("y.npy").ends_with(&flipped_rows(&tensor)));
     assert_eq!(place.contents().len(), 2);
 }
@@ -154,13 +156,13 @@ fn what_is_larger_than_the_memory_is_compared() {
     let place = Place::new();
     place.write("x.npy", &tensor.file(PLAIN));
     place.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
-    place.run(&["transpose", "x.npy", "-o", "inverted.npy", "--row-major"]).done();
-    place.run(&["transpose", "inverted.npy", "-o", "f.npy"]).done();
+    place.run("transpose x.npy -o inverted.npy --row-major").done();
+    place.run("transpose inverted.npy -o f.npy").done();
     for files in [["x.npy", "f.npy"], ["f.npy", "x.npy"], ["x.npz", "f.npy"], ["x.npz", "x.npz"]] {
-        let run = streamed(&place, Vec::new(), &["cmp", files[0], files[1]]);
+        let run = streamed(&place, Vec::new(), &format!("cmp {} {}", files[0], files[1]));
         assert_eq!(run.text(), "equal\n", "{files:?}");
     }
-    let run = streamed(&place, tensor.file(PLAIN), &["cmp", "f.npy", "-"]);
+    let run = streamed(&place, tensor.file(PLAIN), "cmp f.npy -");
     assert_eq!(run.text(), "equal\n");
 }
 
@@ -171,19 +173,20 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     let tensor = Tensor::noise("'<f4'", 4, &[32, 1024, 1024]);
     let place = Place::new();
     place.write("x.npy", &tensor.file(PLAIN));
-    let within = |args: &[&str]| streamed_within("180M", &place, Vec::new(), args).done();
+    let within = |args: &str| streamed_within("180M", &place, Vec::new(), args).done();
     let all = [
-        ("zstd:1", &["--chunks", "8,512,512"][..]),
-        ("none", &["--chunks", "8,512,512"]),
-        ("blosc:lz4:1:shuffle,crc32c", &["--chunks", "4,256,512", "--shards", "8,512,1024"]),
+        ("zstd:1", "--chunks 8,512,512"),
+        ("none", "--chunks 8,512,512"),
+        ("blosc:lz4:1:shuffle,crc32c", "--chunks 4,256,512 --shards 8,512,1024"),
     ];
     let some = if trundle_testing::everything() { all.len() } else { 1 };
     for (codec, cut) in &all[..some] {
-        let args = ["convert", "x.npy", "-o", "x.zarr", "--force", "--codec", codec];
-        within(&[&args[..], *cut].concat());
-        within(&["roll", "x.zarr", "--shift", "5", "--axes", "1", "-o", "y.zarr", "--force"]);
-        within(&["transpose", "x.zarr", "--order", "2,0,1", "-o", "y.zarr", "--force"]);
-        within(&["transpose", "y.zarr", "--order", "1,2,0", "-o", "z.npy", "--force"]);
+        within(&format!("convert x.npy -o x.zarr --force --codec {codec} {cut}"));
+        if trundle_testing::everything() {
+            within("roll x.zarr --shift 5 --axes 1 -o y.zarr --force");
+        }
+        within("transpose x.zarr --order 2,0,1 -o y.zarr --force");
+        within("transpose y.zarr --order 1,2,0 -o z.npy --force");
         assert!(place.read("z.npy").ends_with(&tensor.bytes), "{codec}");
     }
 }
@@ -192,32 +195,19 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
 #[test]
 fn boxes_that_fill_the_memory_leave_room_for_the_program() {
     let place = Place::with(&[("x.npy", &tensor())]);
-    let args = ["transpose", "x.npy", "--order", "2,1,0", "--row-major", "--storage", "hdd"];
-    streamed(&place, Vec::new(), &[&args[..], &["-o", "y.npy"]].concat());
+    let args = "transpose x.npy --order 2,1,0 --row-major --storage hdd";
+    streamed(&place, Vec::new(), &format!("{args} -o y.npy"));
 }
 
-/// Reproducible random numbers.
+/// Random chunk sizes for an array of this shape, with at most `most` elements a chunk.
 #[cfg(feature = "zarr")]
-struct Choices(u64);
-
-#[cfg(feature = "zarr")]
-impl Choices {
-    fn below(&mut self, most: usize) -> usize {
-        // Source: the constants of Knuth's MMIX.
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % most as u64) as usize
+fn some_chunks(seed: &mut u64, shape: &[usize], most: usize) -> String {
+    let size = |size: &usize| 1 + size / 12 + chance(seed, size / 2);
+    let mut chunks: Vec<usize> = shape.iter().map(size).collect();
+    while chunks.iter().product::<usize>() > most {
+        chunks.iter_mut().for_each(|size| *size = (*size * 2 / 3).max(1));
     }
-
-    /// Random chunk sizes for an array of this shape, with at most `most` elements a chunk.
-    fn chunks(&mut self, shape: &[usize], most: usize) -> String {
-        let size = |size: &usize| 1 + size / 12 + self.below(size / 2);
-        let mut chunks: Vec<usize> = shape.iter().map(size).collect();
-        while chunks.iter().product::<usize>() > most {
-            chunks.iter_mut().for_each(|size| *size = (*size * 2 / 3).max(1));
-        }
-        chunks.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
-    }
+    chunks.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Moves 50 MB arrays between .npy files and stores with random chunks and codecs. The process must stay
@@ -238,39 +228,41 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
         [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     let shape = [61, 402, 509];
     let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &shape))]);
-    let mut choices = Choices(3);
-    let (runs, mut refused) = (if trundle_testing::everything() { 30 } else { 4 }, 0);
+    let mut seed = 3;
+    let (runs, mut refused) = (if trundle_testing::everything() { 30 } else { 2 }, 0);
     for run in 0..runs {
-        let mebibytes = [76, 84, 96, 128, 160][choices.below(5)];
+        let mebibytes = [76, 84, 96, 128, 160][chance(&mut seed, 5)];
         let max_mem = &format!("{mebibytes}M");
         // More memory allows larger chunks.
         let most = (mebibytes - 60) << 14;
-        let order = ORDERS[choices.below(6)];
+        let order = ORDERS[chance(&mut seed, 6)];
         let out_shape: Vec<usize> = order.iter().map(|axis| shape[*axis]).collect();
-        let source = if choices.below(6) == 0 { "x.npy" } else { "x.zarr" };
+        let source = if chance(&mut seed, 6) == 0 { "x.npy" } else { "x.zarr" };
         if source == "x.zarr" {
-            let (chunks, codec) = (choices.chunks(&shape, most), CODECS[choices.below(7)]);
-            let args = ["convert", "x.npy", "-o", source, "--force", "--quiet"];
-            let in_chunks = ["--chunks", &chunks, "--codec", codec];
-            place.run(&[&args[..], &in_chunks].concat()).done();
+            let (chunks, codec) =
+                (some_chunks(&mut seed, &shape, most), CODECS[chance(&mut seed, 7)]);
+            let args = format!("convert x.npy -o {source} --force --quiet");
+            let in_chunks = format!("--chunks {chunks} --codec {codec}");
+            place.run(&format!("{args} {in_chunks}")).done();
         }
         let [a, b, c] = order;
         let chain = format!(
             "transpose({a}, {b}, {c}) | roll(shift={}, axes={})",
-            choices.below(99),
-            choices.below(3)
+            chance(&mut seed, 99),
+            chance(&mut seed, 3)
         );
-        let target = if choices.below(6) == 0 { "y.npy" } else { "y.zarr" };
-        let chunks = choices.chunks(&out_shape, most);
-        let mut args = vec!["apply", source, &chain, "-o", target, "--force", "--quiet"];
-        if target == "y.zarr" {
-            args.extend(["--chunks", &chunks, "--codec", CODECS[choices.below(7)]]);
-        }
-        if choices.below(3) == 0 {
-            args.push("--verify");
-        }
+        let target = if chance(&mut seed, 6) == 0 { "y.npy" } else { "y.zarr" };
+        let chunks = some_chunks(&mut seed, &out_shape, most);
+        let cut = match target {
+            "y.zarr" => format!("--chunks {chunks} --codec {}", CODECS[chance(&mut seed, 7)]),
+            _ => String::new(),
+        };
+        let verify = if chance(&mut seed, 3) == 0 { "--verify" } else { "" };
         // If requests are slow, tiles fill the memory.
-        args.extend(["--storage", ["ssd", "hdd"][choices.below(2)]]);
+        let storage = ["ssd", "hdd"][chance(&mut seed, 2)];
+        let args = format!(
+            "apply {source} '{chain}' -o {target} --force --quiet {cut} {verify} --storage {storage}"
+        );
         let done = streamed_within(max_mem, &place, Vec::new(), &args);
         let is_refused = done.code == Some(3) && done.stderr.contains("of memory are needed");
         refused += usize::from(is_refused);
@@ -284,7 +276,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
 fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
     let place = Place::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);
     let flip = |max_mem: &str| {
-        let args = ["flip", "x.npy", "--axes", "0", "-o", "y.npy", "--force", "--max-mem", max_mem];
+        let args = format!("flip x.npy --axes 0 -o y.npy --force --max-mem {max_mem}");
         Run::of(place.command(&args).env_remove("TRUNDLE_OWN_MEMORY"))
     };
     flip("8M").done();
@@ -298,8 +290,6 @@ fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
     flip(needed).done();
     let needed: u64 = needed.parse().unwrap();
     assert_eq!(flip(&(needed - (2 << 20)).to_string()).code, Some(3));
-    let mut command = place.command(&["flip", "x.npy", "--axes", "0", "-o", "y.npy"]);
-    let wrong = Run::of(command.env("TRUNDLE_OWN_MEMORY", "much"));
-    assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    assert!(wrong.stderr.contains("TRUNDLE_OWN_MEMORY is \"much\""), "{wrong:?}");
+    let mut command = place.command("flip x.npy --axes 0 -o y.npy");
+    Run::of(command.env("TRUNDLE_OWN_MEMORY", "much")).refused(2, "TRUNDLE_OWN_MEMORY is \"much\"");
 }

@@ -64,17 +64,15 @@ fn data_set() -> Place {
 /// Checks that an array of a store is the result of `chain` on its .npy file.
 fn check(place: &Place, store: &str, array: &str, chain: Option<&str>) {
     let chain = chain.unwrap_or("roll(shift=0, axes=0)");
-    let expected =
-        ["apply", &format!("{array}.npy"), chain, "-o", "e.npy", "--force", "--row-major"];
-    place.run(&expected).done();
-    let cmp = place.run(&["cmp", store, "e.npy", "--tensor", array]);
+    place.run(&format!("apply {array}.npy '{chain}' -o e.npy --force --row-major")).done();
+    let cmp = place.run(&format!("cmp {store} e.npy --tensor {array}"));
     assert_eq!(cmp.text().trim(), "equal", "{array}: {cmp:?}");
 }
 
 #[test]
 fn every_array_of_a_group_moves_by_the_names_that_it_has() {
     let place = data_set();
-    let run = place.run(&["apply", "x.zarr", CHAIN, "-o", "y.zarr", "--verify"]).done();
+    let run = place.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr --verify")).done();
     assert!(run.stderr.contains("6 tensors, 1 of them kept as it is"), "{run:?}");
     for (array, chain) in BY_NUMBERS {
         check(&place, "y.zarr", array, chain);
@@ -83,10 +81,10 @@ fn every_array_of_a_group_moves_by_the_names_that_it_has() {
     assert_eq!(written(&place, "y.zarr/lat_bnds")["dimension_names"], json!(["lat", "bnds"]));
     assert_eq!(written(&place, "y.zarr")["attributes"], json!({ "title": "wind" }));
 
-    let plan = place.run(&["plan", "apply", "x.zarr", CHAIN]).done().text();
+    let plan = place.run(&format!("plan apply x.zarr '{CHAIN}'")).done().text();
     assert!(plan.contains("  wind: u16 [3, 4, 5] -> [4, 5, 3]\n"), "{plan}");
     assert!(plan.contains("  mask: u16 [4, 5] -> [4, 5]\n"), "{plan}");
-    let plan = place.run(&["plan", "apply", "x.zarr", CHAIN, "--json"]).done().text();
+    let plan = place.run(&format!("plan apply x.zarr '{CHAIN}' --json")).done().text();
     let chains: Vec<Value> = plan.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |name: &str| chains.iter().find(|plan| plan["tensor"]["name"] == name);
     assert_eq!(
@@ -96,18 +94,14 @@ fn every_array_of_a_group_moves_by_the_names_that_it_has() {
     assert!(of("time").is_none(), "nothing is done to it");
 
     // Selected tensors, and other names for the axes.
-    let some = ["--tensor", "l*", "--only", "-o", "some.zarr"];
-    place.run(&[&["apply", "x.zarr", "flip(dims=[lat])"], &some[..]].concat()).done();
+    let some = "--tensor l* --only -o some.zarr";
+    place.run(&format!("apply x.zarr flip(dims=[lat]) {some}")).done();
     check(&place, "some.zarr", "lat_bnds", Some("flip(0)"));
     check(&place, "some.zarr", "lon", None);
-    let one = ["--tensor", "wind", "--only", "-o", "wind.zarr"];
-    place
-        .run(&[&["apply", "x.zarr", "t y x -> y x t | flip(dims=[x, time])"], &one[..]].concat())
-        .done();
-    place
-        .run(&["apply", "wind.npy", "transpose(1,2,0) | flip(1, 2)", "-o", "w.npy", "--row-major"])
-        .done();
-    assert_eq!(place.run(&["cmp", "wind.zarr/wind", "w.npy"]).done().text().trim(), "equal");
+    let one = "--tensor wind --only -o wind.zarr";
+    place.run(&format!("apply x.zarr 't y x -> y x t | flip(dims=[x, time])' {one}")).done();
+    place.run("apply wind.npy 'transpose(1,2,0) | flip(1, 2)' -o w.npy --row-major").done();
+    assert_eq!(place.run("cmp wind.zarr/wind w.npy").done().text().trim(), "equal");
 }
 
 #[test]
@@ -144,7 +138,7 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
     ] {
         for command in ["", "plan "] {
             let words = format!("{command}{words} -o y.zarr --force");
-            let run = place.run(&words.split(' ').collect::<Vec<_>>()).done();
+            let run = place.run(&words).done();
             let lines = run.stderr.lines();
             let said = lines.filter(|line| {
                 ["warning: ", "note: ", "hint: "].iter().any(|start| line.starts_with(start))
@@ -156,59 +150,51 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
             assert_eq!(said.is_empty(), expected.is_empty(), "{words}: {said}");
         }
     }
-    let refused = place.run(&["roll", "x.zarr", "--shift", "2", "--axes", "2", "-o", "z.zarr"]);
+    let refused = place.run("roll x.zarr --shift 2 --axes 2 -o z.zarr");
     let hint =
         "\nhint: --dims takes axes by name (time, lat, lon) and moves every tensor that has them\n";
-    assert!(refused.code == Some(3) && refused.stderr.contains(hint), "{refused:?}");
-    let args = ["transpose", "x.zarr", "--tensor", "wind", "--dims", "lat,lon", "-o", "z.zarr"];
-    let refused = place.run(&args);
+    refused.refused(3, hint);
+    let refused = place.run("transpose x.zarr --tensor wind --dims lat,lon -o z.zarr");
     let words = "wind of shape [3, 4, 5]: --dims names 2 of its axes (time, lat, lon), and needs all of them";
-    assert!(refused.code == Some(3) && refused.stderr.contains(words), "{refused:?}");
+    refused.refused(3, words);
 }
 
 #[test]
 fn options_name_axes_too() {
     for (args, array, chain) in [
-        (&["roll", "--shift", "2", "--dims", "lon"][..], "wind", Some("roll(shift=2, axes=2)")),
-        (&["roll", "--shift", "2", "--dim", "lon"], "lat", None),
-        (&["roll", "--shift", "1,-2", "--dims", "lat,lon"], "mask", Some("roll([1, -2], [0, 1])")),
-        (&["roll", "--shift", "1,-2", "--dims", "lat,lon"], "lon", Some("roll(-2, 0)")),
-        (&["flip", "--dims", "lat"], "lat_bnds", Some("flip(0)")),
+        ("roll --shift 2 --dims lon", "wind", Some("roll(shift=2, axes=2)")),
+        ("roll --shift 2 --dim lon", "lat", None),
+        ("roll --shift 1,-2 --dims lat,lon", "mask", Some("roll([1, -2], [0, 1])")),
+        ("roll --shift 1,-2 --dims lat,lon", "lon", Some("roll(-2, 0)")),
+        ("flip --dims lat", "lat_bnds", Some("flip(0)")),
+        ("transpose --dims lon,time,lat --tensor wind", "wind", Some("transpose(2, 0, 1)")),
+        ("rot90 --dims lat,lon --tensor [wm]*", "mask", Some("rot90()")),
         (
-            &["transpose", "--dims", "lon,time,lat", "--tensor", "wind"],
-            "wind",
-            Some("transpose(2, 0, 1)"),
-        ),
-        (&["rot90", "--dims", "lat,lon", "--tensor", "[wm]*"], "mask", Some("rot90()")),
-        (
-            &["reverse", "--dim", "time", "--lengths", "2"],
+            "reverse --dim time --lengths 2",
             "wind",
             Some("slice([0], [2], [0]) | flip(0) | tile(2, 1, 1)"),
         ),
-        (&["reverse", "--dim", "time", "--lengths", "2"], "mask", None),
+        ("reverse --dim time --lengths 2", "mask", None),
     ] {
         let place = data_set();
-        let run = [&args[..1], &["x.zarr", "-o", "y.zarr"], &args[1..]].concat();
-        place.run(&run).done();
-        if array == "wind" && args[0] == "reverse" {
+        let (command, options) = args.split_once(' ').unwrap();
+        place.run(&format!("{command} x.zarr -o y.zarr {options}")).done();
+        if array == "wind" && command == "reverse" {
             let lengths = vec!["2"; 20].join(",");
-            let by_number =
-                ["reverse", "wind.npy", "--axis", "0", "--lengths", &lengths, "-o", "e.npy"];
-            place.run(&by_number).done();
-            let cmp = ["cmp", "y.zarr", "e.npy", "--tensor", "wind"];
-            assert_eq!(place.run(&cmp).text().trim(), "equal");
+            place.run(&format!("reverse wind.npy --axis 0 --lengths {lengths} -o e.npy")).done();
+            assert_eq!(place.run("cmp y.zarr e.npy --tensor wind").text().trim(), "equal");
         } else {
             check(&place, "y.zarr", array, chain);
         }
     }
     let place = data_set();
-    let batch = ["reverse", "x.zarr", "--dim", "lon", "--batch-dim", "lat", "--lengths", "1,2,3,4"];
-    let run = place.run(&[&batch[..], &["-o", "y.zarr", "--tensor", "mask"]].concat());
+    let batch = "reverse x.zarr --dim lon --batch-dim lat --lengths 1,2,3,4";
+    let run = place.run(&format!("{batch} -o y.zarr --tensor mask"));
     run.done();
     check(&place, "y.zarr", "mask", Some("reverse(1, [1, 2, 3, 4], 0)"));
-    let run = place.run(&[&batch[..], &["-o", "z.zarr"]].concat());
-    assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(run.stderr.contains("there is no axis \"lat\" to go with the others"), "{run:?}");
+    place
+        .run(&format!("{batch} -o z.zarr"))
+        .refused(3, "there is no axis \"lat\" to go with the others");
 }
 
 #[test]
@@ -217,40 +203,39 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
     write_array(&place.path("x.zarr"), "turned", &[5, 4], &["lon", "lat"]);
     write_array(&place.path("x.zarr"), "deep", &[2, 3, 4, 5], &["depth", "time", "lat", "lon"]);
     let before = place.contents();
-    let turned = &["--tensor", "turned"][..];
-    let deep = &["--tensor", "deep"][..];
+    let turned = "--tensor turned";
+    let deep = "--tensor deep";
     for (chain, more, words) in [
         (
             "flip(dim=latt)",
-            &[][..],
+            "",
             "no axis is called \"latt\"\n  flip(dim=latt)\n           ^^^^\n  did you mean \"lat\"?",
         ),
-        ("flip(dim=lat)", &["--tensor", "lon"], "lon: no axis is called \"lat\""),
+        ("flip(dim=lat)", "--tensor lon", "lon: no axis is called \"lat\""),
         ("lat lon -> lon lat", turned, "turned: the axes are (lon, lat), in this order"),
-        (CHAIN, &[], "deep: stage 1 does not fit shape [2, 3, 4, 5]: the pattern is for 3 axes"),
+        (CHAIN, "", "deep: stage 1 does not fit shape [2, 3, 4, 5]: the pattern is for 3 axes"),
         (CHAIN, deep, "write \"...\" on both sides"),
         (
             "time lat lon bnds -> bnds lon lat time",
-            &[],
+            "",
             "deep: axis \"depth\" is not in the pattern",
         ),
-        ("... lat lon -> ... lon lat", &[], "turned: the axes are (lon, lat), in this order"),
+        ("... lat lon -> ... lon lat", "", "turned: the axes are (lon, lat), in this order"),
         (
             "... time lat lon -> ... time (lat lon)",
-            &[],
+            "",
             "there is no axis \"time\", and what splits or merges",
         ),
         (
             "flip(dim=time) | roll(shift=1, axes=0)",
-            &[],
+            "",
             "lat: there is no axis \"time\", and this stage has axes by their numbers",
         ),
-        ("time lat x -> x lat time", &[], "no tensor has an axis \"x\""),
-        ("rot90(dims=[time, lat])", &[], "there is no axis \"time\" to go with the others"),
+        ("time lat x -> x lat time", "", "no tensor has an axis \"x\""),
+        ("rot90(dims=[time, lat])", "", "there is no axis \"time\" to go with the others"),
     ] {
-        let run = place.run(&[&["apply", "x.zarr", chain, "-o", "y.zarr"], more].concat());
-        assert_eq!(run.code, Some(3), "{chain}: {run:?}");
-        assert!(run.stderr.contains(words), "{chain}: {run:?}");
+        let run = place.run(&format!("apply x.zarr '{chain}' -o y.zarr {more}"));
+        run.refused(3, words);
         // The hint lists tensors if the chain fits some of them.
         let is_listed =
             run.stderr.contains("\nhint: --tensor NAME picks one that the operation fits: ");
@@ -261,32 +246,18 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
         }
     }
     for (args, code, words) in [
-        (
-            &["roll", "x.zarr", "--shift", "1", "--dims", "x", "-o", "y.zarr"][..],
-            3,
-            "no axis is called \"x\"",
-        ),
-        (&["flip", "wind.npy", "--dims", "lat", "-o", "y.npy"], 3, "axes have names by their file"),
-        (
-            &["flip", "x.zarr", "--dims", "lat", "--axes", "0", "-o", "y.zarr"],
-            2,
-            "cannot be used with",
-        ),
-        (&["flip", "x.zarr", "-o", "y.zarr"], 2, "required arguments"),
-        (
-            &["apply", "wind.npy", "flip(dim=lat)", "-o", "y.npy"],
-            3,
-            "axes have names by their file",
-        ),
-        (&["apply", "wind.npy", "flip(dims=[lat)", "-o", "y.npy"], 2, "expected"),
+        ("roll x.zarr --shift 1 --dims x -o y.zarr", 3, "no axis is called \"x\""),
+        ("flip wind.npy --dims lat -o y.npy", 3, "axes have names by their file"),
+        ("flip x.zarr --dims lat --axes 0 -o y.zarr", 2, "cannot be used with"),
+        ("flip x.zarr -o y.zarr", 2, "required arguments"),
+        ("apply wind.npy flip(dim=lat) -o y.npy", 3, "axes have names by their file"),
+        ("apply wind.npy flip(dims=[lat) -o y.npy", 2, "expected"),
     ] {
-        let run = place.run(args);
-        assert_eq!(run.code, Some(code), "{args:?}: {run:?}");
-        assert!(run.stderr.contains(words), "{args:?}: {run:?}");
+        place.run(args).refused(code, words);
     }
     assert_eq!(place.contents(), before);
-    let dots = ["apply", "x.zarr", "... time lat lon -> ... lat lon time", "-o", "y.zarr"];
-    place.run(&[&dots[..], deep].concat()).done();
+    let dots = "apply x.zarr '... time lat lon -> ... lat lon time' -o y.zarr";
+    place.run(&format!("{dots} {deep}")).done();
     assert_eq!(
         written(&place, "y.zarr/deep")["dimension_names"],
         json!(["depth", "lat", "lon", "time"])
@@ -297,7 +268,7 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
 fn rules_are_held_against_the_names_too() {
     let place = data_set();
     let relayout = |rule: &str| {
-        place.run(&["relayout", "x.zarr", "--rule", rule, "-o", "y.safetensors", "--force"])
+        place.run(&format!("relayout x.zarr --rule '{rule}' -o y.safetensors --force"))
     };
     relayout("wind: time lat lon -> lat lon time").done();
     relayout("wind: t y x -> y x t").done();
@@ -312,17 +283,17 @@ fn rules_are_held_against_the_names_too() {
 fn patterns_name_axes_of_files_without_names() {
     let place = data_set();
     let chain = "t y x -> y x t | roll(shift=2, dim=x)";
-    place.run(&["apply", "wind.npy", chain, "-o", "y.npy", "--row-major"]).done();
+    place.run(&format!("apply wind.npy '{chain}' -o y.npy --row-major")).done();
     let by_number = "transpose(1, 2, 0) | roll(2, 1)";
-    place.run(&["apply", "wind.npy", by_number, "-o", "e.npy", "--row-major"]).done();
+    place.run(&format!("apply wind.npy '{by_number}' -o e.npy --row-major")).done();
     assert!(place.read("y.npy") == place.read("e.npy"));
 }
 
 #[test]
 fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     let place = data_set();
-    let sizes = ["--chunks", "lat=3,lon=2,time=-1", "--shards", "lat=6"];
-    place.run(&[&["apply", "x.zarr", CHAIN, "-o", "y.zarr"], &sizes[..]].concat()).done();
+    let sizes = "--chunks lat=3,lon=2,time=-1 --shards lat=6";
+    place.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr {sizes}")).done();
     let cut = |array: &str| {
         let written = written(&place, &format!("y.zarr/{array}"));
         let grid = &written["chunk_grid"]["configuration"]["chunk_shape"];
@@ -332,12 +303,10 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     assert_eq!(cut("lat_bnds"), json!([[6, 2], [3, 2]]));
     assert_eq!(cut("lon"), json!([[2], null]), "no shards, since it has no such axis");
     assert_eq!(cut("time"), json!([[3], null]));
-    let args = ["convert", "x.zarr", "-o", "z.zarr", "--chunks", "3,2,-1"];
+    let args = "convert x.zarr -o z.zarr --chunks 3,2,-1";
     let words = "lat has shape [4]: give sizes by name: time=3,lat=2,lon=-1";
-    let refused = place.run(&args);
-    assert!(refused.code == Some(2) && refused.stderr.contains(words), "{refused:?}");
-    let args = ["convert", "x.zarr", "-o", "z.zarr", "--chunks", "lot=3"];
-    let run = place.run(&args);
+    place.run(&args).refused(2, words);
+    let run = place.run("convert x.zarr -o z.zarr --chunks lot=3");
     assert_eq!(run.code, Some(2), "{run:?}");
     let words = "a size for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
     assert!(run.stderr.contains(words), "{run:?}");
@@ -370,11 +339,11 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         // The axis names come from the group's metadata.
         write_array(&place.path("x.zarr"), "0", &[2, 4, 6], &[]);
         write_array(&place.path("x.zarr"), "1", &[2, 2, 3], &[]);
-        let info = place.run(&["info", "x.zarr"]).done().text();
+        let info = place.run("info x.zarr").done().text();
         assert!(info.contains("1  u16  [2, 2, 3] (c, y, x)"), "{info}");
 
         // A permutation that is not its own inverse.
-        place.run(&["apply", "x.zarr", "c y x -> y x c | flip(dim=y)", "-o", "y.zarr"]).done();
+        place.run("apply x.zarr 'c y x -> y x c | flip(dim=y)' -o y.zarr").done();
         assert_eq!(written(&place, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
         let all = written(&place, "y.zarr")["attributes"].clone();
         assert_eq!(all["title"], "cells");
@@ -389,7 +358,7 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         if key == "ome" {
             assert_eq!(all["ome"]["omero"], json!({ "id": 1 }));
         }
-        place.run(&["transpose", "y.zarr", "--dims", "c,y,x", "-o", "z.zarr"]).done();
+        place.run("transpose y.zarr --dims c,y,x -o z.zarr").done();
         let (back, mut expected) =
             (written(&place, "z.zarr")["attributes"]["ome"].clone(), said.clone());
         if key == "ome" {
@@ -401,9 +370,9 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
 
         // The metadata is left out for a single level, for a slice and for merged axes.
         for chain in [
-            &["apply", "x.zarr", "c y x -> y x c", "--tensor", "0", "-o", "w.zarr", "--force"][..],
-            &["apply", "x.zarr", "c y x -> (c y) x", "-o", "w.zarr", "--force"],
-            &["apply", "x.zarr", "slice(starts=1, stops=2, dims=x)", "-o", "w.zarr", "--force"],
+            "apply x.zarr 'c y x -> y x c' --tensor 0 -o w.zarr --force",
+            "apply x.zarr 'c y x -> (c y) x' -o w.zarr --force",
+            "apply x.zarr 'slice(starts=1, stops=2, dims=x)' -o w.zarr --force",
         ] {
             let run = place.run(chain).done();
             assert!(run.stderr.contains(&format!("left out: {key}")), "{run:?}");

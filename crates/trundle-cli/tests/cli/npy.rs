@@ -77,9 +77,7 @@ impl Tensor {
             ),
         );
         if style.fortran {
-            let reversed: Vec<usize> = self.shape.iter().rev().copied().collect();
-            let inverted = self.gather(&reversed, |index| index.iter().rev().copied().collect());
-            file.extend_from_slice(&inverted.bytes);
+            file.extend(trundle_testing::inverted(&self.bytes, self.width, &self.shape));
         } else {
             file.extend_from_slice(&self.bytes);
         }

@@ -1,12 +1,16 @@
 //! Compares every element of every result with a direct implementation of the operators.
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::{Place, npy};
+use crate::{Place, is_tried, npy};
 
 /// A movement: its arguments, and its direct implementation.
 pub(crate) struct Case {
-    pub(crate) args: &'static [&'static str],
+    pub(crate) args: &'static str,
     pub(crate) moved: fn(&Tensor) -> Tensor,
+}
+
+const fn case(args: &'static str, moved: fn(&Tensor) -> Tensor) -> Case {
+    Case { args, moved }
 }
 
 fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
@@ -60,65 +64,41 @@ fn reversed(tensor: &Tensor, axis: usize, length: impl Fn(&[usize]) -> usize) ->
 
 /// The movements of a tensor of shape [3, 5, 4].
 pub(crate) const CASES: &[Case] = &[
-    Case { args: &["transpose"], moved: inverted },
-    Case { args: &["transpose", "--order", "2,0,1"], moved: |x| transposed(x, &[2, 0, 1]) },
-    Case { args: &["transpose", "--order", "0,2,1"], moved: |x| transposed(x, &[0, 2, 1]) },
-    Case {
-        args: &["roll", "--shift", "-1,7", "--axes", "0,-1"],
-        moved: |x| rolled(x, &[(-1, 0), (7, 2)]),
-    },
-    Case {
-        args: &["roll", "--shift", "2", "--axes", "0,1,1"],
-        moved: |x| rolled(x, &[(2, 0), (4, 1)]),
-    },
-    Case {
-        args: &["roll", "--shift", "-9223372036854775808,9223372036854775807", "--axes", "1,-2"],
-        moved: |x| rolled(x, &[(-1, 1)]),
-    },
-    Case { args: &["flip", "--axes", "0,-1"], moved: |x| flipped(x, &[0, 2]) },
-    Case { args: &["flip", "--axes", "1"], moved: |x| flipped(x, &[1]) },
-    Case {
-        args: &[
-            "reverse",
-            "--axis",
-            "1",
-            "--lengths",
-            "0,1,2,3,4,5,6,18446744073709551615,2,3,4,5",
-        ],
-        moved: |x| {
-            let lengths = [0, 1, 2, 3, 4, 5, 6, usize::MAX, 2, 3, 4, 5];
-            reversed(x, 1, |out| lengths[out[0] * 4 + out[2]])
-        },
-    },
-    Case {
-        args: &["reverse", "--axis", "-1", "--batch-axis", "1", "--lengths", "0,1,2,3,4"],
-        moved: |x| reversed(x, 2, |out| out[1]),
-    },
-    Case {
-        args: &["apply", "flip(axes=[2]) | h w c -> c h w | roll(shift=[-1, 9], axes=[0, 2])"],
-        moved: |x| rolled(&transposed(&flipped(x, &[2]), &[2, 0, 1]), &[(-1, 0), (9, 2)]),
-    },
-    Case {
-        args: &[
-            "apply",
-            "reverse(axis=2, lengths=[4, 2, 3], batch_axis=0) | transpose(2, 0, 1)\
-             | reverse(axis=1, lengths=[3, 0, 2, 1], batch_axis=0) | flip(0)",
-        ],
-        moved: |x| {
+    case("transpose", inverted),
+    case("transpose --order 2,0,1", |x| transposed(x, &[2, 0, 1])),
+    case("transpose --order 0,2,1", |x| transposed(x, &[0, 2, 1])),
+    case("roll --shift -1,7 --axes 0,-1", |x| rolled(x, &[(-1, 0), (7, 2)])),
+    case("roll --shift 2 --axes 0,1,1", |x| rolled(x, &[(2, 0), (4, 1)])),
+    case("roll --shift -9223372036854775808,9223372036854775807 --axes 1,-2", |x| {
+        rolled(x, &[(-1, 1)])
+    }),
+    case("flip --axes 0,-1", |x| flipped(x, &[0, 2])),
+    case("flip --axes 1", |x| flipped(x, &[1])),
+    case("reverse --axis 1 --lengths 0,1,2,3,4,5,6,18446744073709551615,2,3,4,5", |x| {
+        let lengths = [0, 1, 2, 3, 4, 5, 6, usize::MAX, 2, 3, 4, 5];
+        reversed(x, 1, |out| lengths[out[0] * 4 + out[2]])
+    }),
+    case("reverse --axis -1 --batch-axis 1 --lengths 0,1,2,3,4", |x| reversed(x, 2, |out| out[1])),
+    case("apply 'flip(axes=[2]) | h w c -> c h w | roll(shift=[-1, 9], axes=[0, 2])'", |x| {
+        rolled(&transposed(&flipped(x, &[2]), &[2, 0, 1]), &[(-1, 0), (9, 2)])
+    }),
+    case(
+        "apply 'reverse(axis=2, lengths=[4, 2, 3], batch_axis=0) | transpose(2, 0, 1)\
+               | reverse(axis=1, lengths=[3, 0, 2, 1], batch_axis=0) | flip(0)'",
+        |x| {
             let once = reversed(x, 2, |out| [4, 2, 3][out[0]]);
             let turned = transposed(&once, &[2, 0, 1]);
             flipped(&reversed(&turned, 1, |out| [3, 0, 2, 1][out[0]]), &[0])
         },
-    },
+    ),
 ];
 
 /// Runs the program on a file with --verify and reads the result.
 #[track_caller]
-fn moved(place: &Place, input: &str, args: &[&str], width: usize) -> Tensor {
+fn moved(place: &Place, input: &str, args: &str, width: usize) -> Tensor {
     // The input follows the command's name.
-    let (command, rest) = args.split_first().unwrap();
-    let files = [command, input, "-o", "moved.npy", "--force", "--verify", "-q"];
-    place.run(&[&files[..], rest].concat()).done();
+    let (command, rest) = args.split_once(' ').unwrap_or((args, ""));
+    place.run(&format!("{command} {input} -o moved.npy --force --verify -q {rest}")).done();
     Tensor::read(&place.read("moved.npy"), width)
 }
 
@@ -141,7 +121,8 @@ fn every_operator_moves_every_element_of_every_type() {
         let style = Style { version: [1, 2, 3][number % 3], fortran: number % 2 == 1 };
         let place = Place::new();
         place.write("x.npy", &tensor.file(style));
-        for case in CASES {
+        let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number + other, 2));
+        for (_, case) in cases {
             let expected = (case.moved)(&tensor);
             assert_eq!(
                 moved(&place, "x.npy", case.args, width),
@@ -165,23 +146,26 @@ fn every_shape_in_every_order() {
         &[33, 5, 70],
         &[2, 1, 3, 1, 2, 1, 1, 2, 3, 1, 2, 2],
     ];
-    for shape in shapes {
+    for (number, shape) in shapes.iter().enumerate() {
         let tensor = Tensor::noise("'<u4'", 4, shape);
         let axes: Vec<String> = (0..shape.len()).map(|axis| axis.to_string()).collect();
         let axes = axes.join(",");
         for version in [1, 2, 3] {
             for fortran in [false, true] {
+                if !is_tried(number + usize::from(version) + usize::from(fortran), 2) {
+                    continue;
+                }
                 let style = Style { version, fortran };
                 let place = Place::new();
                 place.write("x.npy", &tensor.file(style));
                 let all: Vec<usize> = (0..shape.len()).collect();
                 let shifts: Vec<(i128, usize)> = all.iter().map(|axis| (3, *axis)).collect();
-                let is = |args: &[&str], expected: Tensor| {
+                let is = |args: &str, expected: Tensor| {
                     assert_eq!(moved(&place, "x.npy", args, 4), expected, "{shape:?} {args:?}");
                 };
-                is(&["transpose"], inverted(&tensor));
-                is(&["flip", "--axes", &axes], flipped(&tensor, &all));
-                is(&["roll", "--shift", "3", "--axes", &axes], rolled(&tensor, &shifts));
+                is("transpose", inverted(&tensor));
+                is(&format!("flip --axes '{axes}'"), flipped(&tensor, &all));
+                is(&format!("roll --shift 3 --axes '{axes}'"), rolled(&tensor, &shifts));
             }
         }
     }
@@ -193,7 +177,7 @@ fn threads_make_no_difference() {
     let place = Place::with(&[("x.npy", &tensor)]);
     let expected = transposed(&tensor, &[2, 0, 1]);
     for threads in ["1", "2", "3", "64"] {
-        let args = ["transpose", "--order", "2,0,1", "--threads", threads];
+        let args = format!("transpose --order 2,0,1 --threads {threads}");
         assert!(moved(&place, "x.npy", &args, 4) == expected, "{threads} threads");
     }
 }
@@ -205,7 +189,7 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
     let expected = reversed(&tensor, 1, |out| lengths[out[0]][out[2]]);
     let values: Vec<usize> = lengths.concat();
     let place = Place::with(&[("x.npy", &tensor)]);
-    let args = ["reverse", "--axis", "1", "--lengths", "lengths.npy"];
+    let args = "reverse --axis 1 --lengths lengths.npy";
     for (descr, width) in [("|u1", 1), ("<i2", 2), (">u4", 4), ("<i8", 8), (">i8", 8), ("<u8", 8)] {
         let bytes = values.iter().flat_map(|value| {
             let mut bytes = value.to_le_bytes()[..width].to_vec();
@@ -228,32 +212,25 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
     let expected = reversed(&tensor, 2, |out| [4, 2][out[0]]);
     for text in ["4,2", "4\n2\n", " 4\t,\r\n2 "] {
         place.write("lengths.txt", text.as_bytes());
-        let args = ["reverse", "--axis", "2", "--batch-axis", "0", "--lengths", "lengths.txt"];
+        let args = "reverse --axis 2 --batch-axis 0 --lengths lengths.txt";
         assert_eq!(moved(&place, "x.npy", &args, 2), expected);
     }
     place.write("lengths.npy", &Tensor::list(&[4, 2]).file(PLAIN));
-    let args = ["reverse", "--axis", "2", "--batch-axis", "0", "--lengths", "lengths.npy"];
-    assert_eq!(moved(&place, "x.npy", &args, 2), expected);
-    let args = ["apply", "reverse(axis=2, lengths=lengths.npy, batch_axis=0)"];
-    assert_eq!(
-        Tensor::read(
-            &{
-                place.run(&[args[0], "x.npy", args[1], "-o", "applied.npy"]).done();
-                place.read("applied.npy")
-            },
-            2
-        ),
-        expected
-    );
+    for args in [
+        "reverse --axis 2 --batch-axis 0 --lengths lengths.npy",
+        "apply 'reverse(axis=2, lengths=lengths.npy, batch_axis=0)'",
+    ] {
+        assert_eq!(moved(&place, "x.npy", args, 2), expected);
+    }
 }
 
 #[test]
 fn a_stream_comes_in_and_goes_out() {
     let tensor = Tensor::noise("'<f4'", 4, &[30, 40, 50]);
     let place = Place::new();
-    let run = place.run_on(&tensor.file(PLAIN), &["transpose", "-", "-o", "-"]).done();
+    let run = place.run_on(&tensor.file(PLAIN), "transpose - -o -").done();
     assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
-    let back = place.run_on(&run.stdout, &["transpose", "-", "-o", "-", "-q"]).done();
+    let back = place.run_on(&run.stdout, "transpose - -o - -q").done();
     // Compares bytes, including the header, with a numpy file.
     let (back, original) = (back.stdout, tensor.file(PLAIN));
     assert!(back[back.len() - tensor.bytes.len()..] == tensor.bytes);
@@ -261,19 +238,18 @@ fn a_stream_comes_in_and_goes_out() {
     assert_eq!(place.contents(), []);
 
     place.write("x.npy", &tensor.file(PLAIN));
-    let run = place.run(&["flip", "x.npy", "--axes", "1", "-o", "-"]).done();
+    let run = place.run("flip x.npy --axes 1 -o -").done();
     assert!(Tensor::read(&run.stdout, 4) == flipped(&tensor, &[1]));
-    place.run_on(&run.stdout, &["flip", "-", "--axes", "1", "-o", "y.npy", "--verify"]).done();
+    place.run_on(&run.stdout, "flip - --axes 1 -o y.npy --verify").done();
     assert!(Tensor::read(&place.read("y.npy"), 4) == tensor);
 }
 
 #[test]
 fn the_input_can_be_the_output() {
     let tensor = Tensor::counting(&[4, 5]);
-    for verify in [&[][..], &["--verify"]] {
+    for verify in ["", "--verify"] {
         let place = Place::with(&[("x.npy", &tensor)]);
-        let args = ["transpose", "x.npy", "-o", "x.npy", "--force"];
-        place.run(&[&args[..], verify].concat()).done();
+        place.run(&format!("transpose x.npy -o x.npy --force {verify}")).done();
         assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
         assert_eq!(place.contents().len(), 1);
     }
@@ -283,24 +259,23 @@ fn the_input_can_be_the_output() {
 fn inverting_all_axes_of_an_npy_is_a_header() {
     let tensor = Tensor::noise("'<u4'", 4, &[3, 5, 4]);
     let place = Place::with(&[("x.npy", &tensor)]);
-    let order = |args: &[&str], input: &str| {
-        let command = ["transpose", input, "-o", "y.npy", "--force", "--verify"];
-        let run = place.run(&[&command[..], args].concat()).done();
+    let order = |args: &str, input: &str| {
+        let run = place.run(&format!("transpose {input} -o y.npy --force --verify {args}")).done();
         assert_eq!(run.stderr.contains("--row-major moves them"), args.is_empty(), "{run:?}");
         let file = place.read("y.npy");
         assert_eq!(Tensor::read(&file, 4), inverted(&tensor));
         let stays = file.ends_with(&tensor.bytes);
         (String::from_utf8_lossy(&file[..128]).contains("'fortran_order': True"), stays)
     };
-    assert_eq!(order(&[], "x.npy"), (true, true));
-    assert_eq!(order(&["--row-major"], "x.npy"), (false, false));
+    assert_eq!(order("", "x.npy"), (true, true));
+    assert_eq!(order("--row-major", "x.npy"), (false, false));
     // A one-dimensional array is both row-major and column-major.
     place.write("list.npy", &Tensor::list(&[3, 1, 2]).file(PLAIN));
-    place.run(&["transpose", "list.npy", "-o", "y.npy", "--force"]).done();
+    place.run("transpose list.npy -o y.npy --force").done();
     assert!(place.read("y.npy") == place.read("list.npy"));
     // A column-major file becomes row-major without moving elements.
     place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
-    let run = place.run(&["transpose", "x.npy", "-o", "y.npy", "--force"]).done();
+    let run = place.run("transpose x.npy -o y.npy --force").done();
     let file = place.read("y.npy");
     assert!(String::from_utf8_lossy(&file[..128]).contains("'fortran_order': False"), "{run:?}");
     assert_eq!(Tensor::read(&file, 4), inverted(&tensor));
@@ -311,7 +286,7 @@ fn bytes_after_the_data_do_not_matter() {
     let tensor = Tensor::counting(&[4, 5]);
     let place = Place::new();
     place.write("x.npy", &[tensor.file(PLAIN), b"and more".to_vec()].concat());
-    assert_eq!(moved(&place, "x.npy", &["transpose"], 2), inverted(&tensor));
+    assert_eq!(moved(&place, "x.npy", "transpose", 2), inverted(&tensor));
 }
 
 #[test]

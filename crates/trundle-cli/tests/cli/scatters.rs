@@ -77,19 +77,16 @@ fn one_tensor_is_put_into_another() {
         // `put_along_axis` needs memory for a table of all elements.
         let memories = if chain.starts_with("put") { &["64M", "200K"][..] } else { &["64M", "6K"] };
         for memory in memories {
-            let args = ["apply", "a.npy", chain, "--max-mem", memory, "--verify"];
-            place.run(&[&args[..], &["-o", "out.npy", "--force", "-q"]].concat()).done();
+            let args = format!("apply a.npy '{chain}' --max-mem {memory} --verify");
+            place.run(&format!("{args} -o out.npy --force -q")).done();
             assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{memory}: {chain}");
         }
         let turned = format!("flip(1) | {chain} | a b c -> c a b");
-        let args = ["apply", "a.npy", &turned, "-o", "t.npy", "--force", "--verify", "-q"];
-        place.run(&args).done();
-        let back = ["apply", "t.npy", "c a b -> a b c", "-o", "b.npy", "--force", "--row-major"];
-        place.run(&back).done();
-        let once = ["apply", "a.npy", "flip(1)", "-o", "f.npy", "--force", "--row-major"];
-        place.run(&once).done();
-        place.run(&["apply", "f.npy", chain, "-o", "g.npy", "--force"]).done();
-        place.run(&["cmp", "b.npy", "g.npy"]).done();
+        place.run(&format!("apply a.npy '{turned}' -o t.npy --force --verify -q")).done();
+        place.run("apply t.npy 'c a b -> a b c' -o b.npy --force --row-major").done();
+        place.run("apply a.npy flip(1) -o f.npy --force --row-major").done();
+        place.run(&format!("apply f.npy '{chain}' -o g.npy --force")).done();
+        place.run("cmp b.npy g.npy").done();
     }
 }
 
@@ -99,8 +96,7 @@ fn what_is_put_into_another_may_come_from_the_stages_before() {
     for (chain, expected) in &chains {
         let updates = chain.split([' ', ',']).nth(2).unwrap();
         let turned = chain.replace("(_, ", "(a.npy, ").replace(updates, "_");
-        let args = ["apply", updates, &turned, "-o", "out.npy", "--force", "--verify"];
-        place.run(&args).done();
+        place.run(&format!("apply {updates} '{turned}' -o out.npy --force --verify")).done();
         assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{turned}");
     }
 }
@@ -109,27 +105,25 @@ fn what_is_put_into_another_may_come_from_the_stages_before() {
 fn tasks_and_stores_put_one_tensor_into_another() {
     let (place, chains) = scatters_of(27);
     for (chain, expected) in &chains {
-        let plan = ["plan", "apply", "a.npy", chain, "-o", "t.npy", "--tasks", "plan.json"];
-        place.run(&[&plan[..], &["--task-size", "4K", "--force"]].concat()).done();
+        let plan = format!("plan apply a.npy '{chain}' -o t.npy --tasks plan.json");
+        place.run(&format!("{plan} --task-size 4K --force")).done();
         for number in 0.. {
-            let run = place.run(&["task", "plan.json", &number.to_string()]);
+            let run = place.run(&format!("task plan.json {}", number));
             if run.code == Some(3) {
                 assert!(number > 1, "{run:?}");
                 break;
             }
             run.done();
         }
-        place.run(&["finish", "plan.json"]).done();
+        place.run("finish plan.json").done();
         assert!(Tensor::read(&place.read("t.npy"), 4) == *expected, "{chain}");
         if cfg!(feature = "zarr") {
-            let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--verify"];
-            place.run(&[&args[..], &["--chunks", "4,5,12", "--force"]].concat()).done();
-            place.run(&["cmp", "out.zarr", "t.npy"]).done();
-            place
-                .run(&["convert", "a.npy", "-o", "a.zarr", "--chunks", "2,14,7", "--force"])
-                .done();
-            place.run(&["apply", "a.zarr", chain, "-o", "b.npy", "--force", "--verify"]).done();
-            place.run(&["cmp", "a.npy", "b.npy"]).code.filter(|code| *code == 1).unwrap();
+            let args = format!("apply a.npy '{chain}' -o out.zarr --verify");
+            place.run(&format!("{args} --chunks 4,5,12 --force")).done();
+            place.run("cmp out.zarr t.npy").done();
+            place.run("convert a.npy -o a.zarr --chunks 2,14,7 --force").done();
+            place.run(&format!("apply a.zarr '{chain}' -o b.npy --force --verify")).done();
+            place.run("cmp a.npy b.npy").code.filter(|code| *code == 1).unwrap();
         }
     }
 }
@@ -138,11 +132,11 @@ fn tasks_and_stores_put_one_tensor_into_another() {
 fn plans_say_what_is_put_where() {
     let (place, chains) = scatters();
     for (chain, _) in &chains {
-        let plan = place.run(&["plan", "apply", "a.npy", chain, "--json"]).done().json();
+        let plan = place.run(&format!("plan apply a.npy '{chain}' --json")).done().json();
         let file = chain.split([' ', ',']).nth(2).unwrap().trim_end_matches(".npy");
         assert_eq!(plan["others"][0]["name"], file);
         assert_eq!(plan["out_shape"], serde_json::json!([9, 14, 12]));
-        let text = place.run(&["plan", "apply", "a.npy", chain, "--verbose"]).done().text();
+        let text = place.run(&format!("plan apply a.npy '{chain}' --verbose")).done().text();
         assert!(text.contains("a: f32 [9, 14, 12]"), "{text}");
     }
 }
@@ -152,39 +146,37 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     let (place, chains) = scatters();
     place.write("row.npy", &Tensor::list(&[1; 12]).file(PLAIN));
     let before = place.contents();
-    let refused = |chain: &str, more: &[&str], code: i32, words: &str| {
-        let args = ["apply", "a.npy", chain, "-o", "none.npy"];
-        let run = place.run(&[&args[..], more].concat());
-        assert_eq!(run.code, Some(code), "{run:?}");
-        assert!(run.stderr.contains(words), "{words:?}: {run:?}");
+    let refused = |chain: &str, more: &str, code: i32, words: &str| {
+        place.run(&format!("apply a.npy '{chain}' -o none.npy {more}")).refused(code, words);
     };
     let table = "hold an index for each element of the axes that they put others along";
-    refused(chains[2].0, &["--max-mem", "60K"], 3, table);
+    refused(chains[2].0, "--max-mem 60K", 3, table);
     // With too little memory even for the indices, the error is not about the table.
-    let run = place.run(&["apply", "a.npy", chains[2].0, "-o", "none.npy", "--max-mem", "30K"]);
+    let put = chains[2].0;
+    let run = place.run(&format!("apply a.npy '{put}' -o none.npy --max-mem 30K"));
     assert!(run.code == Some(3) && !run.stderr.contains(table), "{run:?}");
     let word = "of memory are needed, --max-mem is";
-    refused(chains[2].0, &["--max-mem", "60K"], 3, word);
+    refused(chains[2].0, "--max-mem 60K", 3, word);
     refused(
         "scatter_nd(_, slice.npy, indices=places.npy)",
-        &[],
+        "",
         3,
         "updates must have shape [3, 2, 12]",
     );
-    refused("scatter_nd(_, rows.npy, indices=order.npy)", &[], 3, "the size of the last axis");
-    refused("scatter_nd(_, rows.npy, indices=[9])", &[], 3, "index 9 at [0] is out of range");
-    refused("scatter_nd(_, rows.npy, indices=rows.npy)", &[], 3, "indices are integers, got f32");
-    refused("scatter_nd(_, row.npy, indices=[0, 0])", &[], 3, "i64");
+    refused("scatter_nd(_, rows.npy, indices=order.npy)", "", 3, "the size of the last axis");
+    refused("scatter_nd(_, rows.npy, indices=[9])", "", 3, "index 9 at [0] is out of range");
+    refused("scatter_nd(_, rows.npy, indices=rows.npy)", "", 3, "indices are integers, got f32");
+    refused("scatter_nd(_, row.npy, indices=[0, 0])", "", 3, "i64");
     refused(
         "slice_scatter(_, slice.npy, starts=[0], stops=[3])",
-        &[],
+        "",
         3,
         "must have shape [3, 14, 12]",
     );
-    refused("put_along_axis(_, values.npy, indices=missing.npy, axis=1)", &[], 1, "missing.npy");
+    refused("put_along_axis(_, values.npy, indices=missing.npy, axis=1)", "", 1, "missing.npy");
     refused(
         "put_along_axis(a.npy, values.npy, indices=[0], axis=1)",
-        &[],
+        "",
         2,
         "the chain does not use it",
     );

@@ -14,11 +14,6 @@ fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
     })
 }
 
-/// Runs a command, given as words separated by spaces.
-fn run(place: &Place, words: &str) -> crate::Run {
-    place.run(&words.split(' ').collect::<Vec<_>>())
-}
-
 #[test]
 fn parts_are_what_stands_there_along_every_axis() {
     let whole = Tensor::noise("'<f4'", 4, &[9, 14, 12]);
@@ -35,7 +30,7 @@ fn parts_are_what_stands_there_along_every_axis() {
                 let words = format!(
                     "split {file}.npy -o p-{{}}.npy --axis {axis_said} {how} --max-mem {memory} --verify --force -q"
                 );
-                run(&place, &words).done();
+                place.run(&words).done();
                 let bounds = [0, ends[0], ends[1], *size];
                 for number in 0..3 {
                     let found = Tensor::read(&place.read(&format!("p-{number}.npy")), 4);
@@ -45,8 +40,8 @@ fn parts_are_what_stands_there_along_every_axis() {
             }
         }
     }
-    run(&place, "concat p-0.npy p-1.npy p-2.npy --axis 2 -o again.npy").done();
-    run(&place, "cmp again.npy a.npy").done();
+    place.run("concat p-0.npy p-1.npy p-2.npy --axis 2 -o again.npy").done();
+    place.run("cmp again.npy a.npy").done();
 }
 
 #[test]
@@ -54,11 +49,9 @@ fn the_input_may_be_one_of_the_parts() {
     let whole = Tensor::noise("'<f4'", 4, &[4, 3]);
     let place = Place::with(&[("x-1.npy", &whole)]);
     let words = "split x-1.npy -o x-{}.npy --axis 0 --parts 2";
-    let refused = run(&place, words);
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("x-1.npy: already exists\nhint: --force overwrites it"));
+    place.run(words).refused(2, "x-1.npy: already exists\nhint: --force overwrites it");
     assert_eq!(place.contents().len(), 1);
-    run(&place, &format!("{words} --force --verify")).done();
+    place.run(&format!("{words} --force --verify")).done();
     for number in 0..2 {
         let found = Tensor::read(&place.read(&format!("x-{number}.npy")), 4);
         assert!(found == part(&whole, 0, 2 * number, 2 * number + 2));
@@ -89,12 +82,12 @@ fn no_part_appears_before_all_are_whole() {
         "split a.npy -o p-{}.gguf --axis 0 --parts 2",
         "split a.npy -o - --axis 0 --parts 2",
     ] {
-        let run = run(&place, words);
+        let run = place.run(words);
         assert!(matches!(run.code, Some(1..=3)), "{words}: {run:?}");
         assert_eq!(place.contents(), before, "{words}");
     }
     place.write("p-3.npy", b"here already");
-    let run = run(&place, "split a.npy -o p-{}.npy --axis 0 --parts 4");
+    let run = place.run("split a.npy -o p-{}.npy --axis 0 --parts 4");
     assert!(run.stderr.contains("p-3.npy: already exists"), "{run:?}");
     assert_eq!(place.contents().len(), before.len() + 1);
 }
@@ -107,29 +100,26 @@ fn formats_of_all_kinds_are_cut_and_made() {
     endings.extend(cfg!(feature = "zarr").then_some("zarr"));
     endings.extend(cfg!(feature = "hdf5").then_some("h5"));
     for ending in endings {
-        run(&place, &format!("convert a.npy -o in.{ending}")).done();
+        place.run(&format!("convert a.npy -o in.{ending}")).done();
         let said = if ending == "bin" { " --dtype f32 --shape 5,4,6" } else { "" };
         let words =
             format!("split in.{ending} -o q-%d.{ending} --axis 1 --sizes 3,1 --verify{said}");
-        run(&place, &words).done();
+        place.run(&words).done();
         for (number, size) in [(0, 3), (1, 1)] {
             let said = if ending == "bin" {
                 format!(" --dtype f32 --shape 5,{size},6")
             } else {
                 String::new()
             };
-            run(
-                &place,
-                &format!("convert q-{number}.{ending} -o back.npy --force --row-major{said}"),
-            )
-            .done();
+            place
+                .run(&format!("convert q-{number}.{ending} -o back.npy --force --row-major{said}"))
+                .done();
             let found = Tensor::read(&place.read("back.npy"), 4);
             assert!(found == part(&whole, 1, 3 * number, 3 * number + size), "{ending} {number}");
         }
     }
     place.write("w.bin", &trundle_testing::noise(15));
-    run(&place, "split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify")
-        .done();
+    place.run("split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify").done();
     // Parts of 12 and 9 elements: the last byte is half used.
     assert_eq!(["w-0.bin", "w-1.bin"].map(|name| place.read(name).len()), [6, 5]);
 }
@@ -141,7 +131,7 @@ fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
     let place = Place::new();
     place.write("in.safetensors", &safetensors::file(&[("kept", "yes")], &named));
     let words = "split in.safetensors -o out-{}.safetensors --axis 0 --parts 2 --verify --json";
-    let report = run(&place, words).done().json();
+    let report = place.run(words).done().json();
     let shapes: Vec<_> =
         report["outputs"].as_array().unwrap().iter().map(|one| &one["shape"]).collect();
     assert_eq!(serde_json::json!(shapes), serde_json::json!([[2, 2], [3], [2, 2], [3]]));
@@ -149,12 +139,11 @@ fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
     assert_eq!(report["verified"], true);
     let written = place.read("out-1.safetensors");
     assert!(String::from_utf8_lossy(&written).contains("\"kept\":\"yes\""), "{written:?}");
-    let all = run(&place, "split in.safetensors -o no-{}.safetensors --axis 1 --parts 2");
-    assert_eq!(all.code, Some(3), "{all:?}");
-    assert!(all.stderr.contains("y: axis 1 is out of range for rank 1"), "{all:?}");
+    let all = place.run("split in.safetensors -o no-{}.safetensors --axis 1 --parts 2");
+    all.refused(3, "y: axis 1 is out of range for rank 1");
     assert!(all.stderr.contains("--tensor NAME picks others"), "{all:?}");
     let picked = "split in.safetensors -o x-{}.safetensors --axis 1 --parts 2 --tensor x --json";
-    assert_eq!(run(&place, picked).done().json()["left_out"], 1);
+    assert_eq!(place.run(picked).done().json()["left_out"], 1);
 }
 
 #[cfg(feature = "zarr")]
@@ -173,9 +162,9 @@ fn stores_are_cut_along_an_axis_by_its_name() {
         write_array(&place.path("a.zarr"), name, sizes, axes);
     }
     let words = "split a.zarr -o t-{}.zarr --dim time --sizes 4,-1 --verify --max-mem 4K";
-    run(&place, words).done();
-    run(&place, "concat t-0.zarr t-1.zarr --dim time -o both.zarr").done();
-    run(&place, "cmp a.zarr both.zarr").done();
+    place.run(words).done();
+    place.run("concat t-0.zarr t-1.zarr --dim time -o both.zarr").done();
+    place.run("cmp a.zarr both.zarr").done();
     for number in 0..2 {
         let wind = written(&place, &format!("t-{number}.zarr/wind"));
         assert_eq!(wind["shape"], serde_json::json!([5, 4 - number, 3]));
@@ -184,11 +173,10 @@ fn stores_are_cut_along_an_axis_by_its_name() {
         let group = written(&place, &format!("t-{number}.zarr"));
         assert_eq!(group["attributes"]["title"], "all");
     }
-    let plan = run(&place, "plan split a.zarr --dim time --parts 7").done().text();
+    let plan = place.run("plan split a.zarr --dim time --parts 7").done().text();
     let lines: Vec<&str> = plan.lines().collect();
     assert!(lines.contains(&"lat: u16 [5], in each"), "{plan}");
     assert!(plan.contains("along axis 1 -> 1 + 1 + 1 + 1 + 3 more"), "{plan}");
-    let tasks =
-        run(&place, "plan split a.zarr -o x-{}.zarr --dim time --parts 2 --tasks plan.json");
+    let tasks = place.run("plan split a.zarr -o x-{}.zarr --dim time --parts 2 --tasks plan.json");
     assert_eq!(tasks.code, Some(2), "{tasks:?}");
 }

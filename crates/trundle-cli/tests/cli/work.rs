@@ -1,9 +1,11 @@
 //! Runs that take long enough to be interrupted.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal};
@@ -14,41 +16,47 @@ use crate::npy::{PLAIN, Tensor};
 /// A movement of a file larger than 64 MiB, the smallest that can be resumed.
 pub(crate) struct Work {
     pub(crate) place: Place,
-    pub(crate) args: Vec<&'static str>,
-    source: Vec<u8>,
-    pub(crate) expected: Vec<u8>,
+    pub(crate) args: String,
+    source: &'static [u8],
+    pub(crate) expected: Arc<[u8]>,
 }
 
 /// Arguments that slow the program down. `MEMORY` holds the limits for one pass and for two. 8M is just enough for two
 /// passes; one pass is fast if the files are in the page cache, so its limit is smaller.
-const SLOWLY: &[&str] = &["--storage", "hdd", "--threads", "1", "--max-mem"];
+const SLOWLY: &str = "--storage hdd --threads 1 --max-mem";
 const MEMORY: [&str; 2] = ["64K", "8M"];
 
-pub(crate) const ONE_PASS: &[&str] = &["flip", "x.npy", "--axes", "0", "-o", "y.npy"];
+pub(crate) const ONE_PASS: &str = "flip x.npy --axes 0 -o y.npy";
 
-pub(crate) const TWO_PASSES: &[&str] =
-    &["apply", "x.npy", "flip(axes=[1]) | a b -> b a", "-o", "y.npy"];
+pub(crate) const TWO_PASSES: &str = "apply x.npy 'flip(axes=[1]) | a b -> b a' -o y.npy";
 
 /// A little longer than the time between two journal entries.
 const NOTE_EVERY: Duration = Duration::from_millis(550);
 
 impl Work {
-    pub(crate) fn new(args: &[&'static str]) -> Work {
-        let tensor = Tensor::noise("'<f4'", 4, &[4001, 4500]);
-        let place = Place::with(&[("x.npy", &tensor)]);
-        place.run(&[args, &["-q", "--threads", "2"]].concat()).done();
-        let expected = place.read("y.npy");
-        fs::remove_file(place.path("y.npy")).unwrap();
-        let source = tensor.file(PLAIN);
-        let memory = MEMORY[usize::from(args[0] == TWO_PASSES[0])];
-        Work { place, source, args: [args, SLOWLY, &[memory]].concat(), expected }
+    pub(crate) fn new(args: &str) -> Work {
+        static SOURCE: LazyLock<Vec<u8>> =
+            LazyLock::new(|| Tensor::noise("'<f4'", 4, &[4001, 4500]).file(PLAIN));
+        static EXPECTED: Mutex<BTreeMap<String, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+        let place = Place::new();
+        place.write("x.npy", &SOURCE);
+        let moved = || {
+            place.run(&format!("{args} -q --threads 2")).done();
+            let moved = place.read("y.npy").into();
+            fs::remove_file(place.path("y.npy")).unwrap();
+            moved
+        };
+        let mut known = EXPECTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = Arc::clone(known.entry(args.to_owned()).or_insert_with(moved));
+        let memory = MEMORY[usize::from(args == TWO_PASSES)];
+        Work { place, source: &SOURCE, args: format!("{args} {SLOWLY} {memory}"), expected }
     }
 
-    pub(crate) fn command(&self, more: &[&str]) -> Command {
-        self.place.command(&[&self.args[..], more].concat())
+    pub(crate) fn command(&self, more: &str) -> Command {
+        self.place.command(&format!("{} {more}", self.args))
     }
 
-    pub(crate) fn begin(&self, more: &[&str]) -> Child {
+    pub(crate) fn begin(&self, more: &str) -> Child {
         self.command(more).spawn().unwrap()
     }
 
@@ -90,16 +98,16 @@ impl Work {
     }
 
     /// Starts the program; returns while it is running, soon after a journal entry.
-    pub(crate) fn begun_and_stopped(&self, more: &[&str]) -> Child {
+    pub(crate) fn begun_and_stopped(&self, more: &str) -> Child {
         let is_amid = |ending: &str| self.file(ending).is_some();
-        let two_passes = self.args[0] == TWO_PASSES[0];
+        let two_passes = self.args.starts_with(TWO_PASSES);
         for _ in 0..100 {
             // Leftovers of the previous attempt would count as progress of this one.
             if self.names() != ["x.npy"] {
                 self.names()
                     .iter()
                     .for_each(|name| fs::remove_file(self.place.path(name)).unwrap());
-                self.place.write("x.npy", &self.source);
+                self.place.write("x.npy", self.source);
             }
             let mut child = self.begin(more);
             // The program is stopped from its start, so it has all of its work left when it has to write an
@@ -121,7 +129,7 @@ impl Work {
     }
 
     /// Starts the program and kills it soon after a journal entry.
-    pub(crate) fn begun_and_killed(&self, more: &[&str]) {
+    pub(crate) fn begun_and_killed(&self, more: &str) {
         let mut child = self.begun_and_stopped(more);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -171,7 +179,7 @@ impl Work {
     #[track_caller]
     pub(crate) fn is_done(&self) {
         assert_eq!(self.names(), ["x.npy", "y.npy"]);
-        assert!(self.place.read("y.npy") == self.expected, "the output is another");
+        assert!(self.place.read("y.npy") == *self.expected, "the output is another");
     }
 }
 
