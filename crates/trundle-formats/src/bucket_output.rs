@@ -133,7 +133,7 @@ impl BucketOutput {
         if is_claimed(&objects, tag)? {
             return Ok(Ok(BucketOutput::new(objects, tag, true)));
         }
-        let of_root = objects.0.tag(METADATA).map_err(opening)?;
+        let of_root = objects.0.tag(METADATA).map_err(Problem::opening)?;
         Ok(Err(of_root.as_deref() == Some(own(tag))))
     }
 
@@ -147,7 +147,7 @@ impl BucketOutput {
             return Ok(());
         }
         // A finished store keeps its objects; only the claim and notes are left to remove.
-        let is_finished = objects.0.tag(METADATA).map_err(opening)?.is_some();
+        let is_finished = objects.0.tag(METADATA).map_err(Problem::opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
         clear(&objects.0, below).map_err(removing)
     }
@@ -273,18 +273,18 @@ impl Drop for BucketOutput {
 }
 
 fn open(url: &str) -> Result<Objects, Problem> {
-    Ok(Objects(Arc::new(Bucket::open(url).map_err(opening)?)))
+    Ok(Objects(Arc::new(Bucket::open(url).map_err(Problem::opening)?)))
 }
 
 /// Returns whether the path holds the leftovers of an interrupted run; an error if it holds anything else.
 fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
-    if objects.0.keys("", 1).map_err(opening)?.is_empty() {
+    if objects.0.keys("", 1).map_err(Problem::opening)?.is_empty() {
         return Ok(false);
     }
     if Store::is_in(objects)? {
         return Err(Problem::NotReplaced);
     }
-    match objects.0.stat(CLAIM).map_err(opening)? {
+    match objects.0.stat(CLAIM).map_err(Problem::opening)? {
         Some(_) if overwrite => Ok(true),
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder),
@@ -298,7 +298,7 @@ fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
 }
 
 fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
-    let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(opening)?;
+    let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(Problem::opening)?;
     Ok(claim.as_deref() == Some(tag.as_bytes()))
 }
 
@@ -332,10 +332,6 @@ fn kept(key: &str) -> String {
 
 fn note(name: &str) -> String {
     format!("{UNFINISHED}/notes/{name}")
-}
-
-fn opening(source: io::Error) -> Problem {
-    Problem::Io { doing: "open", source }
 }
 
 fn removing(source: io::Error) -> Problem {

@@ -20,11 +20,11 @@ pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
 }
 
 fn expected(wanted: &str, found: &Literal) -> Problem {
-    Problem::Malformed(format!("malformed header: expected {wanted} in 'descr', found {found}"))
+    Problem::header(format!("expected {wanted} in 'descr', found {found}"))
 }
 
 fn too_large(descr: &Literal) -> Problem {
-    Problem::Malformed(format!("malformed header: an element of type {descr} is too large"))
+    Problem::header(format!("an element of type {descr} is too large"))
 }
 
 /// Parses a type string: byte order, kind, size and for times a unit, as in `<f4`, `|S3`, `<M8[ns]`.
@@ -44,9 +44,8 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let digits_end = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
     let (digits, unit) = rest.split_at(digits_end);
     if kind == 'O' {
-        return Err(Problem::Unsupported(
-            "elements of type object are stored as a Python pickle, which cannot be read without running code"
-                .to_owned(),
+        return Err(Problem::unsupported(
+            "elements of type object are stored as a Python pickle, which cannot be read without running code",
         ));
     }
     let unit = match (kind, unit) {

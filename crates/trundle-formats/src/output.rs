@@ -388,7 +388,7 @@ pub(crate) fn find_folder_place(
     }
     let place = follow_links(path).map_err(Problem::writing)?;
     if place.file_name().is_none() {
-        return Err(Problem::Unsupported("a new folder needs a name of its own".to_owned()));
+        return Err(Problem::unsupported("a new folder needs a name of its own"));
     }
     match fs::metadata(&place) {
         Ok(_) if !overwrite => Err(Problem::Exists),
@@ -413,7 +413,7 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
 
 /// Returns the error that only Zarr stores can be written to a bucket.
 pub(crate) fn only_stores() -> Problem {
-    Problem::Unsupported("only Zarr stores are written to a bucket: --to zarr".to_owned())
+    Problem::unsupported("only Zarr stores are written to a bucket: --to zarr")
 }
 
 /// Returns the final path of an output at `path`, and what exists there.

@@ -66,10 +66,8 @@ impl Arrays {
         }
         if headers.is_empty() {
             return Err(match unreadable.pop() {
-                None => Problem::Unsupported("holds no array".to_owned()),
-                Some(Unreadable { name, problem }) => {
-                    Problem::Member { member: name, problem: Box::new(problem) }
-                }
+                None => Problem::unsupported("holds no array"),
+                Some(first) => first.into_problem(),
             });
         }
         let described = hint.apply_to_chunked(&headers)?;
@@ -82,7 +80,7 @@ impl Arrays {
 
 /// Describes the tensor of an array whose chunks begin at byte `begin`; also returns where they end.
 fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
-    let too_large = || Problem::Unsupported("more bytes than a file can have".to_owned());
+    let too_large = || Problem::unsupported("more bytes than a file can have");
     let element = StoredDType::named(&array.dtype).map_err(Problem::Unsupported)?;
     if element.width() != Width::Bytes(array.width) {
         let dtype = &array.dtype;
