@@ -15,7 +15,7 @@ use crate::bucket_objects::{Objects, in_memory};
 use crate::lock::lock;
 
 /// Prefix of the keys that exist only while a store is not finished.
-const UNFINISHED: &str = ".trundle-unfinished";
+pub(crate) const UNFINISHED: &str = ".trundle-unfinished";
 
 /// Object that identifies the run writing the store. All keys below the store's path belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
@@ -24,7 +24,7 @@ const CLAIM: &str = ".trundle-unfinished/claim";
 const METADATA: &str = "zarr.json";
 
 /// Largest size of a tag or note, in bytes.
-const MOST_NOTE_BYTES: u64 = 16 << 20;
+pub(crate) const MOST_NOTE_BYTES: u64 = 16 << 20;
 
 /// Unfinished stores of this process, to be removed if a signal ends it without running destructors.
 static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
@@ -36,9 +36,9 @@ static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 /// removes its objects unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
-    objects: Objects,
+    pub(crate) objects: Objects,
     /// Text of the claim.
-    tag: String,
+    pub(crate) tag: String,
     /// Metadata by key, written at the end. A kept store has it in the bucket instead.
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
     /// Set if other processes write to the store or if it is finished: then nothing is removed.
@@ -187,10 +187,6 @@ impl BucketOutput {
         Ok(())
     }
 
-    pub(crate) fn tag(&self) -> &str {
-        &self.tag
-    }
-
     fn is_kept(&self) -> bool {
         self.is_kept.load(Ordering::Relaxed)
     }
@@ -236,29 +232,6 @@ impl BucketOutput {
     /// Returns whether the store is still claimed by this run: neither finished nor removed.
     pub(crate) fn is_there(&self) -> bool {
         is_claimed(&self.objects, &self.tag).unwrap_or(false)
-    }
-
-    /// Returns the text of a note.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub(crate) fn noted(&self, name: &str) -> io::Result<Option<String>> {
-        let read = self.objects.read(&note(name), Part::All, MOST_NOTE_BYTES)?;
-        let text = read.map(String::from_utf8).transpose();
-        text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-    }
-
-    /// Writes a note.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        self.objects.0.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
-    }
-
-    pub(crate) fn unnote(&self, name: &str) {
-        // It is not an error if there was no such note.
-        let _ = self.objects.0.remove(&note(name));
     }
 
     fn metadata(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
@@ -328,10 +301,6 @@ fn is_metadata(key: &str) -> bool {
 fn kept(key: &str) -> String {
     let slash = if key.is_empty() { "" } else { "/" };
     format!("{UNFINISHED}/metadata{slash}{key}")
-}
-
-fn note(name: &str) -> String {
-    format!("{UNFINISHED}/notes/{name}")
 }
 
 fn removing(source: io::Error) -> Problem {

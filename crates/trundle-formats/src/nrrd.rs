@@ -41,67 +41,29 @@ const MAX_HEADER_BYTES: u64 = 1 << 20;
 const MAX_DIMENSION: u64 = 16;
 
 /// Fields that describe the data. Spaces in their names are optional and removed here.
-const USED: [&str; 9] = [
-    "type",
-    "blocksize",
-    "dimension",
-    "sizes",
-    "encoding",
-    "endian",
-    "datafile",
-    "lineskip",
-    "byteskip",
-];
+const USED: &str = "type blocksize dimension sizes encoding endian datafile lineskip byteskip";
 
 /// Fields that are skipped.
-const LEFT_OUT: [&str; 22] = [
-    "content",
-    "number",
-    "min",
-    "max",
-    "oldmin",
-    "oldmax",
-    "sampleunits",
-    "space",
-    "spacedimension",
-    "spaceunits",
-    "spaceorigin",
-    "spacedirections",
-    "measurementframe",
-    "spacings",
-    "thicknesses",
-    "axismins",
-    "axismaxs",
-    "centers",
-    "centerings",
-    "labels",
-    "units",
-    "kinds",
-];
+const LEFT_OUT: &str = "\
+    content number min max oldmin oldmax sampleunits space spacedimension spaceunits \
+    spaceorigin spacedirections measurementframe spacings thicknesses axismins axismaxs \
+    centers centerings labels units kinds";
 
-/// NRRD's names for a type, and numpy's without a byte order.
-const TYPES: [(&[&str], &str); 10] = [
-    (&["signed char", "int8", "int8_t"], "i1"),
-    (&["uchar", "unsigned char", "uint8", "uint8_t"], "u1"),
-    (&["short", "short int", "signed short", "signed short int", "int16", "int16_t"], "i2"),
-    (&["ushort", "unsigned short", "unsigned short int", "uint16", "uint16_t"], "u2"),
-    (&["int", "signed int", "int32", "int32_t"], "i4"),
-    (&["uint", "unsigned int", "uint32", "uint32_t"], "u4"),
+/// NRRD's names for a type, separated by commas, and numpy's without a byte order.
+const TYPES: [(&str, &str); 10] = [
+    ("signed char, int8, int8_t", "i1"),
+    ("uchar, unsigned char, uint8, uint8_t", "u1"),
+    ("short, short int, signed short, signed short int, int16, int16_t", "i2"),
+    ("ushort, unsigned short, unsigned short int, uint16, uint16_t", "u2"),
+    ("int, signed int, int32, int32_t", "i4"),
+    ("uint, unsigned int, uint32, uint32_t", "u4"),
     (
-        &[
-            "longlong",
-            "long long",
-            "long long int",
-            "signed long long",
-            "signed long long int",
-            "int64",
-            "int64_t",
-        ],
+        "longlong, long long, long long int, signed long long, signed long long int, int64, int64_t",
         "i8",
     ),
-    (&["ulonglong", "unsigned long long", "unsigned long long int", "uint64", "uint64_t"], "u8"),
-    (&["float"], "f4"),
-    (&["double"], "f8"),
+    ("ulonglong, unsigned long long, unsigned long long int, uint64, uint64_t", "u8"),
+    ("float", "f4"),
+    ("double", "f8"),
 ];
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -167,11 +129,11 @@ impl Lines {
 
     fn push_field(&mut self, name: &str, said: &str) -> Result<(), Problem> {
         let plain = name.replace(' ', "").to_ascii_lowercase();
-        if !USED.iter().chain(&LEFT_OUT).any(|known| *known == plain) {
-            return Err(Problem::header(format!("unknown field \"{name}\"")));
-        }
-        if LEFT_OUT.contains(&&plain[..]) {
+        let is_in = |names: &str| names.split(' ').any(|known| known == plain);
+        if is_in(LEFT_OUT) {
             self.left_out.push(name.to_owned());
+        } else if !is_in(USED) {
+            return Err(Problem::header(format!("unknown field \"{name}\"")));
         }
         self.fields.push((plain, said.to_owned()));
         Ok(())
@@ -219,15 +181,16 @@ impl Lines {
 
     fn element(&self) -> Result<StoredDType, Problem> {
         let stated = self.needed("type")?;
-        let is_stated = |name: &&str| stated.eq_ignore_ascii_case(name);
-        if is_stated(&"block") {
+        if stated.eq_ignore_ascii_case("block") {
             let bytes = number("block size", self.needed("blocksize")?)?;
             return match bytes {
                 0 => Err(Problem::header("\"block size\" is 0, expected 1 or more")),
                 bytes => numpy_dtype::element(&Literal::Str(format!("|V{bytes}"))),
             };
         }
-        let row = TYPES.iter().find(|(names, _)| names.iter().any(is_stated));
+        let row = TYPES
+            .iter()
+            .find(|(names, _)| names.split(", ").any(|name| stated.eq_ignore_ascii_case(name)));
         let (_, name) = row.ok_or_else(|| Problem::header(format!("unknown type \"{stated}\"")))?;
         let sign = if name.ends_with('1') { '|' } else { self.byte_order()? };
         numpy_dtype::element(&Literal::Str(format!("{sign}{name}")))

@@ -3,18 +3,15 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use trundle_core::{Shape, Width};
 use trundle_hdf5::{Chunked, Dataset, Hdf5File};
 
 use super::data::{Data, Unstored};
 use crate::blob::Sequential;
-use crate::chunked::{Chunks, bytes_of_chunks, copy_all};
+use crate::chunked::{self, Chunks, bytes_of_chunks, copy_all, too_large, usable};
 use crate::contents::{Contents, Listing};
 use crate::names::check_unique;
 use crate::source::copy;
-use crate::{
-    Annotations, Blob, Header, Problem, Progress, StoredDType, TensorHint, Unreadable, attributes,
-};
+use crate::{Annotations, Blob, Header, Problem, Progress, TensorHint, Unreadable, attributes};
 
 pub(super) struct Datasets {
     listing: Listing,
@@ -91,15 +88,6 @@ impl Datasets {
 impl Placed {
     fn add(&mut self, dataset: Dataset) -> Result<(), Problem> {
         let Dataset { path, shape, dtype, width, data, attributes, unlimited, .. } = dataset;
-        let too_large = || Problem::unsupported("more bytes than a file can have");
-        let element = StoredDType::named(&dtype).map_err(Problem::Unsupported)?;
-        if element.width() != Width::Bytes(width) {
-            return Err(Problem::Unsupported(format!("elements of type {dtype} are not read")));
-        }
-        let short = |sizes: &[u64]| -> Option<Vec<usize>> {
-            sizes.iter().map(|size| usize::try_from(*size).ok()).collect()
-        };
-        let shape = Shape::new(short(&shape).ok_or_else(too_large)?)?;
         let annotations = Annotations {
             dimension_names: dataset.dimension_names,
             attributes: attributes::to_text(&attributes),
@@ -107,7 +95,7 @@ impl Placed {
             is_whole: false,
             unread: dataset.unheld.iter().map(|name| format!("attribute {name}")).collect(),
         };
-        let header = Header { annotations, ..Header::row_major(path, element, shape, None)? };
+        let header = Header { annotations, ..chunked::header(path, &dtype, width, &shape)? };
         let bytes = header.data_bytes as u64;
         let mut decoding_picoseconds = 0;
         let (offset, chunk, array) = match data {
@@ -117,7 +105,7 @@ impl Placed {
                 (self.place(Unstored::Filled(element, bytes))?, None, None)
             }
             trundle_hdf5::Data::Chunked(array) => {
-                let chunk = short(&array.chunk).ok_or_else(too_large)?;
+                let chunk = usable(&array.chunk)?;
                 let begin = self.chunks_end;
                 let all = bytes_of_chunks(&header.shape, &chunk, array.chunk_bytes);
                 let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
