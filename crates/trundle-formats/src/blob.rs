@@ -169,7 +169,12 @@ pub struct Sequential<'a>(&'a dyn Blob, u64);
 impl<'a> Sequential<'a> {
     /// Creates a reader or writer at the first byte.
     pub fn new(blob: &'a dyn Blob) -> Sequential<'a> {
-        Sequential(blob, 0)
+        Sequential::at(blob, 0)
+    }
+
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn at(blob: &'a dyn Blob, offset: u64) -> Sequential<'a> {
+        Sequential(blob, offset)
     }
 }
 

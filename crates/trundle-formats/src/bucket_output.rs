@@ -15,7 +15,7 @@ use crate::bucket_objects::{Objects, in_memory};
 use crate::lock::lock;
 
 /// Prefix of the keys that exist only while a store is not finished.
-const UNFINISHED: &str = ".trundle-unfinished";
+pub(crate) const UNFINISHED: &str = ".trundle-unfinished";
 
 /// Object that identifies the run writing the store. All keys below the store's path belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
@@ -24,7 +24,7 @@ const CLAIM: &str = ".trundle-unfinished/claim";
 const METADATA: &str = "zarr.json";
 
 /// Largest size of a tag or note, in bytes.
-const MOST_NOTE_BYTES: u64 = 16 << 20;
+pub(crate) const MOST_NOTE_BYTES: u64 = 16 << 20;
 
 /// Unfinished stores of this process, to be removed if a signal ends it without running destructors.
 static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
@@ -36,9 +36,9 @@ static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 /// removes its objects unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
-    objects: Objects,
+    pub(crate) objects: Objects,
     /// Text of the claim.
-    tag: String,
+    pub(crate) tag: String,
     /// Metadata by key, written at the end. A kept store has it in the bucket instead.
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
     /// Set if other processes write to the store or if it is finished: then nothing is removed.
@@ -133,7 +133,7 @@ impl BucketOutput {
         if is_claimed(&objects, tag)? {
             return Ok(Ok(BucketOutput::new(objects, tag, true)));
         }
-        let of_root = objects.0.tag(METADATA).map_err(opening)?;
+        let of_root = objects.0.tag(METADATA).map_err(Problem::opening)?;
         Ok(Err(of_root.as_deref() == Some(own(tag))))
     }
 
@@ -147,7 +147,7 @@ impl BucketOutput {
             return Ok(());
         }
         // A finished store keeps its objects; only the claim and notes are left to remove.
-        let is_finished = objects.0.tag(METADATA).map_err(opening)?.is_some();
+        let is_finished = objects.0.tag(METADATA).map_err(Problem::opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
         clear(&objects.0, below).map_err(removing)
     }
@@ -185,10 +185,6 @@ impl BucketOutput {
         }
         self.is_kept.store(true, Ordering::Relaxed);
         Ok(())
-    }
-
-    pub(crate) fn tag(&self) -> &str {
-        &self.tag
     }
 
     fn is_kept(&self) -> bool {
@@ -238,29 +234,6 @@ impl BucketOutput {
         is_claimed(&self.objects, &self.tag).unwrap_or(false)
     }
 
-    /// Returns the text of a note.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub(crate) fn noted(&self, name: &str) -> io::Result<Option<String>> {
-        let read = self.objects.read(&note(name), Part::All, MOST_NOTE_BYTES)?;
-        let text = read.map(String::from_utf8).transpose();
-        text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-    }
-
-    /// Writes a note.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        self.objects.0.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
-    }
-
-    pub(crate) fn unnote(&self, name: &str) {
-        // It is not an error if there was no such note.
-        let _ = self.objects.0.remove(&note(name));
-    }
-
     fn metadata(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
         lock(&self.metadata)
     }
@@ -273,18 +246,18 @@ impl Drop for BucketOutput {
 }
 
 fn open(url: &str) -> Result<Objects, Problem> {
-    Ok(Objects(Arc::new(Bucket::open(url).map_err(opening)?)))
+    Ok(Objects(Arc::new(Bucket::open(url).map_err(Problem::opening)?)))
 }
 
 /// Returns whether the path holds the leftovers of an interrupted run; an error if it holds anything else.
 fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
-    if objects.0.keys("", 1).map_err(opening)?.is_empty() {
+    if objects.0.keys("", 1).map_err(Problem::opening)?.is_empty() {
         return Ok(false);
     }
     if Store::is_in(objects)? {
         return Err(Problem::NotReplaced);
     }
-    match objects.0.stat(CLAIM).map_err(opening)? {
+    match objects.0.stat(CLAIM).map_err(Problem::opening)? {
         Some(_) if overwrite => Ok(true),
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder),
@@ -298,7 +271,7 @@ fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
 }
 
 fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
-    let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(opening)?;
+    let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(Problem::opening)?;
     Ok(claim.as_deref() == Some(tag.as_bytes()))
 }
 
@@ -328,14 +301,6 @@ fn is_metadata(key: &str) -> bool {
 fn kept(key: &str) -> String {
     let slash = if key.is_empty() { "" } else { "/" };
     format!("{UNFINISHED}/metadata{slash}{key}")
-}
-
-fn note(name: &str) -> String {
-    format!("{UNFINISHED}/notes/{name}")
-}
-
-fn opening(source: io::Error) -> Problem {
-    Problem::Io { doing: "open", source }
 }
 
 fn removing(source: io::Error) -> Problem {

@@ -13,6 +13,13 @@ pub struct Unreadable {
     pub problem: Problem,
 }
 
+impl Unreadable {
+    /// Returns the problem of a file in which no other entry can be read either.
+    pub(crate) fn into_problem(self) -> Problem {
+        Problem::member(self.name, self.problem)
+    }
+}
+
 /// What a file of some format lists before its data.
 #[derive(Default)]
 pub(crate) struct Listing {

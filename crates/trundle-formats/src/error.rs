@@ -1,5 +1,6 @@
 //! Errors of reading and writing files.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -186,6 +187,32 @@ pub enum Problem {
 }
 
 impl Problem {
+    pub(crate) fn unsupported(why: impl Into<String>) -> Problem {
+        Problem::Unsupported(why.into())
+    }
+
+    /// Returns the error that the header of a file is malformed.
+    pub(crate) fn header(what: impl Display) -> Problem {
+        Problem::Malformed(format!("malformed header: {what}"))
+    }
+
+    /// Returns the error that a file does not begin with the magic of its format, which is `kind`.
+    pub(crate) fn magic(kind: &str, found: &[u8], expected: &[u8]) -> Problem {
+        let (found, expected) = (found.escape_ascii(), expected.escape_ascii());
+        Problem::Malformed(format!(
+            "not {kind} file: it begins with \"{found}\", expected \"{expected}\""
+        ))
+    }
+
+    /// Returns the problem of a member of an archive, or of an entry of another file.
+    pub(crate) fn member(name: impl Into<String>, problem: Problem) -> Problem {
+        Problem::Member { member: name.into(), problem: Box::new(problem) }
+    }
+
+    pub(crate) fn opening(source: io::Error) -> Problem {
+        Problem::Io { doing: "open", source }
+    }
+
     pub(crate) fn reading(source: io::Error) -> Problem {
         Problem::Io { doing: "read", source }
     }

@@ -74,7 +74,7 @@ pub(crate) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
 /// Returns the error for files that are compressed with gzip.
 pub(crate) fn gzip_refused() -> Problem {
-    Problem::Unsupported("is compressed with gzip: gunzip it first".to_owned())
+    Problem::unsupported("is compressed with gzip: gunzip it first")
 }
 
 impl Format {

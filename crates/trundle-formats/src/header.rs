@@ -135,6 +135,25 @@ impl Header {
     }
 }
 
+/// Returns the shape with the sizes that a file's header states for a tensor.
+pub(crate) fn stated_shape(
+    name: &str,
+    sizes: impl IntoIterator<Item = u64>,
+) -> Result<Shape, Problem> {
+    let sizes = sizes.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
+    let too_large = |_| Problem::header(format!("\"{name}\" has a size over {}", usize::MAX));
+    Ok(Shape::new(sizes.map_err(too_large)?)?)
+}
+
+/// Returns the offset in the file of data that begins `offset` bytes after `start`.
+pub(crate) fn stated_offset(name: &str, start: u64, offset: u64) -> Result<u64, Problem> {
+    start.checked_add(offset).ok_or_else(|| {
+        Problem::header(format!(
+            "the data of \"{name}\" begins at byte {offset}, too far to be addressed"
+        ))
+    })
+}
+
 /// Which axis of a packed tensor runs fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {

@@ -104,14 +104,7 @@ impl<'a> Parser<'a> {
         }
         match self.peek() {
             Some('(') => self.tuple(depth),
-            Some('[') => {
-                let mut items = Vec::new();
-                self.items(']', |parser| {
-                    items.push(parser.value(depth + 1)?);
-                    Ok(())
-                })?;
-                Ok(Literal::List(items))
-            }
+            Some('[') => Ok(Literal::List(self.values(']', depth)?.0)),
             Some('{') => self.dict(depth),
             Some('\'' | '"') => self.string(),
             Some('+' | '-' | '0'..='9') => self.int(),
@@ -144,19 +137,22 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads a tuple, or a single value in brackets without a comma.
-    fn tuple(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
-        let mut items = Vec::new();
-        let comma = self.items(')', |parser| {
-            items.push(parser.value(depth + 1)?);
+    /// Reads the values in brackets; returns whether there was a comma, too.
+    fn values(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), SyntaxError> {
+        let mut values = Vec::new();
+        let comma = self.items(close, |parser| {
+            values.push(parser.value(depth + 1)?);
             Ok(())
         })?;
-        match items.pop() {
-            Some(only) if items.is_empty() && !comma => Ok(only),
-            last => {
-                items.extend(last);
-                Ok(Literal::Tuple(items))
-            }
+        Ok((values, comma))
+    }
+
+    /// Reads a tuple, or a single value in brackets without a comma.
+    fn tuple(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
+        let (mut items, comma) = self.values(')', depth)?;
+        match items.len() {
+            1 if !comma => Ok(items.remove(0)),
+            _ => Ok(Literal::Tuple(items)),
         }
     }
 
@@ -231,9 +227,7 @@ impl<'a> Parser<'a> {
                 self.next();
                 return Ok(None);
             }
-            Some('\\') => '\\',
-            Some('\'') => '\'',
-            Some('"') => '"',
+            Some(same @ ('\\' | '\'' | '"')) => same,
             Some('a') => '\x07',
             Some('b') => '\x08',
             Some('f') => '\x0c',
@@ -272,37 +266,21 @@ impl fmt::Display for Literal {
         match self {
             Literal::Str(text) => write_string(f, text),
             Literal::Int(value) => value.fmt(f),
-            Literal::Bool(true) => f.write_str("True"),
-            Literal::Bool(false) => f.write_str("False"),
+            Literal::Bool(value) => f.write_str(if *value { "True" } else { "False" }),
             Literal::None => f.write_str("None"),
-            Literal::Tuple(items) => {
-                f.write_str("(")?;
-                write_items(f, items)?;
-                f.write_str(if items.len() == 1 { ",)" } else { ")" })
-            }
-            Literal::List(items) => {
-                f.write_str("[")?;
-                write_items(f, items)?;
-                f.write_str("]")
-            }
+            Literal::Tuple(items) if items.len() == 1 => write!(f, "({},)", items[0]),
+            Literal::Tuple(items) => write!(f, "({})", joined(items)),
+            Literal::List(items) => write!(f, "[{}]", joined(items)),
             Literal::Dict(entries) => {
-                f.write_str("{")?;
-                for (index, (key, value)) in entries.iter().enumerate() {
-                    let comma = if index == 0 { "" } else { ", " };
-                    write!(f, "{comma}{key}: {value}")?;
-                }
-                f.write_str("}")
+                let entries = entries.iter().map(|(key, value)| format!("{key}: {value}"));
+                write!(f, "{{{}}}", joined(entries))
             }
         }
     }
 }
 
-fn write_items(f: &mut fmt::Formatter<'_>, items: &[Literal]) -> fmt::Result {
-    for (index, item) in items.iter().enumerate() {
-        let comma = if index == 0 { "" } else { ", " };
-        write!(f, "{comma}{item}")?;
-    }
-    Ok(())
+fn joined(items: impl IntoIterator<Item: fmt::Display>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {

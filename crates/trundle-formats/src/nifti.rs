@@ -10,7 +10,6 @@
 //! <https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h>,
 //! <https://nifti.nimh.nih.gov/pub/dist/doc/nifti2.h>
 
-use std::fmt;
 use std::ops::Range;
 
 use trundle_core::Shape;
@@ -176,10 +175,6 @@ fn version(length: [u8; LENGTH_BYTES]) -> Option<(&'static Version, ByteOrder)> 
     little.or_else(|| Some((of(u32::from_be_bytes(length))?, ByteOrder::Big)))
 }
 
-fn malformed(what: impl fmt::Display) -> Problem {
-    Problem::Malformed(format!("malformed header: {what}"))
-}
-
 struct Fields {
     version: &'static Version,
     byte_order: ByteOrder,
@@ -213,8 +208,9 @@ impl Fields {
             return Ok(());
         }
         if found == *pair_magic {
-            let why = "the data is in another file (.img): only single files are read";
-            return Err(Problem::Unsupported(why.to_owned()));
+            return Err(Problem::unsupported(
+                "the data is in another file (.img): only single files are read",
+            ));
         }
         Err(Problem::Malformed(format!(
             "not a NIfTI file: its magic is \"{}\", expected \"{}\"",
@@ -256,14 +252,14 @@ impl Fields {
     fn shape(&self) -> Result<Shape, Problem> {
         let dimensions = self.dim(0);
         if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
-            return Err(malformed(format!(
+            return Err(Problem::header(format!(
                 "dim[0] is {dimensions}, expected 1 to {MAX_DIMENSIONS}"
             )));
         }
         let size = |index| {
             let size = self.dim(index);
             usize::try_from(size).map_err(|_| {
-                malformed(format!("dim[{index}] is {size}, expected 0 to {}", usize::MAX))
+                Problem::header(format!("dim[{index}] is {size}, expected 0 to {}", usize::MAX))
             })
         };
         let sizes: Result<Vec<usize>, Problem> =
@@ -279,12 +275,12 @@ impl Fields {
         })?;
         let stated = self.short(self.version.bitpix_at);
         if stated != *bits {
-            return Err(malformed(format!(
+            return Err(Problem::header(format!(
                 "bitpix is {stated}, but datatype {number} has {bits} bits"
             )));
         }
         let descr = descr.replace('=', &self.byte_order.sign().to_string());
-        let literal = Literal::parse(&descr).map_err(malformed)?;
+        let literal = Literal::parse(&descr).map_err(Problem::header)?;
         numpy_dtype::element(&literal)
     }
 
@@ -304,7 +300,9 @@ impl Fields {
             }
         };
         found.filter(|offset| *offset >= least).ok_or_else(|| {
-            malformed(format!("vox_offset is {shown}, expected a whole number of {least} or more"))
+            Problem::header(format!(
+                "vox_offset is {shown}, expected a whole number of {least} or more"
+            ))
         })
     }
 

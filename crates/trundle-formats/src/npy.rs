@@ -73,28 +73,19 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
 /// Reads an .npy header and returns it with its length in bytes. The caller sets the data offset.
 pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header, u64), Problem> {
     let (text, bytes) = read_header_text(reader)?;
-    let literal = Literal::parse(&text)
-        .map_err(|error| Problem::Malformed(format!("malformed header: {error}")))?;
+    let literal = Literal::parse(&text).map_err(Problem::header)?;
     let Literal::Dict(entries) = literal else {
-        return Err(malformed(format!("expected a dict, found {literal}")));
+        return Err(Problem::header(format!("expected a dict, found {literal}")));
     };
     let (element, order, shape) = interpret(entries)?;
     Ok((Header { order, ..Header::row_major(name, element, shape, None)? }, bytes))
-}
-
-fn malformed(what: impl std::fmt::Display) -> Problem {
-    Problem::Malformed(format!("malformed header: {what}"))
 }
 
 /// Reads the text of the header, and returns the number of bytes before the data.
 fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     let start = read_exactly(reader, "the beginning", MAGIC.len() + 2)?;
     let Some([major, minor]) = start.strip_prefix(MAGIC) else {
-        return Err(Problem::Malformed(format!(
-            "not an .npy file: it begins with \"{}\", expected \"{}\"",
-            start[..MAGIC.len()].escape_ascii(),
-            MAGIC.escape_ascii()
-        )));
+        return Err(Problem::magic("an .npy", &start[..MAGIC.len()], MAGIC));
     };
     let version = VERSIONS
         .into_iter()
@@ -116,7 +107,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     let data_offset = (start.len() + version.length_bytes + bytes) as u64;
     let text = if version.is_utf8 {
         String::from_utf8(header)
-            .map_err(|error| malformed(format!("not UTF-8: {}", error.utf8_error())))?
+            .map_err(|error| Problem::header(format!("not UTF-8: {}", error.utf8_error())))?
     } else {
         header.into_iter().map(char::from).collect()
     };
@@ -130,25 +121,29 @@ fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Sh
     for (key, value) in entries {
         let known = keys.iter().position(|known| matches!(&key, Literal::Str(key) if key == known));
         let index = known.ok_or_else(|| {
-            malformed(format!("unknown key {key}, expected 'descr', 'fortran_order' and 'shape'"))
+            Problem::header(format!(
+                "unknown key {key}, expected 'descr', 'fortran_order' and 'shape'"
+            ))
         })?;
         if values[index].replace(value).is_some() {
-            return Err(malformed(format!("{key} occurs twice")));
+            return Err(Problem::header(format!("{key} occurs twice")));
         }
     }
     let mut take = |index: usize| {
-        values[index].take().ok_or_else(|| malformed(format!("'{}' is missing", keys[index])))
+        values[index].take().ok_or_else(|| Problem::header(format!("'{}' is missing", keys[index])))
     };
     let element = numpy_dtype::element(&take(0)?)?;
     let order = match take(1)? {
         Literal::Bool(true) => Order::ColumnMajor,
         Literal::Bool(false) => Order::RowMajor,
         other => {
-            return Err(malformed(format!("'fortran_order' must be True or False, got {other}")));
+            return Err(Problem::header(format!(
+                "'fortran_order' must be True or False, got {other}"
+            )));
         }
     };
     let Literal::Tuple(sizes) = take(2)? else {
-        return Err(malformed("'shape' must be a tuple"));
+        return Err(Problem::header("'shape' must be a tuple"));
     };
     let sizes: Vec<usize> = sizes.iter().map(size).collect::<Result<_, _>>()?;
     Ok((element, order, Shape::new(sizes)?))
@@ -157,11 +152,12 @@ fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Sh
 fn size(literal: &Literal) -> Result<usize, Problem> {
     match literal {
         Literal::Int(size) if *size < 0 => {
-            Err(malformed(format!("'shape' has the negative size {size}")))
+            Err(Problem::header(format!("'shape' has the negative size {size}")))
         }
-        Literal::Int(size) => usize::try_from(*size)
-            .map_err(|_| malformed(format!("'shape' has the size {size}, over {}", usize::MAX))),
-        other => Err(malformed(format!("'shape' must hold integers only, got {other}"))),
+        Literal::Int(size) => usize::try_from(*size).map_err(|_| {
+            Problem::header(format!("'shape' has the size {size}, over {}", usize::MAX))
+        }),
+        other => Err(Problem::header(format!("'shape' must hold integers only, got {other}"))),
     }
 }
 
@@ -218,5 +214,5 @@ pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
             return Ok([MAGIC, &[version.major, 0], length, &header].concat());
         }
     }
-    Err(Problem::Unsupported("no version of .npy can hold the header".to_owned()))
+    Err(Problem::unsupported("no version of .npy can hold the header"))
 }

@@ -7,8 +7,6 @@
 //!
 //! <https://teem.sourceforge.net/nrrd/format.html>
 
-use std::fmt;
-
 use trundle_core::Shape;
 
 use crate::contents::Contents;
@@ -43,67 +41,29 @@ const MAX_HEADER_BYTES: u64 = 1 << 20;
 const MAX_DIMENSION: u64 = 16;
 
 /// Fields that describe the data. Spaces in their names are optional and removed here.
-const USED: [&str; 9] = [
-    "type",
-    "blocksize",
-    "dimension",
-    "sizes",
-    "encoding",
-    "endian",
-    "datafile",
-    "lineskip",
-    "byteskip",
-];
+const USED: &str = "type blocksize dimension sizes encoding endian datafile lineskip byteskip";
 
 /// Fields that are skipped.
-const LEFT_OUT: [&str; 22] = [
-    "content",
-    "number",
-    "min",
-    "max",
-    "oldmin",
-    "oldmax",
-    "sampleunits",
-    "space",
-    "spacedimension",
-    "spaceunits",
-    "spaceorigin",
-    "spacedirections",
-    "measurementframe",
-    "spacings",
-    "thicknesses",
-    "axismins",
-    "axismaxs",
-    "centers",
-    "centerings",
-    "labels",
-    "units",
-    "kinds",
-];
+const LEFT_OUT: &str = "\
+    content number min max oldmin oldmax sampleunits space spacedimension spaceunits \
+    spaceorigin spacedirections measurementframe spacings thicknesses axismins axismaxs \
+    centers centerings labels units kinds";
 
-/// NRRD's names for a type, and numpy's without a byte order.
-const TYPES: [(&[&str], &str); 10] = [
-    (&["signed char", "int8", "int8_t"], "i1"),
-    (&["uchar", "unsigned char", "uint8", "uint8_t"], "u1"),
-    (&["short", "short int", "signed short", "signed short int", "int16", "int16_t"], "i2"),
-    (&["ushort", "unsigned short", "unsigned short int", "uint16", "uint16_t"], "u2"),
-    (&["int", "signed int", "int32", "int32_t"], "i4"),
-    (&["uint", "unsigned int", "uint32", "uint32_t"], "u4"),
+/// NRRD's names for a type, separated by commas, and numpy's without a byte order.
+const TYPES: [(&str, &str); 10] = [
+    ("signed char, int8, int8_t", "i1"),
+    ("uchar, unsigned char, uint8, uint8_t", "u1"),
+    ("short, short int, signed short, signed short int, int16, int16_t", "i2"),
+    ("ushort, unsigned short, unsigned short int, uint16, uint16_t", "u2"),
+    ("int, signed int, int32, int32_t", "i4"),
+    ("uint, unsigned int, uint32, uint32_t", "u4"),
     (
-        &[
-            "longlong",
-            "long long",
-            "long long int",
-            "signed long long",
-            "signed long long int",
-            "int64",
-            "int64_t",
-        ],
+        "longlong, long long, long long int, signed long long, signed long long int, int64, int64_t",
         "i8",
     ),
-    (&["ulonglong", "unsigned long long", "unsigned long long int", "uint64", "uint64_t"], "u8"),
-    (&["float"], "f4"),
-    (&["double"], "f8"),
+    ("ulonglong, unsigned long long, unsigned long long int, uint64, uint64_t", "u8"),
+    ("float", "f4"),
+    ("double", "f8"),
 ];
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -115,20 +75,12 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     lines.check_attached()?;
     let (element, shape) = (lines.element()?, lines.shape()?);
     let skipped = lines.byte_skip()?;
-    let start = end
-        .checked_add(skipped)
-        .ok_or_else(|| malformed(format!("\"byte skip\" is {skipped}, too far to be addressed")))?;
+    let start = end.checked_add(skipped).ok_or_else(|| {
+        Problem::header(format!("\"byte skip\" is {skipped}, too far to be addressed"))
+    })?;
     let mut stated = Header::row_major(name, element, shape, Some(start))?;
     stated.annotations.unread = lines.left_out;
     Ok(Uncompressed::one(hint.apply(stated)?, lines.pairs, start, source, Rest::Ignored)?)
-}
-
-fn malformed(what: impl fmt::Display) -> Problem {
-    Problem::Malformed(format!("malformed header: {what}"))
-}
-
-fn unsupported(what: impl fmt::Display) -> Problem {
-    Problem::Unsupported(what.to_string())
 }
 
 #[derive(Default)]
@@ -152,7 +104,7 @@ impl Lines {
             }
             lines.push(&text(line))?;
         }
-        let twice = |name| malformed(format!("\"{name}\" occurs twice"));
+        let twice = |name| Problem::header(format!("\"{name}\" occurs twice"));
         check_unique(lines.fields.iter().map(|(name, _)| &name[..])).map_err(twice)?;
         check_unique(lines.pairs.iter().map(|(key, _)| &key[..])).map_err(twice)?;
         Ok(lines)
@@ -171,17 +123,17 @@ impl Lines {
                 Ok(())
             }
             (_, Some(field)) => self.push_field(&line[..field], line[field + 1..].trim()),
-            (_, None) => Err(malformed(format!("a line without a colon: \"{line}\""))),
+            (_, None) => Err(Problem::header(format!("a line without a colon: \"{line}\""))),
         }
     }
 
     fn push_field(&mut self, name: &str, said: &str) -> Result<(), Problem> {
         let plain = name.replace(' ', "").to_ascii_lowercase();
-        if !USED.iter().chain(&LEFT_OUT).any(|known| *known == plain) {
-            return Err(malformed(format!("unknown field \"{name}\"")));
-        }
-        if LEFT_OUT.contains(&&plain[..]) {
+        let is_in = |names: &str| names.split(' ').any(|known| known == plain);
+        if is_in(LEFT_OUT) {
             self.left_out.push(name.to_owned());
+        } else if !is_in(USED) {
+            return Err(Problem::header(format!("unknown field \"{name}\"")));
         }
         self.fields.push((plain, said.to_owned()));
         Ok(())
@@ -192,22 +144,26 @@ impl Lines {
     }
 
     fn needed(&self, name: &str) -> Result<&str, Problem> {
-        self.field(name).ok_or_else(|| malformed(format!("\"{name}\" is missing")))
+        self.field(name).ok_or_else(|| Problem::header(format!("\"{name}\" is missing")))
     }
 
     /// Checks that uncompressed data follows the header.
     fn check_attached(&self) -> Result<(), Problem> {
         if self.field("datafile").is_some() {
-            return Err(unsupported("the data is in another file: only attached data is read"));
+            return Err(Problem::unsupported(
+                "the data is in another file: only attached data is read",
+            ));
         }
         let encoding = self.needed("encoding")?;
         if !encoding.eq_ignore_ascii_case("raw") {
-            return Err(unsupported(format!("the encoding is \"{encoding}\": only raw is read")));
+            return Err(Problem::unsupported(format!(
+                "the encoding is \"{encoding}\": only raw is read"
+            )));
         }
         match self.field("lineskip") {
             None | Some("0") => Ok(()),
             Some(lines) => {
-                Err(unsupported(format!("\"line skip\" is {lines}: only 0 is supported")))
+                Err(Problem::unsupported(format!("\"line skip\" is {lines}: only 0 is supported")))
             }
         }
     }
@@ -216,25 +172,26 @@ impl Lines {
     fn byte_skip(&self) -> Result<u64, Problem> {
         match self.field("byteskip") {
             None => Ok(0),
-            Some("-1") => {
-                Err(unsupported("\"byte skip\" is -1: data that ends the file is not supported"))
-            }
+            Some("-1") => Err(Problem::unsupported(
+                "\"byte skip\" is -1: data that ends the file is not supported",
+            )),
             Some(bytes) => number("byte skip", bytes),
         }
     }
 
     fn element(&self) -> Result<StoredDType, Problem> {
         let stated = self.needed("type")?;
-        let is_stated = |name: &&str| stated.eq_ignore_ascii_case(name);
-        if is_stated(&"block") {
+        if stated.eq_ignore_ascii_case("block") {
             let bytes = number("block size", self.needed("blocksize")?)?;
             return match bytes {
-                0 => Err(malformed("\"block size\" is 0, expected 1 or more")),
+                0 => Err(Problem::header("\"block size\" is 0, expected 1 or more")),
                 bytes => numpy_dtype::element(&Literal::Str(format!("|V{bytes}"))),
             };
         }
-        let row = TYPES.iter().find(|(names, _)| names.iter().any(is_stated));
-        let (_, name) = row.ok_or_else(|| malformed(format!("unknown type \"{stated}\"")))?;
+        let row = TYPES
+            .iter()
+            .find(|(names, _)| names.split(", ").any(|name| stated.eq_ignore_ascii_case(name)));
+        let (_, name) = row.ok_or_else(|| Problem::header(format!("unknown type \"{stated}\"")))?;
         let sign = if name.ends_with('1') { '|' } else { self.byte_order()? };
         numpy_dtype::element(&Literal::Str(format!("{sign}{name}")))
     }
@@ -244,16 +201,16 @@ impl Lines {
         match self.needed("endian")? {
             little if little.eq_ignore_ascii_case("little") => Ok('<'),
             big if big.eq_ignore_ascii_case("big") => Ok('>'),
-            other => {
-                Err(malformed(format!("\"endian\" is \"{other}\", expected \"little\" or \"big\"")))
-            }
+            other => Err(Problem::header(format!(
+                "\"endian\" is \"{other}\", expected \"little\" or \"big\""
+            ))),
         }
     }
 
     fn shape(&self) -> Result<Shape, Problem> {
         let dimension = number("dimension", self.needed("dimension")?)?;
         if !(1..=MAX_DIMENSION).contains(&dimension) {
-            return Err(malformed(format!(
+            return Err(Problem::header(format!(
                 "\"dimension\" is {dimension}, expected 1 to {MAX_DIMENSION}"
             )));
         }
@@ -261,7 +218,7 @@ impl Lines {
         let mut sizes = stated.split_whitespace().map(size).collect::<Result<Vec<usize>, _>>()?;
         if sizes.len() as u64 != dimension {
             let found = sizes.len();
-            return Err(malformed(format!(
+            return Err(Problem::header(format!(
                 "\"sizes\" has {found} numbers, but \"dimension\" is {dimension}"
             )));
         }
@@ -273,16 +230,12 @@ impl Lines {
 fn check_magic(reader: &mut HeaderReader<'_>) -> Result<(), Problem> {
     let magic = reader.bytes("the beginning", MAGIC.len() as u64)?;
     if magic != MAGIC {
-        return Err(Problem::Malformed(format!(
-            "not an NRRD file: it begins with \"{}\", expected \"{}\"",
-            magic.escape_ascii(),
-            MAGIC.escape_ascii()
-        )));
+        return Err(Problem::magic("an NRRD", &magic, MAGIC));
     }
     let version = reader.line("the version")?;
     match VERSIONS.contains(&&version[..]) {
         true => Ok(()),
-        false => Err(unsupported(format!(
+        false => Err(Problem::unsupported(format!(
             "version \"{}\" of NRRD is unknown: expected 1 to {}",
             version.escape_ascii(),
             VERSIONS.len()
@@ -317,12 +270,15 @@ fn unescaped(text: &str) -> String {
 
 fn number(name: &str, said: &str) -> Result<u64, Problem> {
     said.parse().map_err(|_| {
-        malformed(format!("\"{name}\" is \"{said}\", expected a number of 0 to {}", u64::MAX))
+        Problem::header(format!("\"{name}\" is \"{said}\", expected a number of 0 to {}", u64::MAX))
     })
 }
 
 fn size(said: &str) -> Result<usize, Problem> {
     said.parse().ok().filter(|size| *size > 0).ok_or_else(|| {
-        malformed(format!("\"sizes\" has \"{said}\", expected numbers of 1 to {}", usize::MAX))
+        Problem::header(format!(
+            "\"sizes\" has \"{said}\", expected numbers of 1 to {}",
+            usize::MAX
+        ))
     })
 }

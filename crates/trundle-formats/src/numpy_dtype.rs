@@ -3,7 +3,7 @@
 use trundle_core::DType;
 
 use crate::literal::Literal;
-use crate::stored_dtype::ByteOrder;
+use crate::stored_dtype::{ByteOrder, numpy_kind};
 use crate::{Problem, StoredDType};
 
 /// Parses the type of an .npy header's `descr`.
@@ -20,11 +20,11 @@ pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
 }
 
 fn expected(wanted: &str, found: &Literal) -> Problem {
-    Problem::Malformed(format!("malformed header: expected {wanted} in 'descr', found {found}"))
+    Problem::header(format!("expected {wanted} in 'descr', found {found}"))
 }
 
 fn too_large(descr: &Literal) -> Problem {
-    Problem::Malformed(format!("malformed header: an element of type {descr} is too large"))
+    Problem::header(format!("an element of type {descr} is too large"))
 }
 
 /// Parses a type string: byte order, kind, size and for times a unit, as in `<f4`, `|S3`, `<M8[ns]`.
@@ -44,9 +44,8 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let digits_end = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
     let (digits, unit) = rest.split_at(digits_end);
     if kind == 'O' {
-        return Err(Problem::Unsupported(
-            "elements of type object are stored as a Python pickle, which cannot be read without running code"
-                .to_owned(),
+        return Err(Problem::unsupported(
+            "elements of type object are stored as a Python pickle, which cannot be read without running code",
         ));
     }
     let unit = match (kind, unit) {
@@ -60,59 +59,32 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
             _ => unknown(),
         })?;
 
-    let sign = byte_order.sign();
-    let named = |dtype: DType| {
-        let name = dtype.to_string();
-        let (sign, byte_order) =
-            if size == 1 { ('|', ByteOrder::NATIVE) } else { (sign, byte_order) };
-        let descr = format!("'{sign}{kind}{size}'");
-        Ok(StoredDType::stated(dtype, name, descr, byte_order))
-    };
-    let extended = |name: &str| {
-        let name = format!("{name}{}", size * 8);
-        Ok(StoredDType::opaque(size, name, format!("'{sign}{kind}{size}'"), byte_order))
-    };
-    let bytes = |kind: char| {
-        let descr = format!("'|{kind}{size}'");
-        Ok(StoredDType::opaque(size, format!("{kind}{size}"), descr, ByteOrder::NATIVE))
-    };
-    let time = |name: &str| {
-        let descr = format!("'{sign}{kind}8{unit}'");
-        StoredDType::opaque(8, format!("{name}{unit}"), descr, byte_order).counting_time()
-    };
-    match (kind, size) {
-        ('b', 1) => named(DType::Boolean),
-        ('i', 1) => named(DType::I8),
-        ('i', 2) => named(DType::I16),
-        ('i', 4) => named(DType::I32),
-        ('i', 8) => named(DType::I64),
-        ('u', 1) => named(DType::U8),
-        ('u', 2) => named(DType::U16),
-        ('u', 4) => named(DType::U32),
-        ('u', 8) => named(DType::U64),
-        ('f', 2) => named(DType::F16),
-        ('f', 4) => named(DType::F32),
-        ('f', 8) => named(DType::F64),
-        ('c', 8) => named(DType::Complex64),
-        ('c', 16) => named(DType::Complex128),
+    let is_named = |dtype: &&DType| numpy_kind(**dtype) == Some(kind) && dtype.width() == size;
+    if let Some(dtype) = DType::NAMED.iter().find(is_named) {
+        return Ok(StoredDType::ordered(*dtype, byte_order));
+    }
+    // All other elements are moved as bytes.
+    let (kind, name, width) = match (kind, size) {
         // `ml_dtypes` names f8e5m2 so.
-        ('f', 1 | 12 | 16) => extended("float"),
-        ('c', 24 | 32) => extended("complex"),
-        ('M', 8) => Ok(time("datetime64")),
-        ('m', 8) => Ok(time("timedelta64")),
-        ('S' | 'a', _) => bytes('S'),
-        ('V', _) => bytes('V'),
+        ('f', 1 | 12 | 16) => (kind, format!("float{}", 8 * size), size),
+        ('c', 24 | 32) => (kind, format!("complex{}", 8 * size), size),
+        ('M', 8) => (kind, format!("datetime64{unit}"), size),
+        ('m', 8) => (kind, format!("timedelta64{unit}"), size),
+        ('S' | 'a', _) => ('S', format!("S{size}"), size),
+        ('V', _) => (kind, format!("V{size}"), size),
         ('U', _) => {
             let width = size.checked_mul(4).ok_or_else(|| too_large(&descr))?;
-            Ok(StoredDType::opaque(
-                width,
-                format!("U{size}"),
-                format!("'{sign}U{size}'"),
-                byte_order,
-            ))
+            (kind, format!("U{size}"), width)
         }
-        _ => Err(unknown()),
-    }
+        _ => return Err(unknown()),
+    };
+    let (sign, byte_order) = match kind {
+        'S' | 'V' => ('|', ByteOrder::NATIVE),
+        _ => (byte_order.sign(), byte_order),
+    };
+    let descr = format!("'{sign}{kind}{size}{unit}'");
+    let element = StoredDType::opaque(width, name, descr, byte_order);
+    Ok(if matches!(kind, 'M' | 'm') { element.counting_time() } else { element })
 }
 
 /// Returns the unit of a time as numpy writes it: `[ns]`, `[25s]`, or nothing.

@@ -128,8 +128,7 @@ impl Output {
             let temporary = TemporaryFolder::new(folder_of(&place), tag, "part")?;
             Ok(Target::Folder(temporary, place, folder))
         };
-        let target = create().map_err(|problem| Error::at(path, "stdout", problem))?;
-        Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
+        Output::begun(path, overwrite, create())
     }
 
     /// Begins the output at `path`; `-` is stdout.
@@ -138,9 +137,7 @@ impl Output {
     /// [`Error`] if the path exists and `overwrite` is not set, if it is a folder, or if its folder accepts
     /// no new files.
     pub fn create(path: &Path, overwrite: bool) -> Result<Output, Error> {
-        let target = Target::create(path, overwrite, None)
-            .map_err(|problem| Error::at(path, "stdout", problem))?;
-        Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
+        Output::begun(path, overwrite, Target::create(path, overwrite, None))
     }
 
     /// Begins the output like [`Output::create`], under a name with which a later run with the same `tag` finds
@@ -154,8 +151,15 @@ impl Output {
         tag: &str,
         begin: Begin,
     ) -> Result<Output, Error> {
-        let target = Target::create(path, overwrite, Some((tag, begin)))
-            .map_err(|problem| Error::at(path, "stdout", problem))?;
+        Output::begun(path, overwrite, Target::create(path, overwrite, Some((tag, begin))))
+    }
+
+    fn begun(
+        path: &Path,
+        overwrite: bool,
+        target: Result<Target, Problem>,
+    ) -> Result<Output, Error> {
+        let target = target.map_err(|problem| Error::at(path, "stdout", problem))?;
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
@@ -215,14 +219,12 @@ impl Output {
     /// # Errors
     /// As [`TensorFile::open_as`], and if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
-        let error = |problem| Error::at(&self.path, "stdout", problem);
         let format = Format::of(&self.path)?;
         match &self.target {
             Target::Replace(file, ..) => TensorFile::open_in(format, hint, file.path(), &self.path),
-            #[cfg(feature = "s3")]
-            Target::Bucket(..) => Err(error(Problem::reading(io::ErrorKind::NotSeekable.into()))),
-            Target::Folder(..) | Target::Special(_) | Target::Stdout(_) => {
-                Err(error(Problem::reading(io::ErrorKind::NotSeekable.into())))
+            _ => {
+                let problem = Problem::reading(io::ErrorKind::NotSeekable.into());
+                Err(Error::at(&self.path, "stdout", problem))
             }
         }
     }
@@ -237,9 +239,7 @@ impl Output {
             _ if self.is_synced => Ok(()),
             Target::Replace(file, _) => file.file().sync_all(),
             Target::Folder(folder, ..) => folder.sync(),
-            #[cfg(feature = "s3")]
-            Target::Bucket(..) => Ok(()),
-            Target::Special(_) | Target::Stdout(_) => Ok(()),
+            _ => Ok(()),
         };
         synced.map_err(|error| Error::at(&self.path, "stdout", Problem::writing(error)))?;
         self.is_synced = true;
@@ -269,7 +269,12 @@ impl Target {
             let file = File::options().write(true).open(&place).map_err(Problem::writing)?;
             return Ok(Target::Special(file));
         }
-        let file = temporary(&place, &found, tag)?;
+        let (folder, permissions) = (folder_of(&place), permissions(&found));
+        let permissions = permissions.as_ref();
+        let file = match tag {
+            None => TemporaryFile::new(folder, &tag_of(&place), "part", permissions)?,
+            Some((tag, begin)) => TemporaryFile::tagged(folder, tag, "part", begin, permissions)?,
+        };
         Ok(Target::Replace(file, place))
     }
 
@@ -333,21 +338,6 @@ impl Write for Output {
     }
 }
 
-/// Creates a temporary file next to `place` with the permissions of the file it replaces.
-fn temporary(
-    place: &Path,
-    found: &Found,
-    tag: Option<(&str, Begin)>,
-) -> Result<TemporaryFile, Problem> {
-    let folder = folder_of(place);
-    let permissions = permissions(found);
-    let permissions = permissions.as_ref();
-    match tag {
-        None => TemporaryFile::new(folder, &tag_of(place), "part", permissions),
-        Some((tag, begin)) => TemporaryFile::tagged(folder, tag, "part", begin, permissions),
-    }
-}
-
 fn tag_of(place: &Path) -> String {
     output_tag(place.file_name().unwrap_or_default())
 }
@@ -388,7 +378,7 @@ pub(crate) fn find_folder_place(
     }
     let place = follow_links(path).map_err(Problem::writing)?;
     if place.file_name().is_none() {
-        return Err(Problem::Unsupported("a new folder needs a name of its own".to_owned()));
+        return Err(Problem::unsupported("a new folder needs a name of its own"));
     }
     match fs::metadata(&place) {
         Ok(_) if !overwrite => Err(Problem::Exists),
@@ -413,7 +403,7 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
 
 /// Returns the error that only Zarr stores can be written to a bucket.
 pub(crate) fn only_stores() -> Problem {
-    Problem::Unsupported("only Zarr stores are written to a bucket: --to zarr".to_owned())
+    Problem::unsupported("only Zarr stores are written to a bucket: --to zarr")
 }
 
 /// Returns the final path of an output at `path`, and what exists there.

@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use crate::bucket_output::BucketOutput;
+use trundle_s3::New;
+use trundle_zarr::{ObjectStore, Part};
+
+use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES, UNFINISHED};
 use crate::format::{FolderFormat, NewFolder};
 use crate::shared::{Shared, WrittenFiles};
 use crate::{Blob, FileSkeleton, Problem};
@@ -47,7 +50,7 @@ impl SharedBucket {
 
 impl Shared for SharedBucket {
     fn id(&self) -> Option<String> {
-        Some(self.output.tag().to_owned())
+        Some(self.output.tag.clone())
     }
 
     fn is_there(&self) -> bool {
@@ -64,8 +67,6 @@ impl Shared for SharedBucket {
     }
 
     fn has(&self, path: &str, bytes: u64) -> bool {
-        use trundle_zarr::ObjectStore;
-
         let found = self.output.stat(path);
         found.is_ok_and(|found| found.is_some_and(|found| found.bytes == bytes))
     }
@@ -77,11 +78,13 @@ impl Shared for SharedBucket {
     }
 
     fn noted(&self, name: &str) -> io::Result<Option<String>> {
-        self.output.noted(name)
+        let read = self.output.objects.read(&note(name), Part::All, MOST_NOTE_BYTES)?;
+        let text = read.map(String::from_utf8).transpose();
+        text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        self.output.note(name, text)
+        self.output.objects.0.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
     }
 
     /// Does nothing: stores in a bucket are never removed automatically, as no locks show whether they are in
@@ -91,7 +94,8 @@ impl Shared for SharedBucket {
     }
 
     fn unnote(&self, name: &str) {
-        self.output.unnote(name);
+        // It is not an error if there was no such note.
+        let _ = self.output.objects.0.remove(&note(name));
     }
 
     /// Does nothing: completed requests are durable.
@@ -102,4 +106,8 @@ impl Shared for SharedBucket {
     fn finish(&self) -> Result<(), Problem> {
         self.output.finish()
     }
+}
+
+fn note(name: &str) -> String {
+    format!("{UNFINISHED}/notes/{name}")
 }

@@ -1,10 +1,9 @@
 //! An output that several processes write to a local folder.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::sleep;
 
 use tempfile::TempPath;
 
@@ -12,9 +11,7 @@ use crate::blob::nanoseconds;
 use crate::format::{FolderFormat, NewFolder};
 use crate::output::{find_folder_place, find_place, folder_of, follow_links, sync_folder};
 use crate::shared::{Shared, WrittenFiles};
-use crate::temporary_file::{
-    LOCK_TRIES, LOCK_WAIT, begin_finishing, creating, is_at, lock, remove,
-};
+use crate::temporary_file::{begin_finishing, creating, is_at, lock, remove, take_lock};
 use crate::temporary_folder::{rename_to_place, sync_below};
 use crate::temporary_name::TemporaryName;
 use crate::url::url_of;
@@ -90,19 +87,13 @@ impl SharedFolder {
     /// Removes the temporary files of an output.
     pub(crate) fn discard(path: &Path, tag: &str) -> Result<(), Problem> {
         let work = work_folder(path, tag);
-        let locked = || -> Result<Option<File>, Problem> {
-            match File::open(&work) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                opened => {
-                    let taken = opened.map_err(creating)?;
-                    lock(&taken)?;
-                    Ok(is_at(&taken, &work).then_some(taken))
-                }
-            }
+        let taken = match File::open(&work) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(opened.map_err(creating)?),
         };
         // The lock keeps other processes from joining during the removal.
-        let taken = locked()?;
-        if taken.is_some() || cfg!(not(unix)) {
+        taken.iter().try_for_each(lock)?;
+        if taken.as_ref().is_some_and(|taken| is_at(taken, &work)) || cfg!(not(unix)) {
             remove(&part_of(&work));
             remove(&work);
         }
@@ -157,18 +148,10 @@ impl SharedFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             opened => opened.map_err(creating)?,
         };
-        for _ in 0..LOCK_TRIES {
-            match folder.try_lock_shared() {
-                Err(TryLockError::WouldBlock) => sleep(LOCK_WAIT),
-                // Without locks, users must not remove files that are in use.
-                Ok(()) | Err(TryLockError::Error(_)) => {
-                    let is_there = is_at(&folder, &self.work);
-                    self.taken = Some(folder);
-                    return Ok(is_there);
-                }
-            }
-        }
-        Err(Problem::Busy)
+        take_lock(|| folder.try_lock_shared())?;
+        let is_there = is_at(&folder, &self.work);
+        self.taken = Some(folder);
+        Ok(is_there)
     }
 
     fn of_work(&self, name: &str) -> PathBuf {

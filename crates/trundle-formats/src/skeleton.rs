@@ -5,6 +5,7 @@
 
 use trundle_core::Shape;
 
+use crate::names::check_unique;
 use crate::{Annotations, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
 
 /// A tensor as a file will describe it, without its data.
@@ -149,6 +150,15 @@ impl<'a> Described<'a> {
     pub(crate) fn refused(&self, format: &'static str, why: impl Into<String>) -> Problem {
         Problem::CannotHold { format, tensor: self.name.to_owned(), why: why.into() }
     }
+}
+
+/// Checks that no two tensors of a file of `format` have the same name.
+pub(crate) fn check_names(format: &'static str, tensors: &[Described<'_>]) -> Result<(), Problem> {
+    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
+        format,
+        tensor: name.to_owned(),
+        why: "another tensor has the same name".to_owned(),
+    })
 }
 
 /// Returns whether `tensors` is a single tensor that makes up the whole file. Its metadata is then the

@@ -41,12 +41,10 @@ impl Source {
             return Ok(Source::stream("stdin", Box::new(io::stdin())));
         }
         if is_url(path) {
-            let why = "only Zarr stores are read from a bucket".to_owned();
-            return Err(Problem::Unsupported(why));
+            return Err(Problem::unsupported("only Zarr stores are read from a bucket"));
         }
-        let opening = |source| Problem::Io { doing: "open", source };
-        let file = File::open(path).map_err(opening)?;
-        let metadata = file.metadata().map_err(opening)?;
+        let file = File::open(path).map_err(Problem::opening)?;
+        let metadata = file.metadata().map_err(Problem::opening)?;
         if metadata.is_dir() {
             return Err(Problem::Folder);
         }

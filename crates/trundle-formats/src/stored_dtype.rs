@@ -76,19 +76,11 @@ impl StoredDType {
 
     pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> StoredDType {
         let bits = bits_of(dtype);
-        let kind = match bits {
-            DType::Boolean => 'b',
-            DType::I8 | DType::I16 | DType::I32 | DType::I64 => 'i',
-            DType::U8 | DType::U16 | DType::U32 | DType::U64 => 'u',
-            DType::F16 | DType::F32 | DType::F64 => 'f',
-            DType::Complex64 | DType::Complex128 => 'c',
-            _ => 'V',
-        };
+        let kind = numpy_kind(bits).unwrap_or('V');
         let width = bits.width();
-        let (sign, byte_order) = match kind {
-            'V' => ('|', ByteOrder::NATIVE),
-            _ if width == 1 => ('|', ByteOrder::NATIVE),
-            _ => (byte_order.sign(), byte_order),
+        let (sign, byte_order) = match kind == 'V' || width == 1 {
+            true => ('|', ByteOrder::NATIVE),
+            false => (byte_order.sign(), byte_order),
         };
         let name = if kind == 'V' { format!("V{width}") } else { dtype.to_string() };
         StoredDType::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
@@ -331,6 +323,18 @@ impl StoredDType {
         }
         Some(bits)
     }
+}
+
+/// Returns numpy's letter for a type that it has.
+pub(crate) fn numpy_kind(dtype: DType) -> Option<char> {
+    Some(match dtype {
+        DType::Boolean => 'b',
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => 'i',
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => 'u',
+        DType::F16 | DType::F32 | DType::F64 => 'f',
+        DType::Complex64 | DType::Complex128 => 'c',
+        _ => return None,
+    })
 }
 
 /// Returns the type as which .npy stores the bits of a type: itself, if .npy has it.

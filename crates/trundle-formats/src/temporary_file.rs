@@ -14,8 +14,8 @@ use crate::temporary_name::{TemporaryName, random_tag};
 
 /// Attempts to lock a file, and the wait between them. A process that only tests the lock holds it for a
 /// moment.
-pub(crate) const LOCK_TRIES: u32 = 10;
-pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(5);
+const LOCK_TRIES: u32 = 10;
+const LOCK_WAIT: Duration = Duration::from_millis(5);
 
 /// Attempts to remove a folder into which other threads still write.
 const REMOVE_TRIES: usize = 10;
@@ -319,18 +319,27 @@ fn open_locked(
 /// # Errors
 /// [`Problem::Busy`] if another process has locked it.
 pub(crate) fn lock(file: &File) -> Result<(), Problem> {
-    let mut tries = 0;
-    loop {
-        match file.try_lock() {
-            Err(fs::TryLockError::WouldBlock) if tries < LOCK_TRIES => {
-                tries += 1;
+    take_lock(|| file.try_lock())
+}
+
+/// Tries to take a lock until it is free.
+///
+/// # Errors
+/// [`Problem::Busy`] if another process holds it.
+pub(crate) fn take_lock(
+    try_lock: impl Fn() -> Result<(), fs::TryLockError>,
+) -> Result<(), Problem> {
+    for attempt in 0..=LOCK_TRIES {
+        match try_lock() {
+            Err(fs::TryLockError::WouldBlock) if attempt < LOCK_TRIES => {
                 std::thread::sleep(LOCK_WAIT);
             }
-            Err(fs::TryLockError::WouldBlock) => return Err(Problem::Busy),
+            Err(fs::TryLockError::WouldBlock) => {}
             // Without locks, users must not run two jobs at once.
             Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
         }
     }
+    Err(Problem::Busy)
 }
 
 /// Returns the names for a finished result with the temporary name `path`.

@@ -6,45 +6,30 @@ use crate::literal::Literal;
 use crate::{Problem, Shown, StoredDType, numpy_dtype};
 
 /// Names of types in other libraries, in lower case.
-const SYNONYMS: [(&str, DType); 38] = [
-    ("bool", DType::Boolean),
-    ("bool8", DType::Boolean),
-    ("int8", DType::I8),
-    ("int16", DType::I16),
-    ("int32", DType::I32),
-    ("int64", DType::I64),
-    ("uint8", DType::U8),
-    ("uint16", DType::U16),
-    ("uint32", DType::U32),
-    ("uint64", DType::U64),
-    ("float16", DType::F16),
-    ("half", DType::F16),
-    ("fp16", DType::F16),
-    ("bfloat16", DType::BF16),
-    ("float32", DType::F32),
-    ("fp32", DType::F32),
-    ("single", DType::F32),
-    ("float64", DType::F64),
-    ("fp64", DType::F64),
-    ("double", DType::F64),
-    ("c64", DType::Complex64),
-    ("c128", DType::Complex128),
-    ("float8_e4m3", DType::F8E4M3),
-    ("float8_e4m3fn", DType::F8E4M3),
-    ("float8e4m3fn", DType::F8E4M3),
-    ("f8_e4m3", DType::F8E4M3),
-    ("float8_e5m2", DType::F8E5M2),
-    ("float8e5m2", DType::F8E5M2),
-    ("f8_e5m2", DType::F8E5M2),
-    ("float8_e8m0fnu", DType::F8E8M0),
-    ("float8e8m0", DType::F8E8M0),
-    ("f8_e8m0", DType::F8E8M0),
-    ("int2", DType::I2),
-    ("uint2", DType::U2),
-    ("int4", DType::I4),
-    ("uint4", DType::U4),
-    ("float4_e2m1fn", DType::F4E2M1),
-    ("float4e2m1", DType::F4E2M1),
+const SYNONYMS: [(DType, &str); 23] = [
+    (DType::Boolean, "bool bool8"),
+    (DType::I8, "int8"),
+    (DType::I16, "int16"),
+    (DType::I32, "int32"),
+    (DType::I64, "int64"),
+    (DType::U8, "uint8"),
+    (DType::U16, "uint16"),
+    (DType::U32, "uint32"),
+    (DType::U64, "uint64"),
+    (DType::F16, "float16 half fp16"),
+    (DType::BF16, "bfloat16"),
+    (DType::F32, "float32 fp32 single"),
+    (DType::F64, "float64 fp64 double"),
+    (DType::Complex64, "c64"),
+    (DType::Complex128, "c128"),
+    (DType::F8E4M3, "float8_e4m3 float8_e4m3fn float8e4m3fn f8_e4m3"),
+    (DType::F8E5M2, "float8_e5m2 float8e5m2 f8_e5m2"),
+    (DType::F8E8M0, "float8_e8m0fnu float8e8m0 f8_e8m0"),
+    (DType::I2, "int2"),
+    (DType::U2, "uint2"),
+    (DType::I4, "int4"),
+    (DType::U4, "uint4"),
+    (DType::F4E2M1, "float4_e2m1fn float4e2m1"),
 ];
 
 /// Ambiguous names, and what to write instead.
@@ -79,8 +64,8 @@ impl StoredDType {
             });
         }
         let small = name.to_ascii_lowercase();
-        let same = SYNONYMS.iter().find(|(known, _)| *known == small).map(|(_, dtype)| *dtype);
-        let dtype = same.map_or_else(|| DType::from_name(&small), Ok);
+        let same = SYNONYMS.iter().find(|(_, names)| names.split(' ').any(|known| known == small));
+        let dtype = same.map_or_else(|| DType::from_name(&small), |(dtype, _)| Ok(*dtype));
         dtype.map(StoredDType::new).map_err(|error| {
             match UNSURE.iter().find(|(known, _)| *known == small) {
                 Some((_, meant)) => format!("\"{shown}\" may be {meant}: say which"),
@@ -104,7 +89,9 @@ mod tests {
         for dtype in DType::NAMED {
             assert_eq!(named(&dtype.to_string()).0, *dtype);
         }
-        for (name, dtype) in SYNONYMS {
+        let names =
+            SYNONYMS.iter().flat_map(|(dtype, names)| names.split(' ').map(|name| (name, *dtype)));
+        for (name, dtype) in names {
             assert_eq!(named(name).0, dtype, "{name}");
             assert_eq!(named(&name.to_uppercase()).0, dtype, "{name}");
             assert!(DType::from_name(name).is_err(), "{name} is ours already");

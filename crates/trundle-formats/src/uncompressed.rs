@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::contents::{Contents, Listing};
 use crate::source::{Source, copy};
-use crate::{Blob, Header, Problem, Progress, Unreadable};
+use crate::{Blob, Header, Problem, Progress};
 
 /// Contents of such a file: the tensors' data in order, perhaps followed by other bytes.
 pub(crate) struct Uncompressed {
@@ -40,13 +40,13 @@ impl Uncompressed {
         rest: Rest,
     ) -> Result<Box<Uncompressed>, Problem> {
         header.annotations.is_whole = true;
-        Uncompressed::new(vec![header], metadata, start, source, rest)
+        let listing = Listing { headers: vec![header], metadata, ..Listing::default() };
+        Uncompressed::new(listing, start, source, rest)
     }
 
     /// Creates the contents of a file with several tensors, in the order of their data.
     pub(crate) fn new(
-        headers: Vec<Header>,
-        metadata: Vec<(String, String)>,
+        listing: Listing,
         start: u64,
         source: Source,
         rest: Rest,
@@ -54,7 +54,7 @@ impl Uncompressed {
         let end = |header: &Header| {
             header.data_offset.unwrap_or(start).saturating_add(header.data_bytes as u64)
         };
-        let bytes = headers.iter().map(end).max().unwrap_or(start).saturating_sub(start);
+        let bytes = listing.headers.iter().map(end).max().unwrap_or(start).saturating_sub(start);
         if let Some(length) = source.length() {
             let beyond = Problem::OffsetBeyond { offset: start, length };
             let got = length.checked_sub(start).ok_or(beyond)?;
@@ -65,18 +65,7 @@ impl Uncompressed {
                 return Err(problem(bytes, got));
             }
         }
-        let listing = Listing { headers, metadata, ..Listing::default() };
         Ok(Box::new(Uncompressed { listing, source, start, bytes, rest }))
-    }
-
-    /// Sets the descriptions of metadata that the reader could not represent.
-    pub(crate) fn set_unread(&mut self, unread: Vec<String>) {
-        self.listing.unread = unread;
-    }
-
-    /// Sets the entries that are not readable tensors.
-    pub(crate) fn set_unreadable(&mut self, unreadable: Vec<Unreadable>) {
-        self.listing.unreadable = unreadable;
     }
 
     fn seek_to(&mut self, index: usize) -> Result<(), Problem> {

@@ -19,6 +19,7 @@ pub fn is_url(path: &Path) -> bool {
 /// Returns the error that this program was built without S3.
 #[cfg(not(feature = "s3"))]
 pub(crate) fn no_s3() -> Problem {
-    let why = "this program was built without S3: `cargo install` it with `--features s3`";
-    Problem::Unsupported(why.to_owned())
+    Problem::unsupported(
+        "this program was built without S3: `cargo install` it with `--features s3`",
+    )
 }

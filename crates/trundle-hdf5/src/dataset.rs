@@ -54,15 +54,9 @@ pub enum Data {
 }
 
 /// Internal attributes of the HDF5 library, of dimension scales and of netCDF-4.
-const INTERNAL: [&str; 7] = [
-    "DIMENSION_LIST",
-    "REFERENCE_LIST",
-    "DIMENSION_LABELS",
-    "_Netcdf4Dimid",
-    "_Netcdf4Coordinates",
-    "_nc3_strict",
-    "_NCProperties",
-];
+const INTERNAL: &str = "\
+    DIMENSION_LIST REFERENCE_LIST DIMENSION_LABELS _Netcdf4Dimid _Netcdf4Coordinates \
+    _nc3_strict _NCProperties";
 
 /// Internal attributes of a dimension scale.
 const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
@@ -153,8 +147,10 @@ pub(crate) fn public(
     is_scale: bool,
     heaps: &mut Heaps,
 ) -> (Attributes, Vec<String>) {
-    let is_internal =
-        |name| INTERNAL.contains(&name) || is_scale && INTERNAL_OF_SCALES.contains(&name);
+    let is_internal = |name: &str| {
+        INTERNAL.split(' ').any(|known| known == name)
+            || is_scale && INTERNAL_OF_SCALES.contains(&name)
+    };
     let public = all.iter().filter(|attribute| !is_internal(&attribute.name));
     let (mut held, mut unheld) = (Attributes::new(), Vec::new());
     for attribute in public {

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::time::SystemTime;
 
-use trundle_core::Shape;
+use trundle_core::{Shape, Width};
 
 use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, row_major, short};
-use crate::{EncodedChunk, Header, Problem, Progress};
+use crate::{EncodedChunk, Header, Problem, Progress, StoredDType};
 
 /// An array whose chunks can be decoded one by one, from several threads.
 pub(crate) trait ChunkedArray: Debug + Send + Sync {
@@ -74,6 +74,31 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     fn metadata(&self) -> String {
         String::new()
     }
+}
+
+/// Returns the error that an array has more bytes than a file can have.
+pub(crate) fn too_large() -> Problem {
+    Problem::unsupported("more bytes than a file can have")
+}
+
+/// Returns sizes of an array or its chunks as numbers of this machine.
+pub(crate) fn usable(sizes: &[u64]) -> Result<Vec<usize>, Problem> {
+    let sizes = sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>();
+    sizes.ok_or_else(too_large)
+}
+
+/// Describes the tensor of an array with this shape, whose elements have `width` bytes and the type `dtype`.
+pub(crate) fn header(
+    name: String,
+    dtype: &str,
+    width: usize,
+    shape: &[u64],
+) -> Result<Header, Problem> {
+    let element = StoredDType::named(dtype).map_err(Problem::Unsupported)?;
+    if element.width() != Width::Bytes(width) {
+        return Err(Problem::unsupported(format!("elements of type {dtype} are not read")));
+    }
+    Header::row_major(name, element, Shape::new(usable(shape)?)?, None)
 }
 
 /// Returns the bytes of all chunks of an array; `None` on overflow.

@@ -9,7 +9,7 @@ mod boxes;
 mod chunks;
 mod recent;
 
-pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all};
+pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all, header, too_large, usable};
 #[cfg(feature = "zarr")]
 pub(crate) use boxes::{Place, copy_box, counts, indices, part_of_chunk};
 pub(crate) use chunks::Chunks;

@@ -4,42 +4,13 @@ use trundle_core::DType;
 
 use crate::{Problem, StoredDType};
 
-/// Number and name of each type in ggml, and our equivalent unless it is quantised.
-const DTYPES: [(u32, &str, Option<DType>); 34] = [
-    (0, "F32", Some(DType::F32)),
-    (1, "F16", Some(DType::F16)),
-    (2, "Q4_0", None),
-    (3, "Q4_1", None),
-    (6, "Q5_0", None),
-    (7, "Q5_1", None),
-    (8, "Q8_0", None),
-    (9, "Q8_1", None),
-    (10, "Q2_K", None),
-    (11, "Q3_K", None),
-    (12, "Q4_K", None),
-    (13, "Q5_K", None),
-    (14, "Q6_K", None),
-    (15, "Q8_K", None),
-    (16, "IQ2_XXS", None),
-    (17, "IQ2_XS", None),
-    (18, "IQ3_XXS", None),
-    (19, "IQ1_S", None),
-    (20, "IQ4_NL", None),
-    (21, "IQ3_S", None),
-    (22, "IQ2_S", None),
-    (23, "IQ4_XS", None),
-    (24, "I8", Some(DType::I8)),
-    (25, "I16", Some(DType::I16)),
-    (26, "I32", Some(DType::I32)),
-    (27, "I64", Some(DType::I64)),
-    (28, "F64", Some(DType::F64)),
-    (29, "IQ1_M", None),
-    (30, "BF16", Some(DType::BF16)),
-    (34, "TQ1_0", None),
-    (35, "TQ2_0", None),
-    (39, "MXFP4", None),
-    (40, "NVFP4", None),
-    (41, "Q1_0", None),
+/// Names of the types in ggml by number; empty for removed types. Names of types that are not quantised are ours in
+/// capitals.
+const NAMES: [&str; 42] = [
+    "F32", "F16", "Q4_0", "Q4_1", "", "", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K",
+    "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S",
+    "IQ4_XS", "I8", "I16", "I32", "I64", "F64", "IQ1_M", "BF16", "", "", "", "TQ1_0", "TQ2_0", "",
+    "", "", "MXFP4", "NVFP4", "Q1_0",
 ];
 
 /// Returns the type with this number.
@@ -47,11 +18,12 @@ const DTYPES: [(u32, &str, Option<DType>); 34] = [
 /// # Errors
 /// [`Problem::Unsupported`] if it is unknown, or quantised, so that elements are not separate bytes.
 pub(super) fn element(number: u32) -> Result<StoredDType, Problem> {
-    match DTYPES.iter().find(|(known, ..)| *known == number) {
-        Some((_, _, Some(dtype))) => Ok(StoredDType::little_endian(*dtype)),
-        Some((_, name, None)) => Err(Problem::Unsupported(format!(
+    let name = NAMES.get(number as usize).filter(|name| !name.is_empty());
+    let name =
+        name.ok_or_else(|| Problem::unsupported(format!("is of the unknown type {number}")))?;
+    DType::from_name(&name.to_ascii_lowercase()).map(StoredDType::little_endian).map_err(|_| {
+        Problem::unsupported(format!(
             "is of type {name}, which is quantised: its elements share bytes in blocks"
-        ))),
-        None => Err(Problem::Unsupported(format!("is of the unknown type {number}"))),
-    }
+        ))
+    })
 }

@@ -1,7 +1,7 @@
 //! Parsing the header of a GGUF file.
 
 use super::value::{self, Kind};
-use super::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC, malformed};
+use super::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC};
 use crate::Problem;
 use crate::header_reader::HeaderReader;
 use crate::names::check_unique;
@@ -47,7 +47,7 @@ impl Stated {
         for _ in 0..tensors {
             stated.tensors.push(Entry::read(reader)?);
         }
-        let twice = |name| malformed(format!("\"{name}\" occurs twice"));
+        let twice = |name| Problem::header(format!("\"{name}\" occurs twice"));
         check_unique(stated.tensors.iter().map(|entry| &entry.name[..])).map_err(twice)?;
         check_unique(stated.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
         Ok(stated)
@@ -72,16 +72,12 @@ impl Stated {
 fn read_start(reader: &mut HeaderReader<'_>) -> Result<u64, Problem> {
     let magic: [u8; 4] = reader.array("the beginning")?;
     if magic != *MAGIC {
-        return Err(Problem::Malformed(format!(
-            "not a GGUF file: it begins with \"{}\", expected \"{}\"",
-            magic.escape_ascii(),
-            MAGIC.escape_ascii()
-        )));
+        return Err(Problem::magic("a GGUF", &magic, MAGIC));
     }
     match u32::from_le_bytes(reader.array("the version")?) {
         2 | 3 => Ok(u64::from_le_bytes(reader.array("the number of tensors")?)),
         version if matches!(version.swap_bytes(), 1..=3) => {
-            Err(Problem::Unsupported("is big-endian: only little-endian GGUF is read".to_owned()))
+            Err(Problem::unsupported("is big-endian: only little-endian GGUF is read"))
         }
         version => Err(Problem::Unsupported(format!(
             "version {version} of GGUF is unknown: expected 2 or 3"
@@ -93,7 +89,9 @@ fn alignment(kind: Kind, value: Option<&str>) -> Result<u64, Problem> {
     let number = value.filter(|_| kind == Kind::U32).and_then(|value| value.parse::<u32>().ok());
     number.filter(|number| number.is_power_of_two()).map(u64::from).ok_or_else(|| {
         let found = value.unwrap_or("an array");
-        malformed(format!("{ALIGNMENT_KEY} must be a power of two of type u32, got {kind} {found}"))
+        Problem::header(format!(
+            "{ALIGNMENT_KEY} must be a power of two of type u32, got {kind} {found}"
+        ))
     })
 }
 
@@ -105,7 +103,7 @@ pub(super) fn read_text(
     let bytes = u64::from_le_bytes(reader.array(part)?);
     let text = reader.bytes(part, bytes)?;
     String::from_utf8(text)
-        .map_err(|error| malformed(format!("{part} is not UTF-8: {}", error.utf8_error())))
+        .map_err(|error| Problem::header(format!("{part} is not UTF-8: {}", error.utf8_error())))
 }
 
 impl Entry {

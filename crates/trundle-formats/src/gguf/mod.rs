@@ -13,11 +13,10 @@ mod dtype;
 mod header;
 mod value;
 
-use trundle_core::Shape;
-
 use self::header::{Entry, Stated};
-use crate::contents::Contents;
+use crate::contents::{Contents, Listing};
 use crate::format::Keeps;
+use crate::header::{stated_offset, stated_shape};
 use crate::header_reader::HeaderReader;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
@@ -64,20 +63,14 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     }
     check_apart(&headers)?;
     if headers.is_empty() && !unreadable.is_empty() {
-        let Unreadable { name, problem } = unreadable.swap_remove(0);
-        return Err(Problem::Member { member: name, problem: Box::new(problem) });
+        return Err(unreadable.swap_remove(0).into_problem());
     }
     let headers = hint.apply_to_any(headers)?;
     // A file without data need not be padded.
     let start = if headers.is_empty() { end } else { start };
-    let mut contents = Uncompressed::new(headers, metadata, start, source, Rest::Ignored)?;
-    contents.set_unreadable(unreadable);
-    contents.set_unread(arrays.into_iter().map(|key| format!("array {key}")).collect());
-    Ok(contents)
-}
-
-fn malformed(what: impl std::fmt::Display) -> Problem {
-    Problem::Malformed(format!("malformed header: {what}"))
+    let unread = arrays.into_iter().map(|key| format!("array {key}")).collect();
+    let listing = Listing { headers, metadata, unread, unreadable };
+    Ok(Uncompressed::new(listing, start, source, Rest::Ignored)?)
 }
 
 impl Entry {
@@ -86,7 +79,7 @@ impl Entry {
         if offset.is_multiple_of(alignment) {
             return Ok(());
         }
-        Err(malformed(format!(
+        Err(Problem::header(format!(
             "the data of \"{name}\" begins at byte {offset} of all data, which is no multiple of {alignment}"
         )))
     }
@@ -94,16 +87,8 @@ impl Entry {
     /// Returns the header of the tensor; all data begins at `start`.
     fn header(self, element: StoredDType, start: u64) -> Result<Header, Problem> {
         let Entry { name, sizes, offset, .. } = self;
-        let sizes: Result<Vec<usize>, _> = sizes.into_iter().rev().map(usize::try_from).collect();
-        let sizes =
-            sizes.map_err(|_| malformed(format!("\"{name}\" has a size over {}", usize::MAX)))?;
-        let shape = Shape::new(sizes)?;
-        let data_offset = start.checked_add(offset).ok_or_else(|| {
-            malformed(format!(
-                "the data of \"{name}\" begins at byte {offset}, too far to be addressed"
-            ))
-        })?;
-        let data_offset = Some(data_offset);
+        let shape = stated_shape(&name, sizes.into_iter().rev())?;
+        let data_offset = Some(stated_offset(&name, start, offset)?);
         Header::row_major(name, element, shape, data_offset)
     }
 }
@@ -115,7 +100,7 @@ fn check_apart(headers: &[Header]) -> Result<(), Problem> {
     {
         let begin = data_offset.unwrap_or(0);
         if begin < end {
-            return Err(malformed(format!(
+            return Err(Problem::header(format!(
                 "the data of \"{name}\" begins at byte {begin}, but that before it ends at {end}"
             )));
         }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::header::read_text;
-use super::malformed;
 use crate::Problem;
 use crate::header_reader::HeaderReader;
 
@@ -53,7 +52,10 @@ impl Kind {
         let number = u32::from_le_bytes(reader.array("the type of a value")?);
         let known = usize::try_from(number).ok().and_then(|number| KINDS.get(number));
         known.map(|(kind, _)| *kind).ok_or_else(|| {
-            malformed(format!("a value is of type {number}, expected 0 to {}", KINDS.len() - 1))
+            Problem::header(format!(
+                "a value is of type {number}, expected 0 to {}",
+                KINDS.len() - 1
+            ))
         })
     }
 
@@ -90,7 +92,7 @@ pub(super) fn read(
         Kind::Bool => match reader.array(PART)? {
             [0] => "false".to_owned(),
             [1] => "true".to_owned(),
-            [other] => return Err(malformed(format!("{key} must be 0 or 1, got {other}"))),
+            [other] => return Err(Problem::header(format!("{key} must be 0 or 1, got {other}"))),
         },
         Kind::Text => read_text(reader, PART)?,
         Kind::Array => {
@@ -108,7 +110,9 @@ fn skip_array(reader: &mut HeaderReader<'_>, key: &str) -> Result<(), Problem> {
     match kind.width() {
         Some(width) => {
             let bytes = count.checked_mul(width).ok_or_else(|| {
-                malformed(format!("{key} has {count} values of {width} bytes, too many to count"))
+                Problem::header(format!(
+                    "{key} has {count} values of {width} bytes, too many to count"
+                ))
             })?;
             reader.skip(PART, bytes)
         }

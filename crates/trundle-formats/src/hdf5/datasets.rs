@@ -1,20 +1,17 @@
 //! The datasets of a file, read as tensors.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
-use trundle_core::{Shape, Width};
 use trundle_hdf5::{Chunked, Dataset, Hdf5File};
 
 use super::data::{Data, Unstored};
-use crate::chunked::{Chunks, bytes_of_chunks, copy_all};
+use crate::blob::Sequential;
+use crate::chunked::{self, Chunks, bytes_of_chunks, copy_all, too_large, usable};
 use crate::contents::{Contents, Listing};
 use crate::names::check_unique;
-use crate::{
-    Annotations, Blob, Header, Problem, Progress, StoredDType, TensorHint, Unreadable, attributes,
-};
-
-const PART_BYTES: usize = 256 << 10;
+use crate::source::copy;
+use crate::{Annotations, Blob, Header, Problem, Progress, TensorHint, Unreadable, attributes};
 
 pub(super) struct Datasets {
     listing: Listing,
@@ -60,18 +57,15 @@ impl Datasets {
         if headers.is_empty() {
             return Err(match unreadable.pop() {
                 None => Problem::Unsupported(format!("\"{own_name}\" holds no dataset")),
-                Some(Unreadable { name, problem }) => {
-                    Problem::Member { member: name, problem: Box::new(problem) }
-                }
+                Some(first) => first.into_problem(),
             });
         }
         let names = headers.iter().map(|header| &header.name[..]);
         check_unique(names)
             .map_err(|name| Problem::Malformed(format!("\"{name}\" is there twice")))?;
         let end = unstored_end.checked_add(chunks_end).filter(|end| *end <= i64::MAX as u64);
-        let end = end.ok_or_else(|| {
-            Problem::Unsupported("more bytes in chunks than a file can have".to_owned())
-        })?;
+        let end =
+            end.ok_or_else(|| Problem::unsupported("more bytes in chunks than a file can have"))?;
         arrays.iter_mut().for_each(|(begin, _)| *begin += unstored_end);
         for (header, _) in headers.iter_mut().zip(&chunked).filter(|(_, array)| array.is_some()) {
             header.data_offset = header.data_offset.map(|begin| begin + unstored_end);
@@ -94,15 +88,6 @@ impl Datasets {
 impl Placed {
     fn add(&mut self, dataset: Dataset) -> Result<(), Problem> {
         let Dataset { path, shape, dtype, width, data, attributes, unlimited, .. } = dataset;
-        let too_large = || Problem::Unsupported("more bytes than a file can have".to_owned());
-        let element = StoredDType::named(&dtype).map_err(Problem::Unsupported)?;
-        if element.width() != Width::Bytes(width) {
-            return Err(Problem::Unsupported(format!("elements of type {dtype} are not read")));
-        }
-        let short = |sizes: &[u64]| -> Option<Vec<usize>> {
-            sizes.iter().map(|size| usize::try_from(*size).ok()).collect()
-        };
-        let shape = Shape::new(short(&shape).ok_or_else(too_large)?)?;
         let annotations = Annotations {
             dimension_names: dataset.dimension_names,
             attributes: attributes::to_text(&attributes),
@@ -110,7 +95,7 @@ impl Placed {
             is_whole: false,
             unread: dataset.unheld.iter().map(|name| format!("attribute {name}")).collect(),
         };
-        let header = Header { annotations, ..Header::row_major(path, element, shape, None)? };
+        let header = Header { annotations, ..chunked::header(path, &dtype, width, &shape)? };
         let bytes = header.data_bytes as u64;
         let mut decoding_picoseconds = 0;
         let (offset, chunk, array) = match data {
@@ -120,7 +105,7 @@ impl Placed {
                 (self.place(Unstored::Filled(element, bytes))?, None, None)
             }
             trundle_hdf5::Data::Chunked(array) => {
-                let chunk = short(&array.chunk).ok_or_else(too_large)?;
+                let chunk = usable(&array.chunk)?;
                 let begin = self.chunks_end;
                 let all = bytes_of_chunks(&header.shape, &chunk, array.chunk_bytes);
                 let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
@@ -141,9 +126,7 @@ impl Placed {
         let begin = self.unstored_end;
         let end = begin.checked_add(unstored.bytes()).filter(|end| *end <= i64::MAX as u64);
         self.unstored_end = end.ok_or_else(|| {
-            Problem::Unsupported(
-                "more bytes that were never written than a file can have".to_owned(),
-            )
+            Problem::unsupported("more bytes that were never written than a file can have")
         })?;
         // Empty data is never read.
         if end > Some(begin) {
@@ -172,17 +155,10 @@ impl Contents for Datasets {
         if let Some(array) = self.chunked[index] {
             return copy_all(&self.data.chunks.arrays[array].1, header, out, progress);
         }
-        let (begin, bytes) = (header.data_offset.unwrap_or(0), header.data_bytes as u64);
-        let mut part = vec![0; PART_BYTES.min(header.data_bytes)];
-        let mut copied = 0;
-        while copied < bytes {
-            let count = part.len().min(usize::try_from(bytes - copied).unwrap_or(usize::MAX));
-            self.data
-                .read_exact_at(&mut part[..count], begin + copied)
-                .map_err(Problem::reading)?;
-            out.write_all(&part[..count]).map_err(Problem::writing)?;
-            copied += count as u64;
-            progress(copied);
+        let (begin, expected) = (header.data_offset.unwrap_or(0), header.data_bytes as u64);
+        let got = copy(&mut Sequential::at(&self.data, begin), expected, out, progress)?;
+        if got < expected {
+            return Err(Problem::reading(io::ErrorKind::UnexpectedEof.into()));
         }
         Ok(())
     }

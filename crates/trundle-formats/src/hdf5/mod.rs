@@ -46,16 +46,17 @@ const HDF4: &[u8] = b"\x0e\x03\x13\x01";
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let first = source.peek(SIGNATURE.len())?;
     if CLASSIC.iter().any(|magic| first.starts_with(magic)) {
-        let why = "is netCDF of the classic kind: nccopy -k nc4 makes it netCDF-4, which is read";
-        return Err(Problem::Unsupported(why.to_owned()));
+        return Err(Problem::unsupported(
+            "is netCDF of the classic kind: nccopy -k nc4 makes it netCDF-4, which is read",
+        ));
     }
     if first.starts_with(HDF4) {
-        return Err(Problem::Unsupported("is HDF4, not HDF5".to_owned()));
+        return Err(Problem::unsupported("is HDF4, not HDF5"));
     }
     let name = source.name().to_owned();
     let Some(blob) = source.into_blob() else {
-        return Err(Problem::Unsupported(
-            "HDF5 is read at many places: it must be a file, not a stream".to_owned(),
+        return Err(Problem::unsupported(
+            "HDF5 is read at many places: it must be a file, not a stream",
         ));
     };
     let bytes = blob.bytes().map_err(Problem::reading)?;

@@ -6,8 +6,8 @@ use trundle_core::DType;
 use trundle_hdf5::{Attributes, NewDataset, NewFile};
 
 use super::FORMAT;
-use crate::names::{check_relative, check_unique};
-use crate::skeleton::is_whole;
+use crate::names::check_relative;
+use crate::skeleton::{check_names, is_whole};
 use crate::stored_dtype::ByteOrder;
 use crate::{AXES_KEY, Described, FileSkeleton, Problem, StoredDType, attributes};
 
@@ -33,11 +33,7 @@ fn skeleton(
     metadata: &[(String, String)],
     new_file: impl Fn(Vec<NewDataset>, &Groups) -> Result<NewFile, trundle_hdf5::Error>,
 ) -> Result<FileSkeleton, Problem> {
-    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
-        format: FORMAT.name,
-        tensor: name.to_owned(),
-        why: "another tensor has the same name".to_owned(),
-    })?;
+    check_names(FORMAT.name, tensors)?;
     let mut datasets = tensors.iter().map(dataset).collect::<Result<Vec<NewDataset>, Problem>>()?;
     let is_path = |path: &str| {
         path.split('/').all(|part| !part.is_empty() && part != "." && !part.contains('\0'))

@@ -158,10 +158,10 @@ fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Res
         )));
     }
     if is_encrypted(record.flags()) {
-        return Err(Problem::Unsupported("is encrypted".to_owned()));
+        return Err(Problem::unsupported("is encrypted"));
     }
     if record.flags().bits() & PATCH != 0 {
-        return Err(Problem::Unsupported("holds a patch for another file".to_owned()));
+        return Err(Problem::unsupported("holds a patch for another file"));
     }
     let (packed, bytes) = (member.packed_bytes, member.bytes);
     match record.compression_method() {

@@ -17,7 +17,8 @@ use std::io::{self, Write};
 use self::member::Member;
 use crate::contents::{Contents, Listing};
 use crate::format::Keeps;
-use crate::names::{check_relative, check_unique};
+use crate::names::check_relative;
+use crate::skeleton::check_names;
 use crate::source::{Source, copy, read_data};
 use crate::tensor_hint::TensorHint;
 use crate::{
@@ -51,8 +52,8 @@ struct Archive {
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     if source.length().is_none() {
-        return Err(Problem::Unsupported(
-            "an .npz archive is read from its end: it must be a file, not a stream".to_owned(),
+        return Err(Problem::unsupported(
+            "an .npz archive is read from its end: it must be a file, not a stream",
         ));
     }
     let mut headers = Vec::new();
@@ -62,8 +63,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let read = directory::read(&mut source, ENDING)?;
     let is_of_zarr = |name: &str| ZARR.contains(&name.rsplit('/').next().unwrap_or(name));
     if read.iter().any(|(member, _)| is_of_zarr(&member.name)) {
-        let why = "is a Zarr store in a zip archive: unzip it first".to_owned();
-        return Err(Problem::Unsupported(why));
+        return Err(Problem::unsupported("is a Zarr store in a zip archive: unzip it first"));
     }
     for (member, fault) in read {
         let read = match fault {
@@ -83,8 +83,8 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         }
     }
     if headers.is_empty() && !unreadable.is_empty() {
-        let problem = Box::new(unreadable.swap_remove(0).problem);
-        return Err(Problem::Member { member: first_unreadable.unwrap_or_default(), problem });
+        let problem = unreadable.swap_remove(0).problem;
+        return Err(Problem::member(first_unreadable.unwrap_or_default(), problem));
     }
     let headers = hint.apply_to_any(headers)?;
     let listing = Listing { headers, unreadable, ..Listing::default() };
@@ -159,11 +159,7 @@ impl Contents for Archive {
 }
 
 fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSkeleton, Problem> {
-    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
-        format: FORMAT.name,
-        tensor: name.to_owned(),
-        why: "another tensor has the same name".to_owned(),
-    })?;
+    check_names(FORMAT.name, tensors)?;
     let mut skeleton = FileSkeleton::default();
     let mut directory = records::Directory::default();
     for (number, tensor) in tensors.iter().enumerate() {

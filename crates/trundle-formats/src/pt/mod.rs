@@ -23,7 +23,7 @@ use trundle_core::Shape;
 use self::entries::entries;
 use self::pickle::{Object, Pickle};
 use self::tensor::Stated;
-use crate::contents::Contents;
+use crate::contents::{Contents, Listing};
 use crate::format::Keeps;
 use crate::names::check_unique;
 use crate::npz::directory;
@@ -65,14 +65,13 @@ const MAX_BYTE_ORDER_BYTES: u64 = 16;
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     if source.length().is_none() {
-        return Err(Problem::Unsupported(
-            "an archive of torch.save is read from its end: it must be a file, not a stream"
-                .to_owned(),
+        return Err(Problem::unsupported(
+            "an archive of torch.save is read from its end: it must be a file, not a stream",
         ));
     }
     if source.peek(OLD_MAGIC.len())? == OLD_MAGIC {
-        return Err(Problem::Unsupported(
-            "is no archive: what torch.save wrote before PyTorch 1.6 is not read".to_owned(),
+        return Err(Problem::unsupported(
+            "is no archive: what torch.save wrote before PyTorch 1.6 is not read",
         ));
     }
     let archive = Archive::read(&mut source)?;
@@ -95,9 +94,8 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     }
     let Held { headers, unreadable, metadata, .. } = held.checked()?;
     let headers = hint.apply_to_any(headers)?;
-    let mut contents = Uncompressed::new(headers, metadata, 0, source, Rest::Ignored)?;
-    contents.set_unreadable(unreadable);
-    Ok(contents)
+    let listing = Listing { headers, metadata, unreadable, ..Listing::default() };
+    Ok(Uncompressed::new(listing, 0, source, Rest::Ignored)?)
 }
 
 /// Formats a number, string or boolean; `None` for other objects.
@@ -131,7 +129,7 @@ impl Held {
                 self.unreadable.push(Unreadable { name, problem: Problem::Unsupported(why) });
             }
             Err(problem) => {
-                return Err(Problem::Member { member: name, problem: Box::new(problem) });
+                return Err(Problem::member(name, problem));
             }
         }
         Ok(())
@@ -145,8 +143,7 @@ impl Held {
         check_unique(names).map_err(twice)?;
         check_unique(self.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
         if self.headers.is_empty() && !self.unreadable.is_empty() {
-            let Unreadable { name, problem } = self.unreadable.swap_remove(0);
-            return Err(Problem::Member { member: name, problem: Box::new(problem) });
+            return Err(self.unreadable.swap_remove(0).into_problem());
         }
         Ok(self)
     }

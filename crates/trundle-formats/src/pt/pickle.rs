@@ -129,11 +129,15 @@ impl Machine<'_> {
     }
 
     fn pop(&mut self) -> Result<Id, Problem> {
-        let bottom = self.marks.last().copied().unwrap_or(0);
-        match self.stack.len() > bottom {
-            true => self.stack.pop().ok_or_else(|| self.malformed("nothing is left on the stack")),
-            false => Err(self.malformed("nothing is left on the stack")),
-        }
+        let id = self.top()?;
+        self.stack.pop();
+        Ok(id)
+    }
+
+    /// Returns the object on top of the stack, above the last mark.
+    fn top(&self) -> Result<Id, Problem> {
+        let above = &self.stack[self.marks.last().copied().unwrap_or(0)..];
+        above.last().copied().ok_or_else(|| self.malformed("nothing is left on the stack"))
     }
 
     fn pop_to_mark(&mut self) -> Result<Vec<Id>, Problem> {
@@ -150,8 +154,7 @@ impl Machine<'_> {
     }
 
     fn remember(&mut self, key: u64) -> Result<(), Problem> {
-        let id = self.pop()?;
-        self.stack.push(id);
+        let id = self.top()?;
         // Keys have at most 4 bytes, or are the number of entries in the memo.
         self.memo.insert(key as u32, id);
         Ok(())
@@ -165,8 +168,7 @@ impl Machine<'_> {
     }
 
     fn append(&mut self, items: Vec<Id>) -> Result<(), Problem> {
-        let id = self.pop()?;
-        self.stack.push(id);
+        let id = self.top()?;
         match &mut self.objects[id] {
             Object::List(list) => list.extend(items),
             Object::Call { is_changed, .. } => *is_changed = true,
@@ -177,8 +179,7 @@ impl Machine<'_> {
 
     /// Adds `items`, alternating keys and values, to the dict on top of the stack.
     fn set_items(&mut self, items: &[Id]) -> Result<(), Problem> {
-        let id = self.pop()?;
-        self.stack.push(id);
+        let id = self.top()?;
         let (pairs, left) = items.as_chunks();
         match &mut self.objects[id] {
             Object::Dict(dict) if left.is_empty() => {
@@ -194,8 +195,7 @@ impl Machine<'_> {
     /// tensors.
     fn set_state(&mut self) -> Result<(), Problem> {
         self.pop()?;
-        let id = self.pop()?;
-        self.stack.push(id);
+        let id = self.top()?;
         if let Object::Call { is_changed, .. } = &mut self.objects[id] {
             *is_changed = true;
         }

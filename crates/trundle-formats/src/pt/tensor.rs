@@ -47,28 +47,31 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
         }
         (TENSOR | PARAMETER, arguments) => {
             let count = arguments.len();
-            return Err(unsupported(format!("is made by {function} with {count} arguments")));
+            return Err(Problem::unsupported(format!(
+                "is made by {function} with {count} arguments"
+            )));
         }
         _ => {
             let why = format!("is made by {function}, and nothing of a pickle is run");
-            return Err(unsupported(why));
+            return Err(Problem::unsupported(why));
         }
     };
     let Storage { dtype, member, elements } = stated_storage(pickle, *storage)?;
     let Object::Int(offset) = pickle.object(*offset) else {
-        return Err(unsupported("has an offset that is no integer"));
+        return Err(Problem::unsupported("has an offset that is no integer"));
     };
-    let offset = u64::try_from(*offset)
-        .map_err(|_| unsupported(format!("begins at element {offset}, expected 0 or more")))?;
+    let offset = u64::try_from(*offset).map_err(|_| {
+        Problem::unsupported(format!("begins at element {offset}, expected 0 or more"))
+    })?;
     let sizes = integers(pickle, *sizes)?.into_iter().map(|size| {
         u64::try_from(size)
-            .map_err(|_| unsupported(format!("has the size {size}, expected 0 or more")))
+            .map_err(|_| Problem::unsupported(format!("has the size {size}, expected 0 or more")))
     });
     let sizes = sizes.collect::<Result<Vec<u64>, Problem>>()?;
     let strides = integers(pickle, *strides)?;
     if strides.len() != sizes.len() {
         let (strides, sizes) = (strides.len(), sizes.len());
-        return Err(unsupported(format!("has {strides} strides, but {sizes} sizes")));
+        return Err(Problem::unsupported(format!("has {strides} strides, but {sizes} sizes")));
     }
     Ok(Stated { dtype, storage: member, storage_elements: elements, offset, sizes, strides })
 }
@@ -80,7 +83,7 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
     let pairs = match pickle.object(id) {
         Object::None => return Ok(()),
         Object::Dict(pairs) => pairs,
-        _ => return Err(unsupported("has metadata that are not a dict")),
+        _ => return Err(Problem::unsupported("has metadata that are not a dict")),
     };
     for (key, value) in pairs {
         let key = match pickle.object(*key) {
@@ -91,13 +94,15 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
             ("conj" | "neg", Object::Bool(false)) => {}
             ("conj" | "neg", Object::Bool(true)) => {
                 let what = if key == "conj" { "conjugated" } else { "negated" };
-                return Err(unsupported(format!(
+                return Err(Problem::unsupported(format!(
                     "is a {what} view, which is not read: save x.resolve_{key}() instead of x"
                 )));
             }
             _ => {
                 let key = key.escape_debug();
-                return Err(unsupported(format!("has metadata \"{key}\", which are not read")));
+                return Err(Problem::unsupported(format!(
+                    "has metadata \"{key}\", which are not read"
+                )));
             }
         }
     }
@@ -118,29 +123,25 @@ impl Stated {
             return Ok(());
         }
         let (sizes, strides) = (&self.sizes, &self.strides);
-        Err(unsupported(format!(
+        Err(Problem::unsupported(format!(
             "its strides are {strides:?}: only those of a row-major tensor of shape {sizes:?} are read"
         )))
     }
 }
 
-fn unsupported(what: impl std::fmt::Display) -> Problem {
-    Problem::Unsupported(what.to_string())
-}
-
 /// Returns the function and the arguments of a call.
 fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     let Object::Call { function, arguments, is_changed } = pickle.object(id) else {
-        return Err(unsupported("is no tensor"));
+        return Err(Problem::unsupported("is no tensor"));
     };
     match (pickle.object(*function), pickle.object(*arguments)) {
         (Object::Global(function), _)
             if *is_changed && [TENSOR, PARAMETER].contains(&&function[..]) =>
         {
-            Err(unsupported("is changed after it is made, which is not read"))
+            Err(Problem::unsupported("is changed after it is made, which is not read"))
         }
         (Object::Global(function), Object::Tuple(arguments)) => Ok((function, arguments)),
-        _ => Err(unsupported("is made by what has no name")),
+        _ => Err(Problem::unsupported("is made by what has no name")),
     }
 }
 
@@ -153,7 +154,7 @@ struct Storage {
 
 /// Reads the object `id` as a storage. Its device is ignored.
 fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
-    let not = || unsupported("has a storage of another form than torch.save's");
+    let not = || Problem::unsupported("has a storage of another form than torch.save's");
     let Object::Persistent(named) = pickle.object(id) else { return Err(not()) };
     let Object::Tuple(parts) = pickle.object(*named) else { return Err(not()) };
     let [kind, class, key, _, elements] = parts[..] else { return Err(not()) };
@@ -166,20 +167,24 @@ fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
         return Err(not());
     }
     let elements = u64::try_from(*elements).map_err(|_| not())?;
-    let dtype = dtype::of_storage(class)
-        .ok_or_else(|| unsupported(format!("has elements of {class}, which are not read")))?;
+    let dtype = dtype::of_storage(class).ok_or_else(|| {
+        Problem::unsupported(format!("has elements of {class}, which are not read"))
+    })?;
     Ok(Storage { dtype, member: key.clone(), elements })
 }
 
 fn integers(pickle: &Pickle, id: Id) -> Result<Vec<i64>, Problem> {
-    let not = || unsupported("has sizes or strides that are no tuple of integers");
+    let not = || Problem::unsupported("has sizes or strides that are no tuple of integers");
     let Object::Tuple(items) = pickle.object(id) else { return Err(not()) };
     let integer = |id: &Id| match pickle.object(*id) {
         Object::Int(number) => Ok(*number),
         _ => Err(not()),
     };
     if items.len() > MAX_DIMENSIONS {
-        return Err(unsupported(format!("has {} dimensions, over {MAX_DIMENSIONS}", items.len())));
+        return Err(Problem::unsupported(format!(
+            "has {} dimensions, over {MAX_DIMENSIONS}",
+            items.len()
+        )));
     }
     items.iter().map(integer).collect()
 }

@@ -12,13 +12,13 @@ mod header;
 
 use std::fmt::Write as _;
 
-use trundle_core::Shape;
-
 use self::header::{Entry, Stated};
-use crate::contents::Contents;
+use crate::contents::{Contents, Listing};
 use crate::error::in_bytes;
 use crate::format::Keeps;
+use crate::header::{stated_offset, stated_shape};
 use crate::names::check_unique;
+use crate::skeleton::check_names;
 use crate::source::{Source, read_exactly};
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
@@ -50,14 +50,15 @@ const METADATA: &str = "__metadata__";
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let text = read_header_text(&mut source)?;
-    let stated = Stated::parse(&text).map_err(malformed)?;
+    let stated = Stated::parse(&text).map_err(Problem::header)?;
     let start = (LENGTH_BYTES + text.len()) as u64;
     let headers = headers(stated.tensors, start)?;
     let headers = hint.apply_to_any(headers)?;
     let rest = Rest::Refused(|expected, got| {
         Problem::Malformed(format!("the tensors need {expected} bytes, but there are {got}"))
     });
-    Ok(Uncompressed::new(headers, stated.metadata, start, source, rest)?)
+    let listing = Listing { headers, metadata: stated.metadata, ..Listing::default() };
+    Ok(Uncompressed::new(listing, start, source, rest)?)
 }
 
 /// Returns whether a file begins with a valid header length and an opening brace.
@@ -66,10 +67,6 @@ fn begins(first: &[u8]) -> bool {
         return false;
     };
     u64::from_le_bytes(*length) <= MAX_HEADER_BYTES as u64
-}
-
-fn malformed(what: impl std::fmt::Display) -> Problem {
-    Problem::Malformed(format!("malformed header: {what}"))
 }
 
 fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
@@ -83,11 +80,11 @@ fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
     let text = read_exactly(source, "the header", bytes)?;
     match text.first() {
         Some(b'{') => Ok(text),
-        Some(first) => Err(malformed(format!(
+        Some(first) => Err(Problem::header(format!(
             "it begins with \"{}\", expected \"{{\"",
             [*first].escape_ascii()
         ))),
-        None => Err(malformed("it is empty")),
+        None => Err(Problem::header("it is empty")),
     }
 }
 
@@ -100,7 +97,7 @@ fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>,
     for (name, entry) in tensors {
         let [first, beyond] = entry.data_offsets;
         if first != end {
-            return Err(malformed(format!(
+            return Err(Problem::header(format!(
                 "the data of \"{name}\" begins at byte {first}, but that before it ends at {end}"
             )));
         }
@@ -108,7 +105,7 @@ fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>,
         if beyond.checked_sub(first) != Some(header.data_bytes as u64) {
             let (name, shape) = (&header.name, &header.shape);
             let needed = in_bytes(header.data_bytes as u64);
-            return Err(malformed(format!(
+            return Err(Problem::header(format!(
                 "\"{name}\", {} {shape}, needs {needed}, but has those from {first} to {beyond}",
                 entry.dtype
             )));
@@ -123,19 +120,11 @@ fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
     let element = dtype::element(&entry.dtype).ok_or_else(|| {
         Problem::Unsupported(format!("\"{name}\" is of the unknown type {:?}", entry.dtype))
     })?;
-    let sizes: Result<Vec<usize>, _> =
-        entry.shape.iter().map(|size| usize::try_from(*size)).collect();
-    let sizes =
-        sizes.map_err(|_| malformed(format!("\"{name}\" has a size over {}", usize::MAX)))?;
-    let shape = Shape::new(sizes)?;
+    let shape = stated_shape(&name, entry.shape.iter().copied())?;
     if let Some(bits) = dtype::open_bits(&element, &shape) {
-        return Err(malformed(format!("\"{name}\", {} {shape}, {bits}", entry.dtype)));
+        return Err(Problem::header(format!("\"{name}\", {} {shape}, {bits}", entry.dtype)));
     }
-    let [first, _] = entry.data_offsets;
-    let data_offset = start.checked_add(first).ok_or_else(|| {
-        malformed(format!("the data of \"{name}\" begins at byte {first}, too far to be addressed"))
-    })?;
-    let data_offset = Some(data_offset);
+    let data_offset = Some(stated_offset(&name, start, entry.data_offsets[0])?);
     Header::row_major(name, element, shape, data_offset)
 }
 
@@ -171,11 +160,7 @@ fn header_text(
         entries.push(entry(tensor, start, end)?);
         start = end;
     }
-    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
-        format: FORMAT.name,
-        tensor: name.to_owned(),
-        why: "another tensor has the same name".to_owned(),
-    })?;
+    check_names(FORMAT.name, tensors)?;
     let mut text = format!("{{{}}}", entries.join(","));
     let padding = text.len().next_multiple_of(ALIGNMENT) - text.len();
     // Writing to a String cannot fail.

@@ -7,15 +7,15 @@ use std::time::SystemTime;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use trundle_core::{DType, Shape, Width};
+use trundle_core::DType;
 use trundle_zarr::{Object, Store, ZarrArray};
 
 use super::codecs;
-use crate::chunked::{ChunkedArray, Chunks, bytes_of_chunks, copy_all};
+use crate::chunked::{self, ChunkedArray, Chunks, bytes_of_chunks, copy_all, too_large, usable};
 use crate::contents::{Contents, Listing};
 use crate::ngff;
 use crate::{
-    Annotations, Blob, EncodedChunk, Header, Order, Problem, Progress, StoredDType, TensorHint,
+    Annotations, Blob, EncodedChunk, Header, Problem, Progress, StoredDType, TensorHint,
     Unreadable, attributes,
 };
 
@@ -66,10 +66,8 @@ impl Arrays {
         }
         if headers.is_empty() {
             return Err(match unreadable.pop() {
-                None => Problem::Unsupported("holds no array".to_owned()),
-                Some(Unreadable { name, problem }) => {
-                    Problem::Member { member: name, problem: Box::new(problem) }
-                }
+                None => Problem::unsupported("holds no array"),
+                Some(first) => first.into_problem(),
             });
         }
         let described = hint.apply_to_chunked(&headers)?;
@@ -82,31 +80,16 @@ impl Arrays {
 
 /// Describes the tensor of an array whose chunks begin at byte `begin`; also returns where they end.
 fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
-    let too_large = || Problem::Unsupported("more bytes than a file can have".to_owned());
-    let element = StoredDType::named(&array.dtype).map_err(Problem::Unsupported)?;
-    if element.width() != Width::Bytes(array.width) {
-        let dtype = &array.dtype;
-        return Err(Problem::Unsupported(format!("elements of type {dtype} are not read")));
-    }
-    let sizes = |sizes: &[u64]| -> Option<Vec<usize>> {
-        sizes.iter().map(|size| usize::try_from(*size).ok()).collect()
-    };
-    let shape = Shape::new(sizes(&array.shape).ok_or_else(too_large)?)?;
-    let data_bytes = shape.bytes(element.width())?;
-    let chunk = sizes(&array.chunk).ok_or_else(too_large)?;
-    let end = bytes_of_chunks(&shape, &chunk, array.chunk_bytes)
+    let header = chunked::header(name, &array.dtype, array.width, &array.shape)?;
+    let chunk = usable(&array.chunk)?;
+    let end = bytes_of_chunks(&header.shape, &chunk, array.chunk_bytes)
         .and_then(|bytes| bytes.checked_add(begin))
         .filter(|end| *end <= i64::MAX as u64)
         .ok_or_else(too_large)?;
-    let (order, data_offset) = (Order::RowMajor, Some(begin));
-    let chunk = Some(chunk);
-    let shard = array.shard.as_deref().map(sizes).map(|sizes| sizes.ok_or_else(too_large));
-    let order_of_chunk = ChunkedArray::order(array).map(<[usize]>::to_vec);
-    let mut encoding =
-        codecs::encoding(&array.codecs, shard.transpose()?, order_of_chunk, array.width);
+    let shard = array.shard.as_deref().map(usable).transpose()?;
+    let order = ChunkedArray::order(array).map(<[usize]>::to_vec);
+    let mut encoding = codecs::encoding(&array.codecs, shard, order, array.width);
     encoding.as_written &= array.has_usual_index;
-    let decoding_picoseconds = codecs::decoding_picoseconds(&array.codecs, &encoding);
-    let encoding = Some(encoding);
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
         attributes: attributes::to_text(&array.attributes),
@@ -115,17 +98,12 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
         unread: Vec::new(),
     };
     let header = Header {
-        name,
-        element,
-        shape,
-        order,
-        data_offset,
-        data_bytes,
-        chunk,
-        encoding,
-        unlimited: Vec::new(),
-        decoding_picoseconds,
+        data_offset: Some(begin),
+        chunk: Some(chunk),
+        decoding_picoseconds: codecs::decoding_picoseconds(&array.codecs, &encoding),
+        encoding: Some(encoding),
         annotations,
+        ..header
     };
     Ok((header, end))
 }

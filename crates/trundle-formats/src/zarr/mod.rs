@@ -34,7 +34,7 @@ pub(crate) const FORMAT: Format = Format {
     keeps: Keeps::All,
     states_column_major: false,
     begins: |_| false,
-    open: |_: Source, _| Err(Problem::Unsupported("a Zarr store is a folder".to_owned())),
+    open: |_: Source, _| Err(Problem::unsupported("a Zarr store is a folder")),
     skeleton: Some(skeleton::skeleton),
     folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
@@ -51,8 +51,7 @@ pub(crate) fn open_folder(
     let is_asked_for = format.is_some_and(|format| format.name == FORMAT.name);
     if let Some(url) = url_of(path) {
         if !is_asked_for && format.is_some() {
-            let why = "only Zarr stores are read from a bucket".to_owned();
-            return Err(Problem::Unsupported(why));
+            return Err(Problem::unsupported("only Zarr stores are read from a bucket"));
         }
         return open_in_bucket(url, path, hint).map(Some);
     }
@@ -78,22 +77,21 @@ fn read(
 
 #[cfg(feature = "s3")]
 fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
-    let opening = |source| Problem::Io { doing: "open", source };
-    let bucket = trundle_s3::Bucket::open(url).map_err(opening)?;
+    let bucket = trundle_s3::Bucket::open(url).map_err(Problem::opening)?;
     let bucket = Arc::new(Answering::new(bucket));
     if !Store::is_in(&*bucket)? {
         // A request for an object does not tell a missing bucket from a missing object; a list does.
         if let Err(error) = bucket.folders("")
             && error.kind() != io::ErrorKind::PermissionDenied
         {
-            return Err(opening(error));
+            return Err(Problem::opening(error));
         }
         let missing = "there is no zarr.json, .zarray or .zgroup";
-        return Err(opening(io::Error::new(io::ErrorKind::NotFound, missing)));
+        return Err(Problem::opening(io::Error::new(io::ErrorKind::NotFound, missing)));
     }
     let objects: Arc<dyn ObjectStore> = Arc::clone(&bucket) as _;
     let store = read(path, &objects, hint);
-    bucket.check().map_err(opening)?;
+    bucket.check().map_err(Problem::opening)?;
     store
 }
 

@@ -8,8 +8,8 @@ use trundle_zarr::MOST_ARRAYS;
 use super::new_store::{NewStore, new_array};
 use super::{NAME, codecs};
 use crate::format::NewFolder;
-use crate::names::{check_relative, check_unique};
-use crate::skeleton::is_whole;
+use crate::names::check_relative;
+use crate::skeleton::{self, is_whole};
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
 
 /// Largest default chunk, in bytes: large enough for disks and codecs, small enough for partial reads.
@@ -47,7 +47,7 @@ pub(super) fn skeleton(
     metadata: &[(String, String)],
 ) -> Result<FileSkeleton, Problem> {
     if tensors.is_empty() {
-        return Err(Problem::Unsupported("a Zarr store of no array".to_owned()));
+        return Err(Problem::unsupported("a Zarr store of no array"));
     }
     if tensors.len() > MOST_ARRAYS {
         let count = tensors.len();
@@ -116,11 +116,7 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
             return refused(&format!("\"{within}\" would be an array within it"));
         }
     }
-    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
-        format: NAME,
-        tensor: name.to_owned(),
-        why: "another tensor has the same name".to_owned(),
-    })
+    skeleton::check_names(NAME, tensors)
 }
 
 fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Problem> {
