@@ -4,13 +4,13 @@ use trundle_core::ops::{
     Declaration, Flip, LengthBuffer, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
 };
 use trundle_core::{
-    Backend, DType, DTypeError, IndexMap, Layout, Op, Packing, Result, Shape, ShapeError, Tensor,
+    DType, DTypeError, IndexMap, Layout, Op, Packing, Result, Shape, ShapeError, Tensor,
     TensorView, TensorViewMut, Width, check_shape,
 };
 use trundle_cpu::{Destination, threads};
 
-use crate::chain_pass::{lowered, one_move};
 use crate::in_place::{InPlacePlan, usual_scratch};
+use crate::lower::{chain_passes, one_move};
 use crate::lowering::Device;
 use crate::planned::{Planned, planned};
 
@@ -378,11 +378,9 @@ pub(crate) fn moved_in_place<T: Copy + 'static>(
     match InPlacePlan::new(maps, width, (&src, &dst), most_scratch, &device)? {
         Some(plan) => plan.run_slice(data.buffer_mut())?,
         None => {
-            let moves = lowered(maps.to_vec(), width, &src, &dst, &device)?.1;
-            let plans = moves.iter().map(|work| device.plan(work)).collect();
-            let planned = Planned { plans, out_shape: out_shape.clone() };
+            let moves = chain_passes(maps.to_vec(), width, &src, &dst, &device)?.1;
             let before = data.buffer_mut().to_vec();
-            planned.run_buffer(&before, data.buffer_mut())?;
+            Planned::of(&moves, &device, out_shape).run_buffer(&before, data.buffer_mut())?;
         }
     }
     data.set_layout(dst)
@@ -441,10 +439,9 @@ pub(crate) fn plan(
     let device = Device::new(Some(threads));
     let moves = match one_move(map, width, data, &out, &device)? {
         Some(work) => vec![work],
-        None => lowered(vec![map.clone()], width, data, &out, &device)?.1,
+        None => chain_passes(vec![map.clone()], width, data, &out, &device)?.1,
     };
-    let plans = moves.iter().map(|work| device.plan(work)).collect();
-    Ok(Planned { plans, out_shape: out.shape().clone() })
+    Ok(Planned::of(&moves, &device, out.shape()))
 }
 
 #[cfg(test)]
