@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Error, IndexMap, Layout, MoveError, Result, Width};
 
-use crate::chain_pass::one_move;
+use crate::lower::one_move;
 use crate::lowering::Device;
 
 /// The default scratch limit is the size of the tensor divided by this.

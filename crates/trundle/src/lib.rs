@@ -111,7 +111,6 @@
 #![forbid(unsafe_code)]
 
 mod chain;
-mod chain_pass;
 pub mod directml;
 mod functions;
 mod gathers;
@@ -127,7 +126,6 @@ pub mod notation;
 mod plan;
 mod planned;
 mod planned_program;
-mod program_moves;
 mod program_plan;
 pub mod programs;
 mod runner;

@@ -1,11 +1,16 @@
 //! Lowers a program to steps between buffers: passes over memory, and the moves of each pass.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId, Tiles};
-use trundle_core::{Error, IndexMap, Layout, Move, MoveError, Result};
+use trundle_core::{
+    Backend, Error, IndexMap, Layout, Move, MoveError, OpError, Result, Width, check_shape,
+    check_sizes,
+};
 
-use crate::lowering::{BufferId, Moves, PlannedPart, PlannedPass, Step};
+use crate::lowering::{BufferId, Device, Moves, PlannedPart, PlannedPass, Runner, Step};
+use crate::runner::temporary_bytes;
 
 /// The work of one step.
 #[derive(Clone, Debug)]
@@ -41,43 +46,108 @@ pub(crate) enum TooMany {
     Directly,
 }
 
-/// A program as steps between buffers. A temporary buffer has the index of its tensor.
+/// The layouts of the inputs and of the only output.
+pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
+
+/// A [`Program`] with one output as moves between the layouts of its inputs and its output. A [`Runner`] of any
+/// backend runs them; [`ProgramPlan`](crate::ProgramPlan) runs them on the CPU.
+///
+/// ```
+/// use trundle::lowering::{Backend, Device, ProgramMoves};
+/// use trundle::{Layout, Program, Shape};
+///
+/// let mut program = Program::new();
+/// let [one, other] = [program.given(Shape::new([2])?, 1)?, program.given(Shape::new([3])?, 1)?];
+/// let joined = program.joined(0, &[one, other])?;
+/// program.output(joined)?;
+/// // The second backwards.
+/// let layouts = [Layout::row_major(&Shape::new([2])?, 1)?, Layout::strided(&Shape::new([3])?, 2, &[-1])?];
+/// let out = Layout::row_major(&Shape::new([5])?, 1)?;
+/// let device = Device::default();
+/// let moves = ProgramMoves::new(&program, &layouts, &out, &device.budget())?;
+/// let mut bytes = [0; 5];
+/// moves.runner(device)?.run(&[b"ab", b"cde"], &mut [&mut bytes])?;
+/// assert_eq!(&bytes, b"abedc");
+/// # Ok::<(), trundle::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Lowered {
+pub struct ProgramMoves {
+    /// A temporary buffer has the index of its tensor.
     pub(crate) steps: Vec<Step<Work>>,
     /// The passes of the program with the indices of their steps. Their parts hold no moves; the steps do.
     pub(crate) passes: Vec<PlannedPass>,
     pub(crate) constants: Vec<Vec<u8>>,
 }
 
-/// The layouts of the inputs and of the only output.
-pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
+impl ProgramMoves {
+    /// Lowers the only output of `program` to moves that write layout `out` and read inputs of the given
+    /// layouts. `budget` usually comes from a [backend](Backend::budget).
+    ///
+    /// # Errors
+    /// [`OpError::NumberOutOfRange`] for a program of other than one output,
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one
+    /// layout for each input, [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for one of another
+    /// shape, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for an
+    /// `out` that would be written twice at one place, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+    pub fn new(
+        program: &Program,
+        inputs: &[Layout],
+        out: &Layout,
+        budget: &Budget,
+    ) -> Result<ProgramMoves> {
+        let output = only_output(program)?;
+        check(program, output, inputs, out)?;
+        let simplified = program.clone().simplified(budget);
+        let layouts = Some((inputs, out));
+        ProgramMoves::lowered(&simplified, layouts, budget.clone(), TooMany::Tiles)
+    }
 
-impl Lowered {
     /// Lowers `program`, for the given layouts or for row-major ones.
     ///
     /// # Errors
     /// [`Error`] for layouts that cannot be addressed or written, and [`MoveError::NotOnePass`] where a composed map
-    /// is not
-    /// one move.
-    pub(crate) fn new(
+    /// is not one move.
+    pub(crate) fn lowered(
         program: &Program,
         layouts: Option<Layouts<'_>>,
         budget: Budget,
         too_many: TooMany,
-    ) -> Result<Lowered> {
-        let mut direct = Lowering::new(program, layouts, budget.clone(), too_many);
+    ) -> Result<ProgramMoves> {
+        let lowering = || Lowering {
+            program,
+            outputs: outputs(program),
+            layouts,
+            budget: &budget,
+            too_many,
+            contiguous: BTreeSet::new(),
+            constant_of: BTreeMap::new(),
+            moves: ProgramMoves { steps: Vec::new(), passes: Vec::new(), constants: Vec::new() },
+        };
+        let mut direct = lowering();
         if direct.put_passes(true)? {
-            return Ok(direct.lowered());
+            return Ok(direct.moves);
         }
         // Axes are split or merged across gaps of the output, so the result is copied there by a separate move.
-        let mut lowering = Lowering::new(program, layouts, budget, too_many);
-        lowering.put_passes(false)?;
-        lowering.put_copy_to_out()?;
-        Ok(lowering.lowered())
+        let mut through_copy = lowering();
+        through_copy.put_passes(false)?;
+        if let (Some((_, out)), [output]) = (layouts, through_copy.outputs[..].as_ref()) {
+            let (id, packed) = (*output, through_copy.packed(*output)?);
+            let source = BufferId::Temporary(id.0);
+            through_copy.put_copy(id, source, (packed, out), BufferId::Output(0))?;
+        }
+        Ok(through_copy.moves)
     }
 
-    pub(crate) fn steps(&self) -> impl ExactSizeIterator<Item = Step<Moves<'_>>> {
+    /// Plans the moves on a backend.
+    ///
+    /// # Errors
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if its memory has no room for the constants.
+    pub fn runner<B: Backend>(&self, backend: B) -> Result<Runner<B>> {
+        Runner::new(backend, &self.steps().collect::<Vec<_>>(), &self.constants())
+    }
+
+    /// The moves, in the order in which they run.
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = Step<Moves<'_>>> {
         self.steps.iter().map(|Step { source, target, work }| Step {
             source: *source,
             target: *target,
@@ -85,8 +155,33 @@ impl Lowered {
         })
     }
 
-    pub(crate) fn constants(&self) -> Vec<&[u8]> {
+    /// The constant buffers, of one element each; they are filled before a run.
+    pub fn constants(&self) -> Vec<&[u8]> {
         self.constants.iter().map(Vec::as_slice).collect()
+    }
+
+    /// The number of passes over memory. Several moves to the same tensor are one pass.
+    pub fn passes(&self) -> usize {
+        self.steps.iter().map(|step| step.target).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The bytes of memory between passes.
+    pub fn temporary_bytes(&self) -> usize {
+        temporary_bytes(&self.steps().collect::<Vec<_>>(), &self.constants())
+    }
+
+    /// The only move, if the program is one move from its only input to the output.
+    pub fn only_move(&self) -> Option<&Move> {
+        match &self.steps[..] {
+            [
+                Step {
+                    source: BufferId::Input(0),
+                    target: BufferId::Output(0),
+                    work: Work::One(work),
+                },
+            ] => Some(work),
+            _ => None,
+        }
     }
 }
 
@@ -100,42 +195,15 @@ struct Lowering<'a> {
     program: &'a Program,
     outputs: Vec<TensorId>,
     layouts: Option<Layouts<'a>>,
-    budget: Budget,
+    budget: &'a Budget,
     too_many: TooMany,
     /// The inputs that are made contiguous first.
     contiguous: BTreeSet<TensorId>,
-    steps: Vec<Step<Work>>,
-    passes: Vec<PlannedPass>,
-    constants: Vec<&'a [u8]>,
     constant_of: BTreeMap<TensorId, usize>,
+    moves: ProgramMoves,
 }
 
-impl<'a> Lowering<'a> {
-    fn new(
-        program: &'a Program,
-        layouts: Option<Layouts<'a>>,
-        budget: Budget,
-        too_many: TooMany,
-    ) -> Lowering<'a> {
-        Lowering {
-            program,
-            outputs: outputs(program),
-            layouts,
-            budget,
-            too_many,
-            contiguous: BTreeSet::new(),
-            steps: Vec::new(),
-            passes: Vec::new(),
-            constants: Vec::new(),
-            constant_of: BTreeMap::new(),
-        }
-    }
-
-    fn lowered(self) -> Lowered {
-        let constants = self.constants.into_iter().map(<[u8]>::to_vec).collect();
-        Lowered { steps: self.steps, passes: self.passes, constants }
-    }
-
+impl Lowering<'_> {
     /// Lowers the passes of the program. If `direct`, they write to the layouts of the outputs, otherwise to
     /// contiguous buffers.
     ///
@@ -176,10 +244,10 @@ impl<'a> Lowering<'a> {
                                 (source, Layout::row_major(regions.shape(), width.units())?)
                             }
                         };
-                        (source, Move::of_regions(&regions, width, &layout))
+                        (source, Move::of_regions(&regions, width, &layout).map(Work::One))
                     }
                     None if self.too_many == TooMany::Directly => {
-                        (self.source(from), self.composed(from, target, out))
+                        (self.source(from), self.composed(from, target, out).map(Work::One))
                     }
                     None if out.is_some_and(|out| !self.is_contiguous(target, out)) => {
                         return Ok(false);
@@ -189,9 +257,7 @@ impl<'a> Lowering<'a> {
                         let tiles = self.program.tiles(target, self.budget.few);
                         let tiles = tiles
                             .unwrap_or_else(|| unreachable!("only moved tensors are in tiles"));
-                        parts.push(PlannedPart { from, work: None, step: self.steps.len() });
-                        self.put(source, to, Work::Tiles(tiles));
-                        continue;
+                        (source, Ok(Work::Tiles(tiles)))
                     }
                 };
                 match work {
@@ -201,12 +267,12 @@ impl<'a> Lowering<'a> {
                         return Ok(false);
                     }
                     work => {
-                        parts.push(PlannedPart { from, work: None, step: self.steps.len() });
-                        self.put(source, to, Work::One(work?));
+                        parts.push(PlannedPart { from, work: None, step: self.moves.steps.len() });
+                        self.put(source, to, work?);
                     }
                 }
             }
-            self.passes.push(PlannedPass { target, parts, via, released });
+            self.moves.passes.push(PlannedPass { target, parts, via, released });
             last = target;
         }
         Ok(true)
@@ -217,15 +283,6 @@ impl<'a> Lowering<'a> {
         let (width, contiguous) = (self.program.tensor(target).width, self.packed(target)?);
         let (src, dst) = (self.layout(from)?, out.unwrap_or(&contiguous));
         Move::new(&map_between(self.program, from, target)?, width, &src, dst, self.budget.directly)
-    }
-
-    /// Copies the result from its contiguous buffer to the output.
-    fn put_copy_to_out(&mut self) -> Result<()> {
-        if let (Some((_, out)), [output]) = (self.layouts, self.outputs[..].as_ref()) {
-            let source = BufferId::Temporary(output.0);
-            self.put_copy(*output, source, (self.packed(*output)?, out), BufferId::Output(0))?;
-        }
-        Ok(())
     }
 
     fn put_copy(
@@ -243,7 +300,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn put(&mut self, source: BufferId, target: BufferId, work: Work) {
-        self.steps.push(Step { source, target, work });
+        self.moves.steps.push(Step { source, target, work });
     }
 
     /// The buffer to read a tensor from. Inputs and constants are read from their own buffer, even if they are
@@ -253,9 +310,9 @@ impl<'a> Lowering<'a> {
             Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
             Made::Given(input) => BufferId::Input(*input),
             Made::Fill(element) => {
-                let constants = &mut self.constants;
+                let constants = &mut self.moves.constants;
                 BufferId::Constant(*self.constant_of.entry(id).or_insert_with(|| {
-                    constants.push(element);
+                    constants.push(element.clone());
                     constants.len() - 1
                 }))
             }
@@ -309,4 +366,207 @@ pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Re
         Made::Moved { map, .. } => whole.then(map),
         _ => Ok(whole),
     })
+}
+
+/// One pass over memory, which runs one or more neighbouring operators of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainPass {
+    /// The operators that the pass runs, counted from 0.
+    pub stages: Range<usize>,
+    /// The map from the output of the pass to its input.
+    pub map: IndexMap,
+}
+
+/// Plans one map between two layouts as one move. Returns `None` if `device` prefers several passes.
+///
+/// Avoids building a program, because most calls have one operator and are planned every time.
+///
+/// # Errors
+/// As [`chain_passes`].
+pub(crate) fn one_move(
+    map: &IndexMap,
+    width: Width,
+    src: &Layout,
+    dst: &Layout,
+    device: &Device,
+) -> Result<Option<Move>> {
+    match Move::new(map, width, src, dst, device.budget().most(dst.shape())) {
+        Err(Error::Move(MoveError::NotOnePass { .. })) => Ok(None),
+        work => work.map(Some),
+    }
+}
+
+/// Lowers `maps`, applied in order between two layouts, to as few passes as `device` considers worthwhile.
+/// Returns the passes and their moves.
+///
+/// The tensors between two passes are contiguous. The stages of a pass are indices of `maps`.
+///
+/// # Errors
+/// [`Error`] if a layout does not have the shape of its end of the maps, or if it cannot be addressed or
+/// written.
+pub(crate) fn chain_passes(
+    maps: Vec<IndexMap>,
+    width: Width,
+    src: &Layout,
+    dst: &Layout,
+    device: &Device,
+) -> Result<(Vec<ChainPass>, Vec<Move>)> {
+    let stages = maps.len();
+    // Maps that compose to one layer are planned in half the time without a program.
+    let whole = match &maps[..] {
+        [] => None,
+        [first, rest @ ..] => {
+            let whole = rest.iter().try_fold(first.clone(), |whole, next| whole.then(next))?;
+            (stages == 1 || whole.layers().len() == 1).then_some(whole)
+        }
+    };
+    if let Some(map) = whole
+        && let Some(work) = one_move(&map, width, src, dst, device)?
+    {
+        return Ok((vec![ChainPass { stages: 0..stages, map }], vec![work]));
+    }
+    let maps = MapProgram::new(maps, width, src, &device.budget())?;
+    check_shape("out", &maps.program.tensor(maps.last()).shape, dst.shape())?;
+    let layouts = (std::slice::from_ref(src), dst);
+    let program = &maps.program;
+    let lowered = ProgramMoves::lowered(program, Some(layouts), device.budget(), TooMany::Directly);
+    let lowered = lowered.map_err(|error| match error {
+        Error::Move(MoveError::NotOnePass { .. }) => {
+            let (from, to) = (src.shape().clone(), dst.shape().clone());
+            Error::Move(MoveError::NotOnePass { from, to })
+        }
+        error => error,
+    })?;
+    let (mut passes, mut moves) = (Vec::new(), Vec::new());
+    for Step { source, target, work } in lowered.steps {
+        let [from, to] = [source, target].map(|id| maps.tensor(id));
+        let stages = maps.reached[from.0]..maps.reached[to.0];
+        passes.push(ChainPass { stages, map: map_between(program, from, to)? });
+        moves.push(work.one().unwrap_or_else(|| unreachable!("a chain is not moved in tiles")));
+    }
+    joined((passes, moves), width, (src, dst), device)
+}
+
+/// Joins neighbouring passes that can run as one.
+///
+/// A program lowers one map after another, and an intermediate form may block the next map (strides stop at
+/// reversed rows, for example) although the composed map is simpler and would run in one pass.
+fn joined(
+    (passes, moves): (Vec<ChainPass>, Vec<Move>),
+    width: Width,
+    (src, dst): (&Layout, &Layout),
+    device: &Device,
+) -> Result<(Vec<ChainPass>, Vec<Move>)> {
+    let count = passes.len();
+    let (mut joined_passes, mut joined_moves) = (Vec::<ChainPass>::new(), Vec::new());
+    for (number, (mut pass, mut work)) in passes.into_iter().zip(moves).enumerate() {
+        if let Some(before) = joined_passes.last() {
+            let map = before.map.then(&pass.map)?;
+            let contiguous = |shape| Layout::row_major(shape, width.units());
+            let is_first = joined_passes.len() == 1;
+            let from = if is_first { src.clone() } else { contiguous(map.in_shape())? };
+            let to = if number + 1 == count { dst.clone() } else { contiguous(map.out_shape())? };
+            if let Some(both) = one_move(&map, width, &from, &to, device)? {
+                let stages = before.stages.start..pass.stages.end;
+                (pass, work) = (ChainPass { stages, map }, both);
+                joined_passes.pop();
+                joined_moves.pop();
+            }
+        }
+        joined_passes.push(pass);
+        joined_moves.push(work);
+    }
+    Ok((joined_passes, joined_moves))
+}
+
+/// Maps as a program of one input, with one tensor for each map.
+struct MapProgram {
+    program: Program,
+    /// For each tensor, the number of maps that are completely applied.
+    reached: Vec<usize>,
+}
+
+impl MapProgram {
+    /// Splits a map that has too many blocks into two or more tensors.
+    fn new(maps: Vec<IndexMap>, width: Width, src: &Layout, budget: &Budget) -> Result<MapProgram> {
+        let mut program = Program::new();
+        let mut last = program.given(src.shape().clone(), width)?;
+        let mut reached = vec![0];
+        for (stage, map) in maps.into_iter().enumerate() {
+            let mut left = vec![map];
+            while let Some(map) = left.pop() {
+                if let Some((first, second)) = map.split(budget.most(map.out_shape())) {
+                    left.extend([second, first]);
+                    continue;
+                }
+                last = program.moved(last, map)?;
+                reached.push(stage + usize::from(left.is_empty()));
+            }
+        }
+        program.output(last)?;
+        Ok(MapProgram { program, reached })
+    }
+
+    fn last(&self) -> TensorId {
+        TensorId(self.reached.len() - 1)
+    }
+
+    /// Returns the tensor that a buffer holds.
+    fn tensor(&self, id: BufferId) -> TensorId {
+        match id {
+            BufferId::Input(index) | BufferId::Temporary(index) => TensorId(index),
+            BufferId::Output(_) | BufferId::Constant(_) => self.last(),
+        }
+    }
+}
+
+pub(crate) fn only_output(program: &Program) -> Result<TensorId> {
+    let [output] = program.outputs() else {
+        let number = i64::try_from(program.outputs().len()).unwrap_or(i64::MAX);
+        let argument = "the number of outputs";
+        return Err(OpError::NumberOutOfRange { argument, number, expected: "1" }.into());
+    };
+    Ok(*output)
+}
+
+fn check(program: &Program, output: TensorId, inputs: &[Layout], out: &Layout) -> Result<()> {
+    let layouts = ("the layouts of the inputs", inputs.len());
+    check_sizes(layouts, ("the inputs of the program", program.inputs()))?;
+    let given = program.tensors().iter().filter_map(|tensor| match tensor.made {
+        Made::Given(input) => Some(("data", &tensor.shape, &inputs[input])),
+        _ => None,
+    });
+    for (argument, shape, layout) in given.chain([("out", &program.tensor(output).shape, out)]) {
+        check_shape(argument, shape, layout.shape())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::Shape;
+
+    use super::*;
+
+    #[test]
+    fn axes_that_do_not_fit_a_layout_are_made_contiguous_first() {
+        let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
+        let (whole, parts) = (shape(&[3, 4]), shape(&[2, 6]));
+        let map = IndexMap::reshape(&whole, &parts).unwrap();
+        let stages = |src: &Layout, dst: &Layout| -> Vec<bool> {
+            let (passes, moves) =
+                chain_passes(vec![map.clone()], Width::Bytes(1), src, dst, &Device::default())
+                    .unwrap();
+            assert_eq!(passes.len(), moves.len());
+            passes.into_iter().map(|pass| pass.stages.is_empty()).collect()
+        };
+        let (from, to) =
+            (Layout::row_major(&whole, 1).unwrap(), Layout::row_major(&parts, 1).unwrap());
+        // Rows with a gap of one byte.
+        let gaps_from = Layout::strided(&whole, 0, &[5, 1]).unwrap();
+        let gaps_to = Layout::strided(&parts, 0, &[7, 1]).unwrap();
+        assert_eq!(stages(&from, &to), [false]);
+        assert_eq!(stages(&gaps_from, &to), [false]);
+        assert_eq!(stages(&gaps_from, &gaps_to), [true, false]);
+    }
 }

@@ -33,9 +33,8 @@ pub use trundle_core::{
     AxisMap, Backend, Block, Cut, CutAt, Layer, LengthTable, Loop, Move, Run, Source,
 };
 
-pub use crate::chain_pass::ChainPass;
+pub use crate::lower::{ChainPass, ProgramMoves};
 pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
-pub use crate::program_moves::ProgramMoves;
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 
 /// The backend of this crate's functions.

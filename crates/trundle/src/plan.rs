@@ -7,8 +7,8 @@ use std::sync::Arc;
 use trundle_core::{IndexMap, Layout, Move, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
-use crate::chain_pass::{ChainPass, lowered};
 use crate::in_place::{InPlacePlan, not_in_place, usual_scratch};
+use crate::lower::{ChainPass, chain_passes};
 use crate::lowering::{CpuPlan, Device, Runner};
 use crate::planned::run_in_turn;
 
@@ -130,7 +130,7 @@ impl Plan {
         };
         let dst = dst.map_or_else(contiguous, |dst| Ok(dst.clone()))?;
         let device = Device::new(threads);
-        let (passes, moves) = lowered(steps, width, src, &dst, &device)?;
+        let (passes, moves) = chain_passes(steps, width, src, &dst, &device)?;
         let runner = Arc::new(Runner::chain(device, &moves)?);
         Ok(Plan { chain: chain.clone(), passes, moves, width, src: src.clone(), dst, runner })
     }

@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::hash::Hash;
 use std::rc::Rc;
 
-use trundle_core::{Result, Shape, Tensor, TensorView, TensorViewMut};
+use trundle_core::{Backend, Move, Result, Shape, Tensor, TensorView, TensorViewMut};
 use trundle_cpu::Destination;
 
 use crate::internal::plan_cache::{self, PlanCache};
-use crate::lowering::CpuPlan;
+use crate::lowering::{CpuPlan, Device};
 
 thread_local! {
     /// Plans are in an `Rc`, which avoids atomic counts.
@@ -25,6 +25,11 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
+    pub(crate) fn of(moves: &[Move], device: &Device, out_shape: &Shape) -> Planned {
+        let plans = moves.iter().map(|work| device.plan(work)).collect();
+        Planned { plans, out_shape: out_shape.clone() }
+    }
+
     /// Runs the plan, which must have been made for a new tensor.
     pub(crate) fn run<T: Copy + 'static>(&self, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
         let last = CpuPlan::run_to_vec;
@@ -86,10 +91,9 @@ pub(crate) fn run_in_turn<'p, T: Copy, R>(
 
 #[cfg(test)]
 mod tests {
-    use trundle_core::{Backend, IndexMap, Layout, Move};
+    use trundle_core::{IndexMap, Layout};
 
     use super::*;
-    use crate::lowering::Device;
 
     /// A plan that copies `rows` rows of `columns` bytes, with a gap after each row.
     fn copy(rows: usize, columns: usize) -> Planned {
@@ -97,7 +101,7 @@ mod tests {
         let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
         let dst = Layout::row_major(&shape, 1).unwrap();
         let work = Move::new(&IndexMap::identity(&shape), 1, &src, &dst, 1).unwrap();
-        Planned { plans: vec![Device::default().plan(&work)], out_shape: shape }
+        Planned::of(&[work], &Device::default(), &shape)
     }
 
     /// Requests the plan of `call` and returns whether it was made anew.

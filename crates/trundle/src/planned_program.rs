@@ -6,7 +6,7 @@ use std::fmt;
 use trundle_core::program::{Budget, Program, TensorId};
 use trundle_core::{Backend, Move, Result};
 
-use crate::lower::{Lowered, TooMany, outputs};
+use crate::lower::{ProgramMoves, TooMany, outputs};
 use crate::runner::{Plans, Runner};
 
 /// A [`Program`] planned on a backend: its passes in order, with their sources and plans.
@@ -76,10 +76,10 @@ impl<B: Backend> PlannedProgram<B> {
     /// # Errors
     /// As [`PlannedProgram::new`].
     pub fn within(backend: B, program: &Program, budget: Budget) -> Result<PlannedProgram<B>> {
-        let lowered = Lowered::new(program, None, budget, TooMany::Tiles)?;
+        let lowered = ProgramMoves::lowered(program, None, budget, TooMany::Tiles)?;
         let steps: Vec<_> = lowered.steps().collect();
         let runner = Runner::new(backend, &steps, &lowered.constants())?;
-        let Lowered { steps, mut passes, .. } = lowered;
+        let ProgramMoves { steps, mut passes, .. } = lowered;
         // Steps and parts correspond one to one, in order.
         let parts = passes.iter_mut().flat_map(|pass| &mut pass.parts);
         parts.zip(steps).for_each(|(part, step)| part.work = step.work.one());

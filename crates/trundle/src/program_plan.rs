@@ -5,8 +5,8 @@ use std::fmt;
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{Backend, Layout, Result};
 
+use crate::lower::only_output;
 use crate::lowering::{Device, ProgramMoves, Runner, Step};
-use crate::program_moves::only_output;
 
 /// A [`Program`] with one output, planned for the layouts of its inputs and its output. Use it for several
 /// tensors and for constants. Runs on bytes, any number of times.

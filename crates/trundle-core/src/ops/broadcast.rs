@@ -54,37 +54,3 @@ impl Broadcast {
         Ok(IndexMap::new(Shape::new(sizes)?, shape.clone(), axes))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Error;
-
-    fn broadcast(sizes: &[usize], to: &[i64]) -> Result<IndexMap> {
-        Broadcast::new(to).index_map(&Shape::new(sizes).unwrap())
-    }
-
-    #[test]
-    fn one_index_stands_for_all() {
-        let map = broadcast(&[3, 1, 2], &[4, 3, 5, 2]).unwrap();
-        assert_eq!(map.out_shape().sizes(), [4, 3, 5, 2]);
-        map.out_shape().for_each_index(|i| assert_eq!(map.source_of(i), [i[1], 0, i[3]]));
-        assert_eq!(broadcast(&[1, 3], &[2, -1]).unwrap(), broadcast(&[1, 3], &[2, 3]).unwrap());
-        assert!(broadcast(&[2, 3], &[2, 3]).unwrap().is_identity());
-        assert_eq!(broadcast(&[], &[2]).unwrap().out_shape().sizes(), [2]);
-        assert_eq!(broadcast(&[1, 3], &[0, 3]).unwrap().out_shape().sizes(), [0, 3]);
-        assert_eq!(broadcast(&[0, 1], &[2, 0, 4]).unwrap().out_shape().sizes(), [2, 0, 4]);
-    }
-
-    #[test]
-    fn sizes_that_do_not_go_together_are_refused() {
-        for to in [&[3][..], &[4, 3, 3], &[2, 4], &[-1, 2, 3], &[-2, 3], &[0, 3]] {
-            let error = broadcast(&[2, 3], to).unwrap_err().to_string();
-            assert_eq!(error, format!("shape [2, 3] cannot be broadcast to {to:?}"));
-        }
-        assert!(matches!(
-            broadcast(&[1], &[i64::MAX, 9, 1]),
-            Err(Error::Shape(ShapeError::TooLarge { .. }))
-        ));
-    }
-}

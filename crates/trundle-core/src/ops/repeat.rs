@@ -53,37 +53,3 @@ impl Repeat {
         repeated.then(&merged)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn repeat(sizes: &[usize], repeats: i64, axis: i64) -> Result<IndexMap> {
-        Repeat::new(repeats, axis).index_map(&Shape::new(sizes).unwrap())
-    }
-
-    #[test]
-    fn each_index_stands_so_often_in_a_row() {
-        let map = repeat(&[2, 3, 4], 5, 1).unwrap();
-        assert_eq!(map.out_shape().sizes(), [2, 15, 4]);
-        map.out_shape().for_each_index(|i| assert_eq!(map.source_of(i), [i[0], i[1] / 5, i[2]]));
-        assert_eq!(repeat(&[2, 3], 2, -1).unwrap(), repeat(&[2, 3], 2, 1).unwrap());
-        assert!(repeat(&[2, 3], 1, 0).unwrap().is_identity());
-        assert_eq!(repeat(&[2, 3], 0, 0).unwrap().out_shape().sizes(), [0, 3]);
-        assert_eq!(repeat(&[0, 3], 7, 0).unwrap().out_shape().sizes(), [0, 3]);
-    }
-
-    #[test]
-    fn what_is_no_repeat_is_refused() {
-        let refusal = |repeats, axis| repeat(&[2, 3], repeats, axis).unwrap_err().to_string();
-        assert_eq!(
-            refusal(-1, 0),
-            "repeats -1 is out of range: expected a number that is not negative"
-        );
-        assert_eq!(refusal(1, 2), "axis 2 is out of range for rank 2: expected -2..=1");
-        assert_eq!(
-            refusal(i64::MAX, 1),
-            "shape [2, 3] by repeat(repeats=9223372036854775807, axis=1) is too large to be addressed"
-        );
-    }
-}

@@ -203,21 +203,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dense_lengths_have_the_shape_of_the_data_but_one_on_the_axis() {
-        let data = Shape::new([2, 3]).unwrap();
-        let dense = |sizes: [usize; 2]| {
-            let shape = Shape::new(sizes).unwrap();
-            ReverseSubsequences::dense(1, shape, vec![2, 3]).index_map(&data)
-        };
-        let list = ReverseSubsequences::new(1, vec![2, 3]).index_map(&data);
-        assert_eq!(dense([2, 1]), list);
-        assert_eq!(
-            dense([1, 2]).unwrap_err().to_string(),
-            "lengths must have shape [2, 1], got [1, 2]"
-        );
-    }
-
-    #[test]
     fn lengths_broadcast_by_a_stride_of_0_are_held_once() {
         let huge = Shape::new([1 << 40, 1]).unwrap();
         let bytes = 3u32.to_ne_bytes();
@@ -226,21 +211,6 @@ mod tests {
         let reverse = ReverseSubsequences::from_view(1, &view).unwrap();
         let data = Shape::new([1 << 40, 5]).unwrap();
         assert_eq!(reverse.index_map(&data).unwrap().source_of(&[7, 0]), [7, 2]);
-    }
-
-    #[test]
-    fn there_is_one_length_for_each_position_outside_the_axis() {
-        let data = Shape::new([2, 3]).unwrap();
-        let rows = Shape::new([2, 1]).unwrap();
-        for reverse in [
-            ReverseSubsequences::new(1, vec![1, 2, 3]),
-            ReverseSubsequences::dense(1, rows, vec![1, 2, 3]),
-        ] {
-            assert_eq!(
-                reverse.index_map(&data).unwrap_err().to_string(),
-                "lengths and the positions outside the axis must have equal sizes, got 3 and 2"
-            );
-        }
     }
     #[test]
     fn long_lists_are_cut_off_for_people_only() {

@@ -139,53 +139,6 @@ fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
 mod tests {
     use super::*;
 
-    /// The source coordinates along one axis.
-    fn sliced(size: usize, start: i64, stop: i64, step: i64) -> Vec<usize> {
-        let shape = Shape::new([size]).unwrap();
-        let map = Slice::new(&[start], &[stop], &[0], &[step]).index_map(&shape).unwrap();
-        (0..map.out_shape()[0]).map(|i| map.source_of(&[i])[0]).collect()
-    }
-
-    #[test]
-    fn bounds_count_from_the_end_and_are_clamped() {
-        assert_eq!(sliced(5, 1, 4, 1), [1, 2, 3]);
-        assert_eq!(sliced(5, -3, -1, 1), [2, 3]);
-        assert_eq!(sliced(5, -9, 99, 2), [0, 2, 4]);
-        assert_eq!(sliced(5, i64::MIN, i64::MAX, 3), [0, 3]);
-        assert_eq!(sliced(5, 3, 3, 1), [0; 0]);
-        assert_eq!(sliced(5, 4, 1, 1), [0; 0]);
-        assert_eq!(sliced(5, 7, 9, 1), [0; 0]);
-        assert_eq!(sliced(5, 2, 5, i64::MAX), [2]);
-        assert_eq!(sliced(0, 0, 9, 1), [0; 0]);
-    }
-
-    #[test]
-    fn negative_steps_go_backwards() {
-        assert_eq!(sliced(5, -1, i64::MIN, -1), [4, 3, 2, 1, 0]);
-        assert_eq!(sliced(5, i64::MAX, i64::MIN, -2), [4, 2, 0]);
-        assert_eq!(sliced(5, 3, 0, -1), [3, 2, 1]);
-        assert_eq!(sliced(5, 4, -1, -1), [0; 0]);
-        assert_eq!(sliced(5, 1, -6, -1), [1, 0]);
-        assert_eq!(sliced(5, -9, 0, -1), [0; 0]);
-        assert_eq!(sliced(5, -9, -99, -1), [0]);
-        assert_eq!(sliced(5, -9, i64::MIN, -2), [0]);
-        assert_eq!(sliced(5, 3, i64::MIN, i64::MIN), [3]);
-        assert_eq!(sliced(0, -1, i64::MIN, -1), [0; 0]);
-    }
-
-    #[test]
-    fn axes_and_steps_may_be_left_out() {
-        let shape = Shape::new([4, 5, 6]).unwrap();
-        let map = Slice::new(&[1, 2], &[3, 9], &[], &[]).index_map(&shape).unwrap();
-        assert_eq!(map.out_shape().sizes(), [2, 3, 6]);
-        assert_eq!(map.source_of(&[1, 1, 5]), [2, 3, 5]);
-        let map = Slice::new(&[1, -1], &[3, 0], &[-1, 0], &[1, -3]).index_map(&shape).unwrap();
-        assert_eq!(map.out_shape().sizes(), [1, 5, 2]);
-        assert_eq!(map.source_of(&[0, 2, 1]), [3, 2, 2]);
-        let none = Slice::new(&[], &[], &[], &[]).index_map(&shape).unwrap();
-        assert!(none.is_identity());
-    }
-
     #[test]
     fn parts_fill_their_axis() {
         let shape = Shape::new([2, 5]).unwrap();
@@ -206,38 +159,5 @@ mod tests {
         assert_eq!(refusal(1, &[usize::MAX, 6]), format!("{adds}, got {} and 5", usize::MAX));
         assert_eq!(refusal(0, &[]), "the number of parts 0 is out of range: expected 1 or more");
         assert_eq!(refusal(2, &[]), "axis 2 is out of range for rank 2: expected -2..=1");
-    }
-
-    #[test]
-    fn what_is_no_slice_is_refused() {
-        let shape = Shape::new([4, 5]).unwrap();
-        let refusal = |starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]| {
-            Slice::new(starts, stops, axes, steps).index_map(&shape).unwrap_err().to_string()
-        };
-        assert_eq!(
-            refusal(&[0], &[1], &[0], &[0]),
-            "step 0 is out of range: expected a number other than 0"
-        );
-        assert_eq!(refusal(&[0, 0], &[1, 1], &[1, -1], &[]), "axes has axis -1 twice");
-        assert_eq!(
-            refusal(&[0], &[1], &[2], &[]),
-            "axis 2 is out of range for rank 2: expected -2..=1"
-        );
-        assert_eq!(
-            refusal(&[0, 0, 0], &[1, 1, 1], &[], &[]),
-            "axis 2 is out of range for rank 2: expected -2..=1"
-        );
-        assert_eq!(
-            refusal(&[0], &[1, 2], &[], &[]),
-            "stops and starts must have equal sizes, got 2 and 1"
-        );
-        assert_eq!(
-            refusal(&[0, 1], &[1, 2], &[0], &[]),
-            "axes and starts must have equal sizes, got 1 and 2"
-        );
-        assert_eq!(
-            refusal(&[0], &[1], &[], &[1, 1]),
-            "steps and starts must have equal sizes, got 2 and 1"
-        );
     }
 }

@@ -206,86 +206,12 @@ fn an_operator_that_does_not_fit_is_shown_in_the_chain() {
 
 #[test]
 fn a_shape_that_a_pattern_refuses_is_shown_in_the_pattern() {
-    for (text, sizes, expected) in [
-        (
-            "flip(0) | b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16",
-            &[2, 64, 50, 3][..],
-            "stage 2 does not fit shape [2, 64, 50, 3]: axis \"(w p2)\" of size 50 does not \
-             split into p2 = 16\n  \
-               flip(0) | b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16...\n  \
-             \u{20}                  ^^^^^^\n  \
-               the nearest sizes that split are 48 and 64",
-        ),
-        (
-            "(h p) -> h p, p=16",
-            &[5],
-            "stage 1 does not fit shape [5]: axis \"(h p)\" of size 5 does not split into \
-             p = 16\n  \
-               (h p) -> h p, p=16\n  \
-               ^^^^^\n  \
-               the least size that splits is 16",
-        ),
-        (
-            "(h p) -> h p, h=2, p=16",
-            &[30],
-            "stage 1 does not fit shape [30]: axis \"(h p)\" of size 30 does not split into \
-             h = 2, p = 16\n  \
-               (h p) -> h p, h=2, p=16\n  \
-               ^^^^^\n  \
-               they multiply to 32: leave one of them to the shape",
-        ),
-        (
-            "(h p) -> h p, p=0",
-            &[0],
-            "stage 1 does not fit shape [0]: axis \"(h p)\" of size 0 leaves open what h is \
-             beside p = 0\n  \
-               (h p) -> h p, p=0\n  \
-               ^^^^^\n  \
-               give the size of \"h\" too",
-        ),
-        (
-            "h w -> w h, w=3",
-            &[2, 4],
-            "stage 1 does not fit shape [2, 4]: axis \"w\" of size 4 must have w = 3\n  \
-               h w -> w h, w=3\n  \
-             \u{20} ^\n  \
-               leave the size of \"w\" to the shape",
-        ),
-        (
-            "h w () -> h w",
-            &[2, 4, 3],
-            "stage 1 does not fit shape [2, 4, 3]: axis \"1\" of size 3 must have size 1\n  \
-               h w () -> h w\n  \
-             \u{20}   ^^\n  \
-               write a name in place of 1 if the axis may have another size",
-        ),
-        (
-            "flip(0) | h w -> w h",
-            &[2, 4, 3],
-            "stage 2 does not fit shape [2, 4, 3]: the pattern is for 2 axes, and shape \
-             [2, 4, 3] has 3\n  \
-               flip(0) | h w -> w h\n  \
-             \u{20}         ^^^\n  \
-               write \"...\" on both sides for the axes that have no name",
-        ),
-        (
-            "a (b c) ... -> a b c ..., b=2",
-            &[2],
-            "stage 1 does not fit shape [2]: the pattern is for 2 or more axes, and shape [2] \
-             has 1\n  \
-               a (b c) ... -> a b c ..., b=2\n  \
-               ^^^^^^^^^^^",
-        ),
-        (
-            "-> 1",
-            &[2],
-            "stage 1 does not fit shape [2]: the pattern is for 0 axes, and shape [2] has 1\n  \
-               -> 1\n  \
-               ^^\n  \
-               write \"...\" on both sides for the axes that have no name",
-        ),
-    ] {
-        let error = chain(text).out_shape(shape(sizes)).unwrap_err().to_string();
+    // Each chain with its shape, then the message.
+    for case in include_str!("misfits.txt").trim_end().split("\n\n") {
+        let (first, expected) = case.split_once('\n').unwrap();
+        let (text, sizes) = first.split_once(" ; ").unwrap();
+        let sizes: Vec<usize> = sizes.split(' ').map(|size| size.parse().unwrap()).collect();
+        let error = chain(text).out_shape(shape(&sizes)).unwrap_err().to_string();
         assert_eq!(error, expected, "\n{error}");
     }
 }

@@ -63,25 +63,3 @@ fn outputs_that_do_not_fit_are_refused_and_left_alone() {
     let twice = Layout::strided(&shape(&[2, 3]), 0, &[1, 1]).unwrap();
     assert!(TensorViewMut::new(&mut buffer, DType::U8, twice).is_err());
 }
-
-#[test]
-fn calls_that_differ_in_one_thing_are_different_calls() {
-    let rolled = |shift: &[i64], axes: &[i64]| {
-        let made = trundle::roll(&packed(b"abcdef", &[2, 3]), shift, axes);
-        made.map(Tensor::into_bytes).map_err(|error| error.to_string())
-    };
-    assert_eq!(rolled(&[1], &[0, 1]).unwrap(), b"fdecab");
-    let refused = rolled(&[1, 0], &[1]).unwrap_err();
-    assert_eq!(refused, "shift and axes must have equal sizes, got 2 and 1");
-    assert_eq!(rolled(&[1], &[0]).unwrap(), b"defabc");
-    assert_eq!(rolled(&[1], &[1]).unwrap(), b"cabfde");
-    assert_eq!(rolled(&[2], &[1]).unwrap(), b"bcaefd");
-
-    let copied = |offset, stride| {
-        trundle::contiguous(&view(b"abcde", &[2], offset, &[stride])).unwrap().into_bytes()
-    };
-    assert_eq!(copied(2, 1), b"cd");
-    assert_eq!(copied(2, -1), b"cb");
-    assert_eq!(copied(2, 2), b"ce");
-    assert_eq!(copied(1, 2), b"bd");
-}

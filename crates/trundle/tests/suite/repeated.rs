@@ -6,10 +6,12 @@ use proptest::sample::select;
 use trundle::lowering::Move;
 use trundle::ops::ReverseSubsequences;
 use trundle::{
-    DType, DTypeError, Error, IndexMap, Layout, Result, Shape, TensorView, TensorViewMut,
+    DType, DTypeError, Error, IndexMap, Layout, Result, Shape, Tensor, TensorView, TensorViewMut,
 };
 use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
 use trundle_testing::{MOST_BOXES, Outcome, PlainOp, holds};
+
+use crate::calls::{into, made};
 
 /// An operator, with its lengths as tensors if it has any.
 #[derive(Debug)]
@@ -35,31 +37,25 @@ impl Operator {
 
     /// Calls the one-shot function; returns the bytes of the result if there is no `out`.
     fn call(&self, data: &TensorView<'_>, out: Option<&mut TensorViewMut<'_>>) -> Result<Vec<u8>> {
-        /// `$function(data, ...)`, or `$into(data, ..., out)`.
-        macro_rules! call {
-            ($function:ident, $into:ident $(, $argument:expr)*) => {
+        let (bytes, shape) = self.lengths();
+        let tensor = match (&self.plain, out) {
+            (None, None) => trundle::contiguous(data),
+            (None, Some(out)) => return trundle::copy_into(data, out).map(|()| Vec::new()),
+            // The lengths are a tensor of bytes.
+            (Some(PlainOp::ReverseSubsequences { axis, .. }), out) => {
+                let lengths = TensorView::row_major(&bytes, DType::U64, &shape)?;
                 match out {
-                    None => Ok(trundle::$function(data $(, $argument)*)?.into_bytes()),
-                    Some(out) => trundle::$into(data $(, $argument)*, out).map(|()| Vec::new()),
+                    None => trundle::reverse_subsequences(data, &lengths, *axis),
+                    Some(out) => {
+                        trundle::reverse_subsequences_into(data, &lengths, *axis, out)?;
+                        return Ok(Vec::new());
+                    }
                 }
-            };
-        }
-        match &self.plain {
-            None => call!(contiguous, copy_into),
-            Some(PlainOp::Roll { shift, axes }) => call!(roll, roll_into, shift, axes),
-            Some(PlainOp::Transpose { order }) => call!(transpose, transpose_into, order),
-            Some(PlainOp::Rot90 { k, axes }) => call!(rot90, rot90_into, *k, *axes),
-            Some(PlainOp::Flip { axes }) => call!(flip, flip_into, axes),
-            Some(PlainOp::ReverseSubsequences { axis, .. }) => {
-                let (bytes, shape) = self.lengths();
-                let lengths = &TensorView::row_major(&bytes, DType::U64, &shape)?;
-                call!(reverse_subsequences, reverse_subsequences_into, lengths, *axis)
             }
-            Some(PlainOp::ReverseSequence { axis, batch_axis, lengths }) => {
-                let lengths: &Vec<i64> = &lengths.iter().map(|length| *length as i64).collect();
-                call!(reverse_sequence, reverse_sequence_into, lengths, *axis, *batch_axis)
-            }
-        }
+            (Some(plain), None) => made(plain, data),
+            (Some(plain), Some(out)) => return into(plain, data, out).map(|()| Vec::new()),
+        };
+        tensor.map(Tensor::into_bytes)
     }
 
     fn index_map(&self, shape: &Shape) -> Result<IndexMap> {

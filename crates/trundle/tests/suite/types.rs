@@ -8,7 +8,9 @@ use trundle::{
     Width,
 };
 use trundle_testing::cases::{buffer_bytes, chains, layouts};
-use trundle_testing::{Naive, PlainOp, holds, indices};
+use trundle_testing::{Naive, holds, indices};
+
+use crate::calls::{into, made};
 
 /// The types, each with its possible widths: packed types in every bit order.
 fn types() -> Vec<(DType, Width)> {
@@ -58,41 +60,6 @@ fn view_mut<'a>(
     }
 }
 
-/// Calls the function, to a new tensor or to `out`.
-fn call(
-    op: &PlainOp,
-    data: &TensorView<'_>,
-    out: Option<&mut TensorViewMut<'_>>,
-) -> Result<Option<trundle::Tensor>> {
-    /// `$function(data, ...)`, or `$into(data, ..., out)`.
-    macro_rules! call {
-        ($function:ident, $into:ident $(, $argument:expr)*) => {
-            match out {
-                None => trundle::$function(data $(, $argument)*).map(Some),
-                Some(out) => trundle::$into(data $(, $argument)*, out).map(|()| None),
-            }
-        };
-    }
-    match op {
-        PlainOp::Roll { shift, axes } => call!(roll, roll_into, shift, axes),
-        PlainOp::Transpose { order } => call!(transpose, transpose_into, order),
-        PlainOp::Rot90 { k, axes } => call!(rot90, rot90_into, *k, *axes),
-        PlainOp::Flip { axes } => call!(flip, flip_into, axes),
-        PlainOp::ReverseSubsequences { axis, lengths } => {
-            let mut sizes = data.shape().sizes().to_vec();
-            let normal = trundle::normalize_axis("axis", *axis, sizes.len())?;
-            sizes[normal] = 1;
-            let bytes: Vec<u8> = lengths.iter().flat_map(|each| each.to_ne_bytes()).collect();
-            let lengths = TensorView::row_major(&bytes, DType::U64, &Shape::new(sizes)?)?;
-            call!(reverse_subsequences, reverse_subsequences_into, &lengths, *axis)
-        }
-        PlainOp::ReverseSequence { axis, batch_axis, lengths } => {
-            let lengths: Vec<i64> = lengths.iter().map(|length| *length as i64).collect();
-            call!(reverse_sequence, reverse_sequence_into, &lengths, *axis, *batch_axis)
-        }
-    }
-}
-
 /// Pseudo-random bytes.
 fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
@@ -124,13 +91,13 @@ fn every_type_is_moved_as_the_oracle_says() {
                 naive.labels().iter().map(|from| &before[*from]).collect();
             let data = view(&data, *of, &src).unwrap();
 
-            let made = call(&chain.ops[0], &data, None).unwrap().unwrap();
-            let packed = Layout::row_major(made.shape(), units).unwrap();
-            let got = elements(&packed, of.1, made.bytes());
+            let tensor = made(&chain.ops[0], &data).unwrap();
+            let packed = Layout::row_major(tensor.shape(), units).unwrap();
+            let got = elements(&packed, of.1, tensor.bytes());
             prop_assert!(got.iter().eq(expected.iter().copied()), "{:?} {:?}", of, chain);
-            prop_assert_eq!(made.bytes().len(), bytes_of(&packed));
+            prop_assert_eq!(tensor.bytes().len(), bytes_of(&packed));
 
-            call(&chain.ops[0], &data, Some(&mut view_mut(&mut out, *of, &dst).unwrap())).unwrap();
+            into(&chain.ops[0], &data, &mut view_mut(&mut out, *of, &dst).unwrap()).unwrap();
             let got = elements(&dst, of.1, &out);
             prop_assert!(got.iter().eq(expected), "{:?} {:?}", of, chain);
         }
