@@ -107,7 +107,7 @@ impl Failure {
 
     /// Changes a usage error to a refusal, for a request that a plan stores. The user did not type it in this command.
     #[must_use]
-    pub fn of_plan(self) -> Failure {
+    pub(crate) fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 

@@ -72,7 +72,9 @@ fn run(storage: Storage, store: &MemoryStore, verify: bool) -> Result<(), Error>
     let journal = Journal::begin(store, path, &opening, begin)?;
     let options = RunOptions { verify, ..RunOptions::default() };
     let observer = &Nobody;
-    let context = Context { job: &job, path, target, store, folder: Some(path), options, observer };
+    let folder = Some(path);
+    let context =
+        Context { job: &job, path, target, store, folder, options, observer, moving: None };
     let checkpoint = Checkpoint::new(None, store, Some(journal), progress);
     Executor::new(context, begin, checkpoint).run(&mut [Source { file: &mut file, path }])
 }
