@@ -146,17 +146,7 @@ pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Fai
     };
     let max_bytes = memory::limit(max_mem);
     let held_bytes = memory::beside(held, max_bytes);
-    Ok(PlanOptions {
-        max_bytes,
-        held_bytes,
-        storage,
-        threads,
-        row_major: false,
-        chunks: None,
-        shards: None,
-        codecs: None,
-        metadata_only: false,
-    })
+    Ok(PlanOptions { max_bytes, held_bytes, storage, threads, ..PlanOptions::default() })
 }
 
 impl Request {

@@ -56,8 +56,8 @@ pub struct Assembled<'a> {
     pub annotations: Annotations,
 }
 
-/// The resources and the requested layout of a job.
-#[derive(Clone, Debug)]
+/// The resources and the requested layout of a job. The default allows no memory.
+#[derive(Clone, Debug, Default)]
 pub struct PlanOptions {
     /// The memory limit in bytes.
     pub max_bytes: u64,
@@ -160,10 +160,10 @@ impl Job {
         let (mut inputs, mut tensors, copy) = (Vec::new(), Vec::new(), &Chain::new());
         for each in wanted {
             let first = inputs.len();
-            let (moved, header) = (each.index, &files[0].headers()[each.index]);
-            let element = format.element_as_written(&header.element);
-            inputs.push(JobInput::as_it_is_written(files[0], moved, format));
-            inputs.extend(each.others.iter().map(|other| JobInput::new(other, files, &element)));
+            let moved = Input::Tensor { file: 0, index: each.index };
+            let element = format.element_as_written(&files[0].headers()[each.index].element);
+            let own = std::iter::once(&moved).chain(each.others);
+            inputs.extend(own.map(|input| JobInput::new(input, files, &element)));
             let order = each.chain.filter(|_| options.row_major).map(|_| Order::RowMajor);
             let chain = each.chain.unwrap_or(copy);
             tensors.push(Unplanned::of_chain(&inputs[first..], first, chain, format, order)?);
@@ -207,7 +207,8 @@ impl Job {
         order: Order,
         options: &PlanOptions,
     ) -> Result<Job, Error> {
-        let inputs = vec![JobInput::as_it_stands(file, 0, index)];
+        let (input, element) = (Input::Tensor { file: 0, index }, &file.headers()[index].element);
+        let inputs = vec![JobInput::new(&input, &[file], element)];
         let tensors = vec![Unplanned::of_chain(&inputs, 0, chain, Format::RAW, Some(order))?];
         let mut job = Job::decided(&[file], inputs, tensors, Format::RAW, &[], options)?;
         for tensor in &mut job.tensors {

@@ -133,13 +133,7 @@ impl Side<'_, '_> {
         if !self.source.file.has_crc32() {
             return Ok(());
         }
-        observer.phase("checking", self.header().data_bytes as u64);
-        let mut so_far = 0;
-        let mut advance = |bytes: u64| {
-            observer.advance(bytes - so_far);
-            so_far = bytes;
-        };
-        Ok(self.source.file.copy_to(self.tensor, &mut io::sink(), &mut advance)?)
+        self.source.copy_in_phase(self.tensor, &mut io::sink(), ("checking", observer))
     }
 
     /// Copies the tensor, row-major, to a temporary file without a name.

@@ -39,8 +39,14 @@ pub trait Observer: Sync {
     fn resumable(&self, _is: bool) {}
 }
 
+/// An observer that shows nothing.
+impl Observer for () {
+    fn phase(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
 /// The outcome of a job.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// The seconds of moves in memory.
     pub move_seconds: f64,
@@ -56,6 +62,24 @@ pub struct Source<'a> {
     pub file: &'a mut TensorFile,
     /// The name in messages.
     pub path: &'a Path,
+}
+
+impl Source<'_> {
+    /// Copies a tensor to `out` in a phase of this name, which verifies the file's checksum if there is one.
+    pub(crate) fn copy_in_phase(
+        &mut self,
+        tensor: usize,
+        out: &mut impl io::Write,
+        (name, observer): (&str, &dyn Observer),
+    ) -> Result<(), Error> {
+        observer.phase(name, self.file.headers()[tensor].data_bytes as u64);
+        let mut so_far = 0;
+        let mut advance = |bytes: u64| {
+            observer.advance(bytes - so_far);
+            so_far = bytes;
+        };
+        Ok(self.file.copy_to(tensor, out, &mut advance)?)
+    }
 }
 
 /// A source that several threads read.

@@ -186,24 +186,17 @@ impl<'a> Executor<'a> {
                 unpacked.push(None);
                 continue;
             };
-            let file = &mut *sources[tensor.file].file;
-            let mut so_far = 0;
-            let mut advance = |bytes: u64| {
-                observer.advance(bytes - so_far);
-                so_far = bytes;
-            };
-            if tensor.header.data_offset.is_some() && file.blob().is_some() {
+            let source = &mut sources[tensor.file];
+            if tensor.header.data_offset.is_some() && source.file.blob().is_some() {
                 if tensor.is_checked {
-                    observer.phase("checking", tensor.header.data_bytes as u64);
-                    file.copy_to(tensor.index, &mut io::sink(), &mut advance)?;
+                    source.copy_in_phase(tensor.index, &mut io::sink(), ("checking", observer))?;
                 }
                 unpacked.push(None);
                 continue;
             }
-            observer.phase("unpacking", tensor.header.data_bytes as u64);
             let intermediate = self.context.unnamed()?;
             let mut out = Sequential::new(&*intermediate);
-            file.copy_to(tensor.index, &mut out, &mut advance)?;
+            source.copy_in_phase(tensor.index, &mut out, ("unpacking", observer))?;
             unpacked.push(Some(intermediate));
         }
         Ok(unpacked)

@@ -201,7 +201,7 @@ impl Job {
         executor.run(sources)?;
         let move_seconds = executor.into_move_seconds();
         io::copy(&mut Sequential::new(target), &mut output).map_err(writing(path))?;
-        let outcome = Outcome { move_seconds, verified: options.verify, resumed: false };
+        let outcome = Outcome { move_seconds, verified: options.verify, ..Outcome::default() };
         Ok(Finished { output, store, outcome, is_in_place: false })
     }
 
@@ -255,7 +255,7 @@ impl Finished {
         })?;
         observer.resumable(false);
         all.sort_by_key(|each| each.is_in_place);
-        let mut joint = Outcome { move_seconds: 0.0, verified: true, resumed: false };
+        let mut joint = Outcome { verified: true, ..Outcome::default() };
         for Finished { mut output, store, outcome, .. } in all {
             output.keep(false);
             store.keep(false);
