@@ -8,6 +8,7 @@ mod plan;
 mod recovery;
 mod run;
 mod store;
+mod together;
 
 pub use error::{Error, Problem};
 pub use plan::chunk_sizes::ChunkSizes;

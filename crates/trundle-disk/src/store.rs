@@ -1,8 +1,11 @@
-//! The interface to the blobs that a run writes in addition to its output: journals and intermediates.
+//! The blobs that a run writes in addition to its output: journals and intermediates.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
 
-use trundle_formats::{Begin, Blob, Problem};
+use trundle_formats::{Begin, Blob, Problem, TemporaryFile, lock};
 
 /// The blobs of a run by key; in a folder, each is a temporary file.
 pub(crate) trait Store: Sync {
@@ -24,4 +27,57 @@ pub(crate) trait Store: Sync {
 
     /// Removes the blob of `key`, which this store has opened.
     fn remove(&self, key: &str);
+}
+
+/// Temporary files in a folder, which a later run with the same tag finds again. Keys are file extensions.
+#[derive(Debug)]
+pub(crate) struct RunFiles {
+    folder: PathBuf,
+    tag: String,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    files: BTreeMap<String, TemporaryFile>,
+    kept: bool,
+}
+
+impl RunFiles {
+    pub(crate) fn new(folder: PathBuf, tag: String) -> RunFiles {
+        RunFiles { folder, tag, open: Mutex::default() }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Open> {
+        lock(&self.open)
+    }
+}
+
+impl Store for RunFiles {
+    fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem> {
+        let mut open = self.opened();
+        let mut file = TemporaryFile::tagged(&self.folder, &self.tag, key, begin, None)?;
+        if open.kept {
+            file.keep(true);
+        }
+        let blob = file.file().try_clone();
+        open.files.insert(key.to_owned(), file);
+        Ok(Box::new(blob.map_err(|source| Problem::Io { doing: "open", source })?))
+    }
+
+    fn unnamed(&self) -> io::Result<Box<dyn Blob>> {
+        Ok(Box::new(tempfile::tempfile_in(&self.folder)?))
+    }
+
+    fn keep(&self, kept: bool) {
+        let mut open = self.opened();
+        open.kept = kept;
+        open.files.values_mut().for_each(|file| file.keep(kept));
+    }
+
+    fn remove(&self, key: &str) {
+        if let Some(mut file) = self.opened().files.remove(key) {
+            file.keep(false);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{Nobody, hint, moved as in_memory, read_tensor, write_tensors};
+use support::{hint, moved as in_memory, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
@@ -185,14 +185,9 @@ fn moved(
     let mut file = TensorFile::open_as(from, &hint(from, &element, &shape)).unwrap();
     let planning = PlanOptions {
         max_bytes: max_bytes as u64,
-        held_bytes: 0,
         storage: Some(storage),
         threads: Some(2),
-        row_major: false,
-        chunks: None,
-        shards: None,
-        codecs: None,
-        metadata_only: false,
+        ..PlanOptions::default()
     };
     let wanted: Vec<Wanted<'_>> = (0..case.tensors)
         .map(|index| Wanted { index, chain: Some(chain(index)), others: &[] })
@@ -203,7 +198,7 @@ fn moved(
         let job = Job::new(&[&file], &wanted, format, &[], &planning).unwrap();
         let passes = job.tensors().iter().map(TensorJob::passes).max();
         let tiles: Vec<_> = job.tensors()[0].tiles().iter().map(|each| each.0).collect();
-        job.run(&mut [Source { file: &mut file, path: from }], to, options, &Nobody).unwrap();
+        job.run(&mut [Source { file: &mut file, path: from }], to, options, &()).unwrap();
         (passes, tiles)
     });
     let label = format!(
@@ -266,14 +261,10 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
             let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
             let options = PlanOptions {
                 max_bytes,
-                held_bytes: 0,
                 storage: Some(storage),
                 threads: Some(2),
                 row_major: true,
-                chunks: None,
-                shards: None,
-                codecs: None,
-                metadata_only: false,
+                ..PlanOptions::default()
             };
             let format = Format::of(path).unwrap();
             let (job, bytes) = most(|| Job::new(&[&file], &wanted, format, &[], &options));

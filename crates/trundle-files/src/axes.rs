@@ -8,6 +8,7 @@ use trundle::{Chain, Shape};
 use trundle_formats::{AXES_KEY, Header, Shown, TensorFile, ngff};
 
 use crate::failure::Failure;
+use crate::fates::{Fate, Fates};
 
 /// The metadata key of the record. The value is a JSON object that maps tensor names to axes.
 pub(crate) const KEY: &str = AXES_KEY;
@@ -108,45 +109,27 @@ impl Record {
     }
 }
 
-/// The axes of a tensor in the output.
-#[derive(Clone, Debug)]
-pub(crate) enum Fate {
-    /// The input axis of each output axis. `None` if the axes are new.
-    Order(Option<Vec<usize>>),
-    LeftOut,
-}
+/// The metadata of an output, and the dropped keys, whose values would be wrong in it.
+pub(crate) type Metadata = (Vec<(String, String)>, Vec<String>);
 
-impl Fate {
-    /// The fate of a tensor of this rank that keeps its axes.
-    pub(crate) fn kept(rank: usize) -> Fate {
-        Fate::Order(Some((0..rank).collect()))
-    }
+/// The input axis of each axis of a moved tensor. `None` if the axes are new.
+pub(crate) type AxisOrder = Option<Vec<usize>>;
 
-    fn is_left_out(&self) -> bool {
-        matches!(self, Fate::LeftOut)
-    }
-
-    fn is_turned(&self) -> bool {
-        let leaves = |order: &[usize]| order.iter().copied().eq(0..order.len());
-        matches!(self, Fate::Order(order) if !order.as_deref().is_some_and(leaves))
-    }
-}
-
-/// Returns the metadata of a file after its tensors had these fates, and the keys that were dropped because their
-/// values would be wrong.
+/// Returns the metadata of a file after its tensors had these fates.
 ///
 /// The record of axes loses tensors whose axes changed or that are left out. OME-NGFF metadata is reordered where
 /// possible, else dropped. The rest stays byte for byte.
-pub(crate) fn still_true_of(
-    file: &TensorFile,
-    fates: &[Fate],
-) -> (Vec<(String, String)>, Vec<String>) {
-    let headers = file.headers();
-    let order_of = |name: &str| match &fates[headers.iter().position(|own| own.name == name)?] {
-        Fate::Order(order) => order.clone(),
-        Fate::LeftOut => None,
+pub(crate) fn still_true_of(file: &TensorFile, fates: &Fates<AxisOrder>) -> Metadata {
+    let (headers, fates) = (file.headers(), &fates.0[..]);
+    let order_of = |name: &str| {
+        let index = headers.iter().position(|own| own.name == name)?;
+        match &fates[index] {
+            Fate::Moved(order) => order.clone(),
+            Fate::Kept => Some((0..headers[index].shape.rank()).collect()),
+            Fate::LeftOut => None,
+        }
     };
-    let is_any_turned = fates.iter().any(Fate::is_turned);
+    let is_any_turned = fates.iter().any(is_turned);
     let (mut metadata, mut untrue) = (Vec::new(), Vec::new());
     for (key, text) in file.metadata() {
         if key.ends_with('/') && is_of_left_out(headers, fates, key) {
@@ -167,7 +150,7 @@ pub(crate) fn still_true_of(
     let Ok(mut record) = Record::of(&metadata) else { return (metadata, untrue) };
     let noted = record.0.len();
     for (fate, header) in fates.iter().zip(headers) {
-        if fate.is_left_out() || fate.is_turned() {
+        if matches!(fate, Fate::LeftOut) || is_turned(fate) {
             record.0.remove(&header.name);
         }
     }
@@ -175,10 +158,15 @@ pub(crate) fn still_true_of(
     (metadata, untrue)
 }
 
+fn is_turned(fate: &Fate<AxisOrder>) -> bool {
+    let leaves = |order: &[usize]| order.iter().copied().eq(0..order.len());
+    matches!(fate, Fate::Moved(order) if !order.as_deref().is_some_and(leaves))
+}
+
 /// Returns whether the path `key` contains tensors, all left out.
-fn is_of_left_out(headers: &[Header], fates: &[Fate], key: &str) -> bool {
+fn is_of_left_out(headers: &[Header], fates: &[Fate<AxisOrder>], key: &str) -> bool {
     let below = headers.iter().zip(fates).filter(|(header, _)| header.name.starts_with(key));
-    let mut below = below.map(|(_, fate)| fate.is_left_out()).peekable();
+    let mut below = below.map(|(_, fate)| matches!(fate, Fate::LeftOut)).peekable();
     below.peek().is_some() && below.all(|is_left_out| is_left_out)
 }
 
@@ -207,7 +195,7 @@ fn group_still_true(
 }
 
 /// Returns the input axis of each output axis, if the chain only permutes axes.
-pub(crate) fn order_behind(chain: &Chain, shapes: &[Shape]) -> Option<Vec<usize>> {
+pub(crate) fn order_behind(chain: &Chain, shapes: &[Shape]) -> AxisOrder {
     let (order, shape) = (chain.axes_kept(shapes)?, shapes.first()?);
     let out = chain.out_shape(shapes).ok()?;
     let is_permutation = order.iter().collect::<BTreeSet<_>>().len() == shape.rank();

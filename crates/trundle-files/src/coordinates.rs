@@ -9,9 +9,9 @@ use crate::operation::Operation;
 use crate::selection::Choice;
 
 /// Returns a message for each shift that does not move anything.
-pub(crate) fn notes(headers: &[Header], choice: &Choice) -> Vec<String> {
+pub(crate) fn notes(choice: &Choice) -> Vec<String> {
     let note = |(shift, size)| format!("a shift of {shift} on an axis of {size} moves nothing");
-    idle_shifts(headers, choice).into_iter().map(note).collect()
+    idle_shifts(choice).into_iter().map(note).collect()
 }
 
 /// Returns a message with advice for each named axis along which output tensors no longer fit each other.
@@ -39,9 +39,9 @@ pub(crate) fn warnings(
 }
 
 /// Finds the shifts that do not move anything, each with the size of its axis.
-fn idle_shifts(headers: &[Header], choice: &Choice) -> BTreeSet<(i64, usize)> {
+fn idle_shifts(choice: &Choice) -> BTreeSet<(i64, usize)> {
     let mut idle = BTreeSet::new();
-    for moved in (0..headers.len()).filter_map(|index| choice.moved(index)) {
+    for moved in choice.all_moved() {
         let Ok(steps) = moved.chain.steps(&moved.shapes[0]) else { continue };
         for (op, step) in moved.chain.ops().iter().zip(steps) {
             if let Op::Roll(roll) = op {
@@ -72,7 +72,7 @@ fn apart<'a>(
     }
     let mut first_of = BTreeMap::new();
     let mut own: Vec<usize> =
-        (0..headers.len()).filter(|index| !choice.is_left_out(*index)).collect();
+        choice.wanted(|moved| (&moved.chain, &[])).iter().map(|wanted| wanted.index).collect();
     // Coordinates first, so that messages name one if there is one.
     own.sort_by_key(|index| headers[*index].shape.rank() != 1);
     for index in own {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use trundle_disk::{Job, PlanOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, TensorFile};
 
+use crate::axes::Metadata;
 use crate::coordinates;
 use crate::failure::{Failure, Setting};
 use crate::input::{Input, sources};
@@ -113,7 +114,10 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     let (metadata, untrue) = decision.metadata(&opened[0]);
     let jobs = decision.jobs(&opened, format, &metadata, &options);
     let jobs = jobs.map_err(|failure| match &decision {
-        Decision::Chain { choice, .. } if request.tensor.is_some() && !choice.moves_all() => {
+        Decision::Chain { choice, .. }
+            if request.tensor.is_some()
+                && choice.left_out() + choice.all_moved().count() < choice.0.len() =>
+        {
             failure.with_setting(Setting::Only, "leaves out what --tensor does not name")
         }
         _ => failure,
@@ -142,17 +146,7 @@ pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Fai
     };
     let max_bytes = memory::limit(max_mem);
     let held_bytes = memory::beside(held, max_bytes);
-    Ok(PlanOptions {
-        max_bytes,
-        held_bytes,
-        storage,
-        threads,
-        row_major: false,
-        chunks: None,
-        shards: None,
-        codecs: None,
-        metadata_only: false,
-    })
+    Ok(PlanOptions { max_bytes, held_bytes, storage, threads, ..PlanOptions::default() })
 }
 
 impl Request {
@@ -205,8 +199,7 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
 }
 
 impl Decision {
-    /// Returns the metadata of the outputs, and the dropped keys, whose values would be wrong in the output.
-    fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
+    fn metadata(&self, first: &TensorFile) -> Metadata {
         match self {
             Decision::Chain { choice, .. } => choice.metadata(first),
             Decision::Join(joined) => joined.metadata(first),
@@ -227,8 +220,7 @@ impl Decision {
             Job::new(&files, wanted, format, metadata, options).map_err(Failure::from)
         };
         match self {
-            Decision::Chain { choice, .. } => Ok(vec![of_wanted(&choice.wanted())?]),
-            Decision::Relayout(relaid) => Ok(vec![of_wanted(&relaid.wanted())?]),
+            Decision::Chain { .. } | Decision::Relayout(_) => Ok(vec![of_wanted(&self.wanted())?]),
             Decision::Split(parted) => {
                 (0..parted.parts).map(|part| of_wanted(&parted.wanted(part))).collect()
             }
@@ -239,25 +231,31 @@ impl Decision {
         }
     }
 
+    /// Returns the tensors of the only output, if they come from one file.
+    pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
+        match self {
+            Decision::Chain { choice, .. } => choice.wanted(|moved| (&moved.chain, &moved.others)),
+            Decision::Relayout(relaid) => relaid.wanted(),
+            Decision::Join(_) | Decision::Split(_) => Vec::new(),
+        }
+    }
+
     /// Returns for each output tensor whether it is an unchanged copy from the first input.
     pub(crate) fn kept(&self) -> Vec<bool> {
-        let are_kept =
-            |wanted: Vec<Wanted<'_>>| wanted.iter().map(|each| each.chain.is_none()).collect();
         match self {
-            Decision::Chain { choice, .. } => are_kept(choice.wanted()),
-            Decision::Relayout(relaid) => are_kept(relaid.wanted()),
             Decision::Join(joined) => joined.tensors.iter().map(join::Tensor::is_kept).collect(),
-            Decision::Split(_) => Vec::new(),
+            _ => self.wanted().iter().map(|each| each.chain.is_none()).collect(),
         }
     }
 
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
-        match self {
-            Decision::Chain { choice, .. } => choice.left_out,
-            Decision::Join(joined) => joined.left_out(opened),
-            Decision::Split(parted) => parted.left_out(&opened[0]),
-            Decision::Relayout(_) => 0,
-        }
+        let left_out = match self {
+            Decision::Join(joined) => return joined.left_out(opened),
+            Decision::Relayout(_) => return 0,
+            Decision::Chain { choice, .. } => choice.left_out(),
+            Decision::Split(parted) => parted.fates.left_out(),
+        };
+        left_out + opened[0].unreadable().len()
     }
 }
 
@@ -278,7 +276,7 @@ impl Decided {
     /// Returns notes about shifts that do not move anything.
     pub fn notes(&self) -> Vec<String> {
         match &self.decision {
-            Decision::Chain { choice, .. } => coordinates::notes(self.opened[0].headers(), choice),
+            Decision::Chain { choice, .. } => coordinates::notes(choice),
             _ => Vec::new(),
         }
     }

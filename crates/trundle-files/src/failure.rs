@@ -107,7 +107,7 @@ impl Failure {
 
     /// Changes a usage error to a refusal, for a request that a plan stores. The user did not type it in this command.
     #[must_use]
-    pub fn of_plan(self) -> Failure {
+    pub(crate) fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 
@@ -218,36 +218,31 @@ impl From<trundle_formats::Error> for Failure {
 
 impl From<trundle_disk::Error> for Failure {
     fn from(error: trundle_disk::Error) -> Failure {
+        use trundle_disk::Problem::{File, Io, MaybeDone, Memory, Space};
         let trundle_disk::Error { subject, problem } = error;
         let class = problem.exit_class();
-        match *problem {
-            trundle_disk::Problem::File(error) if subject.is_empty() => Failure::from(error),
-            trundle_disk::Problem::Io { ref source, .. }
-                if source.kind() == ErrorKind::BrokenPipe =>
-            {
-                Failure { is_unread: true, ..Failure::running(format!("{subject}{problem}")) }
-            }
-            trundle_disk::Problem::Io { ref source, .. } => {
-                let system = SystemError::of(source, subject.trim_end_matches(": "));
-                Failure::of(class, format!("{subject}{problem}")).with_system(system)
-            }
-            trundle_disk::Problem::Space { needed, available } => {
+        let message = match *problem {
+            File(error) if subject.is_empty() => return Failure::from(error),
+            Space { needed, available } => {
                 let [needed, available] = [needed, available].map(memory::exact);
-                Failure::of(
-                    class,
-                    format!("{subject}{needed} are needed on the disk, {available} are free"),
-                )
+                format!("{subject}{needed} are needed on the disk, {available} are free")
             }
-            trundle_disk::Problem::Memory { needed, limit } => {
+            Memory { needed, limit } => {
                 let needed = memory::enough(needed, limit);
-                let problem = trundle_disk::Problem::Memory { needed, limit };
-                Failure::of(class, format!("{subject}{problem}"))
+                format!("{subject}{}", Memory { needed, limit })
             }
-            problem @ trundle_disk::Problem::MaybeDone => {
-                Failure::of(class, format!("{subject}{problem}"))
-                    .with_hint("check the file, then run again without --resume")
+            ref problem => format!("{subject}{problem}"),
+        };
+        let failure = Failure::of(class, message);
+        match *problem {
+            Io { ref source, .. } if source.kind() == ErrorKind::BrokenPipe => {
+                Failure { is_unread: true, ..failure }
             }
-            problem => Failure::of(class, format!("{subject}{problem}")),
+            Io { ref source, .. } => {
+                failure.with_system(SystemError::of(source, subject.trim_end_matches(": ")))
+            }
+            MaybeDone => failure.with_hint("check the file, then run again without --resume"),
+            _ => failure,
         }
     }
 }

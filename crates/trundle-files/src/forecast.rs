@@ -12,7 +12,7 @@ use crate::numbers::readable;
 const MOST_LINES: usize = 20;
 
 /// Describes a job in one sentence: tensors, bytes, passes, time, and how the elements move.
-pub fn sentence(tensors: &str, job: &Job) -> String {
+pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
     let time = duration(job.cost().seconds);
     let passes = passes(job.tensors());
@@ -22,7 +22,7 @@ pub fn sentence(tensors: &str, job: &Job) -> String {
 }
 
 /// Counts the tensors of a job. Empty for a single tensor.
-pub fn tensors(job: &Job) -> String {
+pub(crate) fn tensors(job: &Job) -> String {
     match job.tensors().len() {
         1 => String::new(),
         several => counted(several, "tensor"),
@@ -107,7 +107,7 @@ fn duration(seconds: f64) -> String {
 }
 
 /// Describes the destination, and whether a file there would be overwritten.
-pub fn destination(output: &Path, format: &Format) -> String {
+pub(crate) fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {
         return format!("to stdout, as .{format}");

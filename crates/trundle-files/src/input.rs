@@ -43,7 +43,7 @@ impl Input {
 }
 
 /// Pairs opened files with their paths, for a job.
-pub fn sources<'a>(
+pub(crate) fn sources<'a>(
     opened: &'a mut [TensorFile],
     inputs: impl IntoIterator<Item = &'a Input>,
 ) -> Vec<Source<'a>> {

@@ -10,8 +10,9 @@ use trundle_formats::{
     Annotations, Difference, Encoding, Format, Header, Shown, StoredDType, TensorFile,
 };
 
-use crate::axes::{self, Fate};
+use crate::axes::{self, Metadata};
 use crate::failure::{Failure, Setting};
+use crate::fates::{Fate, Fates};
 use crate::forecast::first_lines;
 use crate::input::Input;
 use crate::names::{check_readable, select, shown_path, sum};
@@ -413,16 +414,15 @@ impl Joined {
         self.of_part.iter().map(|file| inputs[*file].path())
     }
 
-    /// Returns the metadata of the first file, and the dropped keys, whose values would be wrong in the output.
-    pub(crate) fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
+    pub(crate) fn metadata(&self, first: &TensorFile) -> Metadata {
         let mut fates = vec![Fate::LeftOut; first.headers().len()];
         for tensor in &self.tensors {
             fates[tensor.indices[0]] = match tensor.is_new {
-                true => Fate::Order(None),
-                false => Fate::kept(tensor.out_shape().rank()),
+                true => Fate::Moved(None),
+                false => Fate::Kept,
             };
         }
-        axes::still_true_of(first, &fates)
+        axes::still_true_of(first, &Fates(fates))
     }
 
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {

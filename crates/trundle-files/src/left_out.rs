@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use trundle_disk::LeftOut;
 
 use crate::names::listed;
@@ -50,25 +50,14 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     lines
 }
 
-/// Builds the object for `--json`. `None` if nothing is left out.
+/// Builds the object for `--json`, without the metadata of the file itself. `None` if nothing is left out.
 pub(crate) fn report(left: &LeftOut) -> Option<Value> {
-    let fields = json!({
-        "attributes": left.attributes,
-        "axis_names": left.axis_names,
-        "fill_values": left.fill_values,
-        "unread": left.unread,
-        "compressed": left.compressed,
-        "chunked": left.chunked,
-        "unlimited": left.unlimited,
-        "outdated_ngff": left.outdated_ngff,
-        "bfloat16": left.bfloat16,
-    });
-    let Value::Object(mut fields) = fields else { return None };
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(left) else { return None };
     let is_empty = |value: &Value| match value {
         Value::Array(list) => list.is_empty(),
         other => other.as_object().is_some_and(serde_json::Map::is_empty),
     };
-    fields.retain(|_, value| !is_empty(value));
+    fields.retain(|key, value| key != "metadata" && !is_empty(value));
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 

@@ -8,6 +8,7 @@ mod axes;
 mod coordinates;
 pub mod decide;
 pub mod failure;
+mod fates;
 pub mod forecast;
 pub mod input;
 mod join;

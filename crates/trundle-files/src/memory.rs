@@ -39,7 +39,7 @@ fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
 }
 
 /// Formats a number of bytes exactly, followed by a rounded one with its unit.
-pub fn exact(bytes: u64) -> String {
+pub(crate) fn exact(bytes: u64) -> String {
     match bytes {
         0..1024 => readable(bytes),
         _ => format!("{bytes} bytes ({})", readable(bytes)),
@@ -47,14 +47,14 @@ pub fn exact(bytes: u64) -> String {
 }
 
 /// Returns the bytes of memory that a command may take: `--max-mem`, or a quarter of the free memory.
-pub fn limit(max_mem: Option<Bytes>) -> u64 {
+pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
     /// The limit if the free memory is unknown.
     const UNKNOWN: u64 = 4 << 30;
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
 /// Returns the share of each task in the [limit] if `tasks` run at once. The memory of this process is deducted first.
-pub fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
+pub(crate) fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
     let limit = limit(max_mem);
     (limit - own_within(limit)) / tasks.max(1) as u64
 }
@@ -96,17 +96,17 @@ pub fn count_program() {
 }
 
 /// Returns the least memory that a job needs besides the process itself.
-pub fn least() -> u64 {
+pub(crate) fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
 /// Adds to `bytes` the part of the process's own memory that counts within `limit`.
-pub fn beside(bytes: u64, limit: u64) -> u64 {
+pub(crate) fn beside(bytes: u64, limit: u64) -> u64 {
     own_within(limit).saturating_add(bytes)
 }
 
 /// Returns a limit that suffices for a job that was refused with `limit`. `needed` is the result of [`beside`].
-pub fn enough(needed: u64, limit: u64) -> u64 {
+pub(crate) fn enough(needed: u64, limit: u64) -> u64 {
     needed.saturating_add(own() - own_within(limit))
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct Operation {
 
 /// The operators as the user wrote them.
 enum Asked {
-    /// The same chain for all tensors.
-    Chain(Arc<Chain>),
+    /// The same chain for all tensors. The single length of a reversal is repeated as often as a tensor needs.
+    Chain { chain: Arc<Chain>, one: Option<OneLength> },
     /// A chain in the chain language, the lengths and indices from the files it names, and the chain for
     /// tensors without axis names.
     Written {
@@ -37,8 +37,6 @@ enum Asked {
     },
     /// One operator with axes by name, and its lengths or indices.
     Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<Numbers> },
-    /// A reversal by lengths, with axes by number. A single length is repeated as often as a tensor needs.
-    Reversal { chain: Arc<Chain>, one: Option<OneLength> },
 }
 
 /// Lengths or indices for an operator whose axes are not resolved yet.
@@ -56,7 +54,19 @@ struct OneLength {
     batch_axis: Option<i64>,
 }
 
+impl Asked {
+    fn of(chain: Chain, one: Option<OneLength>) -> Asked {
+        Asked::Chain { chain: Arc::new(chain), one }
+    }
+}
+
 impl OneLength {
+    /// Returns `None` if the operator is not a reversal.
+    fn of(length: i128, unfilled: &Unfilled) -> Option<OneLength> {
+        let &Unfilled::Reverse { axis, batch_axis } = unfilled else { return None };
+        Some(OneLength { length, axis, batch_axis })
+    }
+
     /// Counts the lengths that a tensor of this shape needs. `None` if the tensor does not have the axes.
     fn count(self, shape: &Shape) -> Option<usize> {
         let place = |axis| normalize_axis("axis", axis, shape.rank()).ok();
@@ -96,19 +106,17 @@ impl Operation {
         operators: &Operators,
     ) -> Result<(Operation, Vec<Input>), Failure> {
         let path = request.only_input()?;
-        let input = || request.described.of(path);
-        match operators {
-            Operators::Convert => {
-                Ok((Operation::made(Asked::Chain(Arc::default())), vec![input()?]))
-            }
-            Operators::Chain(text) => Operation::written(path, &request.described, text),
-            Operators::Call { operator, arguments, numbers } => {
-                let inputs = vec![input()?];
-                let call =
-                    Operation::call(path, declared(operator, arguments)?, arguments, numbers);
-                Ok((call?, inputs))
-            }
+        if let Operators::Chain(text) = operators {
+            return Operation::written(path, &request.described, text);
         }
+        let inputs = vec![request.described.of(path)?];
+        let operation = match operators {
+            Operators::Call { operator, arguments, numbers } => {
+                Operation::call(path, declared(operator, arguments)?, arguments, numbers)?
+            }
+            _ => Operation::made(Asked::of(Chain::new(), None)),
+        };
+        Ok((operation, inputs))
     }
 
     /// Parses a chain in the chain language, and returns it with the files that it reads.
@@ -147,8 +155,7 @@ impl Operation {
         };
         let integers = arguments.iter().map(integers).collect::<Option<Vec<_>>>();
         if let Some(op) = integers.as_ref().and_then(|integers| declared.op(integers)) {
-            let chain = Arc::new(Chain::new().then(op));
-            return Ok(Operation::made(Asked::Chain(chain)));
+            return Ok(Operation::made(Asked::of(Chain::new().then(op), None)));
         }
         let parameter = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
         let each = if integers.is_some() { BYTES_A_NUMBER } else { BYTES_A_KEPT_NUMBER };
@@ -161,14 +168,8 @@ impl Operation {
             (Some(integers), Some(read)) => {
                 let unfilled = Unfilled::of(declared, &integers);
                 let op = unfilled.fill(read).map_err(Failure::refused)?;
-                let chain = Arc::new(Chain::new().then(op));
-                match unfilled {
-                    Unfilled::Reverse { axis, batch_axis } => {
-                        let one = one.map(|length| OneLength { length, axis, batch_axis });
-                        Asked::Reversal { chain, one }
-                    }
-                    _ => Asked::Chain(chain),
-                }
+                let one = one.and_then(|length| OneLength::of(length, &unfilled));
+                Asked::of(Chain::new().then(op), one)
             }
             (_, read) => Asked::Call {
                 declared,
@@ -209,8 +210,7 @@ impl Operation {
             }
         };
         match &self.asked {
-            Asked::Chain(chain) => Ok(Arc::clone(chain)),
-            Asked::Reversal { chain, one } => {
+            Asked::Chain { chain, one } => {
                 match one.filter(|one| one.count(shape).is_some_and(|count| count != 1)) {
                     None => Ok(Arc::clone(chain)),
                     Some(one) => one.chain(shape),
@@ -237,10 +237,8 @@ impl Operation {
                     Failure::usage(format!("{} lacks its {}", declared.name, unfilled.argument()))
                 };
                 let own = own.as_ref().ok_or_else(lacks)?;
-                if let (Some(length), &Unfilled::Reverse { axis, batch_axis }) =
-                    (own.one, &unfilled)
-                {
-                    return OneLength { length, axis, batch_axis }.chain(shape);
+                if let Some(one) = own.one.and_then(|length| OneLength::of(length, &unfilled)) {
+                    return one.chain(shape);
                 }
                 let op = unfilled.fill(own.read.clone()).map_err(Failure::refused)?;
                 Ok(Arc::new(Chain::new().then(op)))

@@ -29,13 +29,13 @@ impl Decided {
     pub fn plan_text(&self, verbose: bool) -> Result<String, Failure> {
         let (job, file) = (&self.jobs[0], &self.opened[0]);
         let mut text = match &self.decision {
-            Decision::Chain { choice, .. } => {
-                let lines =
-                    choice.wanted().into_iter().zip(job.tensors()).map(|(wanted, tensor)| {
-                        let Header { name, element, shape, .. } = &file.headers()[wanted.index];
-                        let (name, dtype) = (Shown(name), element.name());
-                        format!("  {name}: {dtype} {shape} -> {}", tensor.out_shape())
-                    });
+            Decision::Chain { .. } => {
+                let each = self.decision.wanted().into_iter().zip(job.tensors());
+                let lines = each.map(|(wanted, tensor)| {
+                    let Header { name, element, shape, .. } = &file.headers()[wanted.index];
+                    let (name, dtype) = (Shown(name), element.name());
+                    format!("  {name}: {dtype} {shape} -> {}", tensor.out_shape())
+                });
                 self.summary(&tensors(job), lines)
             }
             Decision::Join(joined) => self.summary(&tensors(job), joined.lines()),
@@ -139,7 +139,7 @@ impl Decided {
     /// Returns the tensors that operators are applied to. Empty if the work is not a chain.
     pub fn moved(&self) -> Vec<MovedTensor<'_>> {
         let Decision::Chain { choice, .. } = &self.decision else { return Vec::new() };
-        let wanted = choice.wanted();
+        let wanted = self.decision.wanted();
         let each = wanted.iter().zip(self.jobs[0].tensors());
         let moved = each.filter_map(|(wanted, tensor)| {
             let moved = choice.moved(wanted.index)?;
@@ -288,44 +288,46 @@ impl MovedTensor<'_> {
     }
 
     fn planned_report(&self, plan: &InMemory, job: &Job) -> Value {
-        let operators = self.operators();
-        let plan = match plan {
-            InMemory::Chain(plan) => plan,
+        let (passes, bytes, scratch_bytes) = match plan {
+            InMemory::Chain(plan) => {
+                let bytes = plan.moves().iter().map(Move::moved_bytes).sum();
+                (plan.passes().len(), bytes, plan.scratch_bytes())
+            }
             InMemory::Program(plan) => {
-                return self.report(json!({
-                    "passes": self.tensor.passes(),
-                    "bytes_read": plan.moved_bytes(),
-                    "bytes_written": plan.moved_bytes(),
-                    "scratch_bytes": plan.scratch_bytes(),
-                    "files": files_report(self.tensor, job),
-                }));
+                (self.tensor.passes(), plan.moved_bytes(), plan.scratch_bytes())
             }
         };
-        let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
-            |((pass, work), cpu_plan)| {
-                json!({
-                    "operators": operators[pass.stages.clone()],
-                    "index_map": {
-                        "out_shape": pass.map.out_shape().sizes(),
-                        "in_shape": pass.map.in_shape().sizes(),
-                        "layers": pass.map.layers().iter().rev().map(layer_report).collect::<Vec<_>>(),
-                    },
-                    "move": move_report(work),
-                    "plan": cpu_report(cpu_plan),
-                })
-            },
-        );
-        let bytes: usize = plan.moves().iter().map(Move::moved_bytes).sum();
-        self.report(json!({
-            "passes": plan.passes().len(),
+        let mut report = json!({
+            "passes": passes,
             "bytes_read": bytes,
             "bytes_written": bytes,
-            "scratch_bytes": plan.scratch_bytes(),
-            "stages": stages.collect::<Vec<_>>(),
-            "tuning": tuning::used().tuning.to_string(),
-            "tuning_source": tuning::used().source.to_string(),
-            "files": files_report(self.tensor, job),
-        }))
+            "scratch_bytes": scratch_bytes,
+        });
+        if let InMemory::Chain(plan) = plan {
+            report["stages"] = self.stages_report(plan);
+            report["tuning"] = tuning::used().tuning.to_string().into();
+            report["tuning_source"] = tuning::used().source.to_string().into();
+        }
+        report["files"] = files_report(self.tensor, job);
+        self.report(report)
+    }
+
+    fn stages_report(&self, plan: &Plan) -> Value {
+        let operators = self.operators();
+        let each = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans());
+        let stages = each.map(|((pass, work), cpu_plan)| {
+            json!({
+                "operators": operators[pass.stages.clone()],
+                "index_map": {
+                    "out_shape": pass.map.out_shape().sizes(),
+                    "in_shape": pass.map.in_shape().sizes(),
+                    "layers": pass.map.layers().iter().rev().map(layer_report).collect::<Vec<_>>(),
+                },
+                "move": move_report(work),
+                "plan": cpu_report(cpu_plan),
+            })
+        });
+        stages.collect()
     }
 }
 
@@ -407,21 +409,9 @@ fn passes_report(tensor: &TensorJob) -> Value {
 }
 
 fn cost_report(job: &Job) -> Value {
-    let cost = job.cost();
-    json!({
-        "buffer_bytes": cost.buffer_bytes,
-        "bytes_read": cost.bytes_read,
-        "bytes_written": cost.bytes_written,
-        "reads": cost.reads,
-        "writes": cost.writes,
-        "temporary_bytes": cost.temporary_bytes,
-        "seconds": cost.seconds,
-        "storage": {
-            "bytes_per_second": job.storage().bytes_per_second,
-            "request_seconds": job.storage().request_seconds,
-            "in_flight": job.storage().in_flight,
-        },
-    })
+    let mut report = json!(job.cost());
+    report["storage"] = json!(job.storage());
+    report
 }
 
 fn part_report(tensor: &TensorJob) -> Value {

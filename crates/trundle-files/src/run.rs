@@ -91,7 +91,7 @@ impl Decided {
         Outcome {
             outputs: described,
             passes: jobs.iter().flat_map(Job::tensors).map(TensorJob::passes).max().unwrap_or(0),
-            ran: trundle_disk::Outcome { move_seconds: 0.0, verified: false, resumed: false },
+            ran: trundle_disk::Outcome::default(),
             by_header: jobs.iter().all(is_by_header),
             left_out: decision.left_out(&self.opened),
             warnings,

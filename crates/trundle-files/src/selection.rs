@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trundle::{Chain, Error, PlanError, Shape, ShapeError};
-use trundle_disk::Wanted;
 use trundle_formats::{Format, Header, Shown, TensorFile};
 
-use crate::axes::{self, Fate as AxesFate};
+use crate::axes::{Metadata, order_behind, still_true_of};
 use crate::failure::{Failure, Setting};
+use crate::fates::{Fate, Fates};
 use crate::forecast::counted;
 use crate::input::Input;
 use crate::memory;
@@ -17,24 +17,14 @@ use crate::names::{cannot_keep, check_readable, listed, not_found, select};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
-pub(crate) struct Choice {
-    fates: Vec<Fate>,
-    /// The number of tensors that are left out, unreadable ones included.
-    pub left_out: usize,
-}
-
-#[derive(Debug)]
-enum Fate {
-    Moved(Moved),
-    Kept,
-    LeftOut,
-}
+/// The fates of the tensors of a file.
+pub(crate) type Choice = Fates<Moved>;
 
 #[derive(Debug)]
 pub(crate) struct Moved {
     pub chain: Arc<Chain>,
     /// The tensors that the chain names.
-    others: Vec<trundle_disk::Input>,
+    pub others: Vec<trundle_disk::Input>,
     /// The shapes of the tensor and of `others`.
     pub shapes: Vec<Shape>,
     /// The number of indices in its scatters.
@@ -76,24 +66,7 @@ impl Choice {
             let is_idle = moved.chain.ops().is_empty() && operation.is_by_name();
             fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(moved) };
         }
-        let is_out = |fate: &&Fate| matches!(fate, Fate::LeftOut);
-        let left_out = fates.iter().filter(is_out).count() + file.unreadable().len();
-        Ok(Choice { fates, left_out })
-    }
-
-    /// Returns the tensors of the output, in the order of the file.
-    pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
-        let mut wanted = Vec::with_capacity(self.fates.len());
-        for (index, fate) in self.fates.iter().enumerate() {
-            match fate {
-                Fate::Moved(Moved { chain, others, .. }) => {
-                    wanted.push(Wanted { index, chain: Some(&**chain), others });
-                }
-                Fate::Kept => wanted.push(Wanted { index, chain: None, others: &[] }),
-                Fate::LeftOut => {}
-            }
-        }
-        wanted
+        Ok(Fates(fates))
     }
 
     /// Returns the bytes that the job holds throughout: lengths, indices, and scatter tables.
@@ -105,8 +78,8 @@ impl Choice {
         operation: &Operation,
         max_mem: Option<Bytes>,
     ) -> Result<u64, Failure> {
-        let indices = (0..self.fates.len()).filter_map(|index| self.moved(index));
-        let indices = indices.fold(0, |all: u64, moved| all.saturating_add(moved.indices as u64));
+        let indices = self.all_moved().map(|moved| moved.indices as u64);
+        let indices = indices.fold(0, u64::saturating_add);
         let tables = indices.saturating_mul(BYTES_AN_INDEX);
         let held = operation.numbers_bytes.saturating_add(tables);
         let least = memory::least();
@@ -122,30 +95,8 @@ impl Choice {
         Ok(held)
     }
 
-    /// Returns the metadata of the output, and the dropped keys, whose values would be wrong in the output.
-    pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
-        let fate = |(fate, header): (&Fate, &Header)| match fate {
-            Fate::Moved(moved) => AxesFate::Order(axes::order_behind(&moved.chain, &moved.shapes)),
-            Fate::LeftOut => AxesFate::LeftOut,
-            Fate::Kept => AxesFate::kept(header.shape.rank()),
-        };
-        let fates: Vec<AxesFate> = self.fates.iter().zip(file.headers()).map(fate).collect();
-        axes::still_true_of(file, &fates)
-    }
-
-    pub(crate) fn moved(&self, index: usize) -> Option<&Moved> {
-        match &self.fates[index] {
-            Fate::Moved(moved) => Some(moved),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn moves_all(&self) -> bool {
-        !self.fates.iter().any(|fate| matches!(fate, Fate::Kept))
-    }
-
-    pub(crate) fn is_left_out(&self, index: usize) -> bool {
-        matches!(self.fates[index], Fate::LeftOut)
+    pub(crate) fn metadata(&self, file: &TensorFile) -> Metadata {
+        still_true_of(file, &self.map(|moved| order_behind(&moved.chain, &moved.shapes)))
     }
 }
 
@@ -255,21 +206,16 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
 /// Explains the error of an operator in terms of its options. `by_name` has the tensor's axis names if the options name
 /// axes.
 fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
-    match (error, by_name) {
-        (Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }), Some(names)) => {
-            format!("--dims names {left_size} of its axes ({names}), and needs all of them")
-        }
-        (error, _) => said_of_numbers(error, shape),
-    }
-}
-
-/// Explains the error of an operator whose options give axes by number.
-fn said_of_numbers(error: &Error, shape: &Shape) -> String {
     match error {
-        Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }) => {
-            let (entries, axes) = (counted(*left_size, "entry"), shape.rank());
-            format!("order has {entries}, the tensor {}", counted(axes, "axis"))
-        }
+        Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }) => match by_name {
+            Some(names) => {
+                format!("--dims names {left_size} of its axes ({names}), and needs all of them")
+            }
+            None => {
+                let (entries, axes) = (counted(*left_size, "entry"), shape.rank());
+                format!("order has {entries}, the tensor {}", counted(axes, "axis"))
+            }
+        },
         Error::Shape(ShapeError::AxisOutOfRange {
             argument: "order entry", axis, rank, ..
         }) if *axis < 0 && axis.unsigned_abs() as usize <= *rank => {

@@ -8,8 +8,9 @@ use trundle::{Chain, normalize_axis};
 use trundle_disk::Wanted;
 use trundle_formats::{Header, Shown, TensorFile};
 
-use crate::axes;
+use crate::axes::{self, Metadata};
 use crate::failure::{Failure, Setting};
+use crate::fates::{Fate, Fates};
 use crate::input::Input;
 use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Axis, Parts, Request};
@@ -60,39 +61,36 @@ impl Parts {
     }
 }
 
-impl Fate {
-    /// Splits a tensor along an axis, or keeps it whole if it has no axis with this name.
+/// A tensor that is split: each part along the axis goes to one output.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    rank: usize,
+    axis: usize,
+    sizes: Vec<usize>,
+    chains: Vec<Chain>,
+}
+
+impl Cut {
+    /// Splits a tensor along an axis. `None` if it has no axis with this name.
     ///
     /// # Errors
     /// If the tensor does not have an axis of this number, or the parts do not add up to its size.
-    fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Fate, Failure> {
+    fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Option<Cut>, Failure> {
         let axis = match axis {
             Axis::Name(name) => axes::called(header, name)?,
             Axis::Number(axis) => Some(normalize_axis("axis", *axis, header.shape.rank())?),
         };
-        let Some(axis) = axis else { return Ok(Fate::Kept) };
+        let Some(axis) = axis else { return Ok(None) };
         let sizes = parts.sizes_of(axis, header.shape[axis]).map_err(Failure::refused)?;
         let slices = Slice::parts(&header.shape, axis.cast_signed() as i64, sizes.iter().copied())?;
         let chains = slices.into_iter().map(|slice| Chain::new().then(slice)).collect();
-        Ok(Fate::Cut { axis, sizes, chains })
+        Ok(Some(Cut { rank: header.shape.rank(), axis, sizes, chains }))
     }
-}
-
-#[derive(Clone, Debug)]
-enum Fate {
-    /// Each part along the axis goes to one output.
-    Cut {
-        axis: usize,
-        sizes: Vec<usize>,
-        chains: Vec<Chain>,
-    },
-    Kept,
-    LeftOut,
 }
 
 /// A file whose tensors are split, planned.
 pub(crate) struct Parted {
-    fates: Vec<Fate>,
+    pub(crate) fates: Fates<Cut>,
     pub(crate) parts: usize,
 }
 
@@ -113,16 +111,18 @@ impl Parted {
         let mut fates = vec![Fate::LeftOut; headers.len()];
         for index in select(path, headers, name)? {
             let header = &headers[index];
-            fates[index] = Fate::of(header, axis, parts).map_err(|failure| {
+            let cut = Cut::of(header, axis, parts).map_err(|failure| {
                 let failure = failure.within(&header.name);
                 match headers.len() {
                     1 => failure,
                     _ => failure.with_setting(Setting::Tensor, "picks others"),
                 }
             })?;
+            fates[index] = cut.map_or(Fate::Kept, Fate::Moved);
         }
+        let fates = Fates(fates);
         if let Axis::Name(dim) = axis
-            && !fates.iter().any(|fate| matches!(fate, Fate::Cut { .. }))
+            && fates.all_moved().next().is_none()
         {
             let (file, dim) = (shown_path(path), Shown(dim));
             return Err(Failure::refused(format!("{file}: no axis is called \"{dim}\"")));
@@ -131,57 +131,39 @@ impl Parted {
     }
 
     pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {
-        let fates = self.fates.iter().enumerate();
-        let wanted = fates.filter_map(|(index, fate)| {
-            let chain = match fate {
-                Fate::LeftOut => return None,
-                Fate::Kept => None,
-                Fate::Cut { chains, .. } => Some(&chains[part]),
-            };
-            Some(Wanted { index, chain, others: &[] })
-        });
-        wanted.collect()
+        self.fates.wanted(|cut| (&cut.chains[part], &[]))
     }
 
-    /// Returns the metadata of the outputs, and the dropped keys, whose values would be wrong in the outputs.
-    pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
-        let fate = |(fate, header): (&Fate, &Header)| match fate {
-            Fate::LeftOut => axes::Fate::LeftOut,
-            _ => axes::Fate::kept(header.shape.rank()),
-        };
-        let fates: Vec<axes::Fate> = self.fates.iter().zip(file.headers()).map(fate).collect();
-        axes::still_true_of(file, &fates)
-    }
-
-    pub(crate) fn left_out(&self, file: &TensorFile) -> usize {
-        let is_out = |fate: &&Fate| matches!(fate, Fate::LeftOut);
-        self.fates.iter().filter(is_out).count() + file.unreadable().len()
+    pub(crate) fn metadata(&self, file: &TensorFile) -> Metadata {
+        // A part has the axes of the whole.
+        axes::still_true_of(file, &self.fates.map(|cut| Some((0..cut.rank).collect())))
     }
 
     pub(crate) fn lines(&self, file: &TensorFile) -> impl Iterator<Item = String> {
-        let line = |(fate, header): (&Fate, &Header)| {
+        let line = |(fate, header): (&Fate<Cut>, &Header)| {
             let (name, dtype, shape) = (Shown(&header.name), header.element.name(), &header.shape);
-            let (axis, sizes) = match fate {
-                Fate::Cut { axis, sizes, .. } => (axis, sizes),
-                Fate::Kept => return Some(format!("{name}: {dtype} {shape}, in each")),
+            let what = match fate {
+                Fate::Moved(Cut { axis, sizes, .. }) => {
+                    format!(" along axis {axis} -> {}", sum(sizes.iter()))
+                }
+                Fate::Kept => ", in each".to_owned(),
                 Fate::LeftOut => return None,
             };
-            let sizes = sum(sizes.iter());
-            Some(format!("{name}: {dtype} {shape} along axis {axis} -> {sizes}"))
+            Some(format!("{name}: {dtype} {shape}{what}"))
         };
-        self.fates.iter().zip(file.headers()).filter_map(line)
+        self.fates.0.iter().zip(file.headers()).filter_map(line)
     }
 
     pub(crate) fn report(&self, file: &TensorFile) -> Vec<Value> {
-        let report = |(fate, header): (&Fate, &Header)| {
+        let report = |(fate, header): (&Fate<Cut>, &Header)| {
             let (axis, sizes) = match fate {
-                Fate::Cut { axis, sizes, .. } => (Some(axis), Some(sizes)),
+                Fate::Moved(Cut { axis, sizes, .. }) => (Some(axis), Some(sizes)),
                 Fate::Kept => (None, None),
                 Fate::LeftOut => return None,
             };
             let (name, dtype) = (&header.name, header.element.name());
             Some(json!({ "name": name, "dtype": dtype, "axis": axis, "sizes": sizes }))
         };
-        self.fates.iter().zip(file.headers()).filter_map(report).collect()
+        self.fates.0.iter().zip(file.headers()).filter_map(report).collect()
     }
 }

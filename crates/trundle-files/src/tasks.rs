@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trundle_disk::{NumberedJob, Source, Stage, TaskOptions, TaskPlan};
+use trundle_disk::{NumberedJob, Source, TaskOptions, TaskPlan};
 use trundle_formats::{Output, is_within};
 
 use crate::decide::{Decided, decide_again};
@@ -236,11 +236,10 @@ impl PlanFile {
 
     /// Describes the plan as JSON. `plan` is the path of its file.
     pub fn report(&self, plan: &Path) -> serde_json::Value {
-        let stage = |stage: &Stage| json!({ "first": stage.first, "tasks": stage.tasks, "bytes": stage.bytes });
         json!({
             "plan": plan.to_string_lossy(),
             "tasks": self.tasks.tasks(),
-            "stages": self.tasks.stages().iter().map(stage).collect::<Vec<_>>(),
+            "stages": self.tasks.stages(),
             "max_mem": self.max_mem(),
         })
     }

@@ -6,20 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 use trundle::{DType, Shape};
-use trundle_disk::Observer;
 use trundle_files::decide::decide;
 use trundle_files::failure::{Failure, Setting};
 use trundle_files::request::{Along, Argument, Axis, Operators, Parts, Request, Resources, Work};
 use trundle_files::tasks::PlanFile;
 use trundle_formats::{NamedTensor, StoredDType, TensorFile, write};
-
-struct Nothing;
-
-impl Observer for Nothing {
-    fn phase(&self, _: &str, _: u64) {}
-
-    fn advance(&self, _: u64) {}
-}
 
 fn input(folder: &TempDir) -> PathBuf {
     let (path, shape) = (folder.path().join("in.npy"), Shape::new([2, 3]).unwrap());
@@ -83,12 +74,12 @@ fn every_kind_of_work_runs() {
         let output = folder.path().join(format!("{name}.npy"));
         let mut request = request(inputs, work, &output);
         request.output.verify = true;
-        let outcome = decide(request).unwrap().run(&Nothing).unwrap();
+        let outcome = decide(request).unwrap().run(&()).unwrap();
         assert!(outcome.ran.verified, "{name}");
         assert_eq!(read(&output), (sizes, bytes), "{name}");
     }
     let run = |input: &Path, work, output: &Path| {
-        decide(request(&[input], work, output)).unwrap().run(&Nothing).unwrap()
+        decide(request(&[input], work, output)).unwrap().run(&()).unwrap()
     };
     let parts = folder.path().join("part-{}.npy");
     run(&input, Work::Split { axis: axis(), parts: Parts::Count(2) }, &parts);
@@ -110,7 +101,7 @@ fn a_plan_is_told_without_an_output() {
     assert_eq!(name, "flip(axes=[1])");
     assert!(decided.plan_text(false).unwrap().contains("u8 [2, 3] -> [2, 3]"));
     assert!(decided.plan_text(true).unwrap().contains("tuning: "));
-    assert_eq!(decided.run(&Nothing).err().unwrap().to_string(), "an output is missing");
+    assert_eq!(decided.run(&()).err().unwrap().to_string(), "an output is missing");
 }
 
 #[test]
@@ -163,11 +154,11 @@ fn a_plan_of_tasks_stores_the_request() {
     let plan = PlanFile::parse(&text).unwrap();
     assert_eq!(plan.text().unwrap(), text);
     let run = |number| {
-        plan.join(None, |mut joined| Ok(joined.job.run(number, &mut joined.sources, &Nothing)?))
+        plan.join(None, |mut joined| Ok(joined.job.run(number, &mut joined.sources, &())?))
     };
     assert_eq!(run(0).unwrap(), Some(true));
     assert_eq!(run(0).unwrap(), Some(false));
-    plan.join(None, |joined| Ok(joined.job.finish(&Nothing)?)).unwrap().unwrap();
+    plan.join(None, |joined| Ok(joined.job.finish(&())?)).unwrap().unwrap();
     assert_eq!(read(&output), (vec![2, 3], vec![2, 1, 0, 5, 4, 3]));
     assert_eq!(run(0).unwrap(), None);
 }

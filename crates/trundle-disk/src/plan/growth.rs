@@ -5,8 +5,8 @@ use std::ops::Range;
 use trundle_core::program::Program;
 
 use crate::plan::location::{Location, elements};
-use crate::plan::rates::Rates;
 use crate::plan::seams::{longest, out_sizes};
+use crate::plan::storage::Rates;
 use crate::plan::tiling::{Budget, Tile};
 
 /// Tiles should have at least this many bytes, to be worth a cycle of read, move and write.

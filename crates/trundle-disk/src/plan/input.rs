@@ -6,7 +6,7 @@ use bytes::Bytes;
 use trundle::internal::{check_shape, check_sizes};
 use trundle::{DTypeError, Width};
 use trundle_core::program::Definition;
-use trundle_formats::{Format, Header, Order, StoredDType, TensorFile};
+use trundle_formats::{Header, Order, StoredDType, TensorFile};
 
 use crate::plan::movement::Arrangement;
 
@@ -45,11 +45,6 @@ pub(crate) struct JobTensor {
 trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
-    fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
-        check_shape("an input", &given.shape, &self.header.shape)?;
-        self.check_type(element, given.width)
-    }
-
     /// Checks the type and width of the elements.
     ///
     /// # Errors
@@ -68,36 +63,21 @@ impl JobTensor {
 }
 
 impl JobInput {
-    /// Makes an input of a tensor of `file` (at index `number`), without byte swaps.
-    pub(crate) fn as_it_stands(file: &TensorFile, number: usize, index: usize) -> JobInput {
-        JobInput::Tensor(Box::new(JobTensor {
-            file: number,
-            index,
-            header: file.headers()[index].clone(),
-            is_swapped: false,
-            is_checked: file.has_crc32(),
-        }))
-    }
-
-    /// Makes an input of a tensor of the job's first file, converted to the byte order of `format`.
-    pub(crate) fn as_it_is_written(file: &TensorFile, index: usize, format: &Format) -> JobInput {
-        let mut input = JobInput::as_it_stands(file, 0, index);
-        if let JobInput::Tensor(tensor) = &mut input {
-            let element = &tensor.header.element;
-            tensor.is_swapped = format.element_as_written(element) != *element;
-        }
-        input
-    }
-
+    /// Makes an input of elements that are written as `element`. A tensor of another byte order is swapped.
     pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
-        match input {
-            Input::Constant(bytes) => JobInput::Constant(Cursor::new(bytes.clone())),
+        match *input {
+            Input::Constant(ref bytes) => JobInput::Constant(Cursor::new(bytes.clone())),
             Input::Tensor { file, index } => {
-                let mut input = JobInput::as_it_stands(files[*file], *file, *index);
-                if let JobInput::Tensor(tensor) = &mut input {
-                    tensor.is_swapped = tensor.header.element != *element;
-                }
-                input
+                let header = files[file].headers()[index].clone();
+                let is_swapped = header.element != *element;
+                let is_checked = files[file].has_crc32();
+                JobInput::Tensor(Box::new(JobTensor {
+                    file,
+                    index,
+                    header,
+                    is_swapped,
+                    is_checked,
+                }))
             }
         }
     }
@@ -108,7 +88,10 @@ impl JobInput {
     /// If the shape or the type differs.
     pub(crate) fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
         match self {
-            JobInput::Tensor(tensor) => tensor.check(element, given),
+            JobInput::Tensor(tensor) => {
+                check_shape("an input", &given.shape, &tensor.header.shape)?;
+                tensor.check_type(element, given.width)
+            }
             JobInput::Constant(held) => Ok(check_sizes(
                 ("the bytes of a constant", held.get_ref().len()),
                 ("those of its input", given.bytes()),

@@ -6,29 +6,19 @@
 //! the memory allows. A movement that changes no position is a copy; the header describes the rest.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trundle::{Shape, Width};
 use trundle_core::program::{Definition, Made, Program, TensorId};
 
 use crate::error::{Error, Problem};
-use crate::plan::location::{Chunks, Location, elements, file_bytes, unit};
+use crate::plan::location::{Bounds, Location, elements, file_bytes, unit};
 use crate::plan::movement::{Movement, MovementPass};
-use crate::plan::rates::Rates;
 use crate::plan::seams::edges;
+use crate::plan::storage::Rates;
 use crate::plan::tiling::{
     self, Budget, LEAST_SPANS, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles,
 };
-
-/// The plan for one tensor.
-#[derive(Debug)]
-pub(crate) enum IoPlan {
-    /// Read it whole, move it in memory, write it.
-    Whole,
-    /// Tile by tile, in passes.
-    Tiled(Vec<FilePass>),
-}
-
-trundle::internal::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
 
 #[derive(Clone, Debug)]
 pub(crate) struct FilePass {
@@ -36,14 +26,16 @@ pub(crate) struct FilePass {
     /// elements into an intermediate.
     pub(crate) target: Option<TensorId>,
     /// The program of the pass: its inputs are read, its only output is written.
-    pub(crate) program: Program,
+    pub(crate) program: Arc<Program>,
     pub(crate) reads: Vec<FileRead>,
     pub(crate) to: Location,
     pub(crate) tiles: Vec<Tile>,
+    /// Whether the only tile is the tensor, whose elements keep their file's packing in memory.
+    pub(crate) is_whole: bool,
     pub(crate) traffic: Traffic,
 }
 
-trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, tiles } except { traffic });
+trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, tiles, is_whole } except { traffic });
 
 #[derive(Clone, Debug)]
 pub(crate) struct FileRead {
@@ -95,7 +87,7 @@ const MARGIN: f64 = 1.25;
 pub(crate) const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
-    /// Returns the fastest plan within the resources, for a row-major output or chunks of these sizes.
+    /// Returns the passes of the fastest plan within the resources, for a row-major output or chunks of these sizes.
     ///
     /// # Errors
     /// [`Problem::Memory`] if no plan fits.
@@ -103,44 +95,57 @@ impl Movement {
         &self,
         chunk: Option<&[usize]>,
         resources: Resources<'_>,
-    ) -> Result<IoPlan, Error> {
+    ) -> Result<Vec<FilePass>, Error> {
         let (read, written) = self.file_bytes_of_ends();
         if written == 0 {
-            return Ok(IoPlan::Tiled(Vec::new()));
+            return Ok(Vec::new());
         }
-        let both = read.saturating_add(written);
-        let is_small = both <= SMALL_BYTES as u64;
-        let fits = |bytes: u64| bytes <= resources.budget as u64;
-        let fits_whole = fits(self.whole_bytes()) && chunk.is_none();
+        let is_small = read.saturating_add(written) <= SMALL_BYTES as u64;
+        let fits_whole = self.whole_bytes() <= resources.budget as u64 && chunk.is_none();
         if is_small && fits_whole {
-            return Ok(IoPlan::Whole);
+            return Ok(vec![self.whole_pass()]);
         }
         let tiled = self.tiled(chunk, resources);
-        if fits_whole && !is_small {
+        if fits_whole {
             // Tiles are read and written concurrently; a whole tensor is not.
-            let requests = self.inputs().len() as u64 + 1;
-            let whole = 1.1 * resources.rates.seconds(both, requests, self.decoding());
-            let is_better = tiled.as_ref().is_none_or(|passes| {
-                passes.iter().map(|pass| pass.seconds(resources.rates)).sum::<f64>() > whole
-            });
-            if is_better {
-                return Ok(IoPlan::Whole);
+            let whole = self.whole_pass();
+            let most_seconds = 1.1 * whole.seconds(resources.rates);
+            if tiled.as_ref().is_none_or(|passes| seconds(passes, resources.rates) > most_seconds) {
+                return Ok(vec![whole]);
             }
         }
-        tiled.map(IoPlan::Tiled).ok_or_else(|| {
+        tiled.ok_or_else(|| {
             let (needed, limit) = (self.least_bytes(chunk, resources), resources.budget as u64);
             Error::from(Problem::Memory { needed, limit })
         })
     }
 
-    /// Like [`Movement::io_plan`], but always in tiles.
+    /// Like [`Movement::io_plan`], but never whole.
     ///
     /// # Errors
     /// As [`Movement::io_plan`].
-    pub(crate) fn tiled_plan(&self, resources: Resources<'_>) -> Result<IoPlan, Error> {
+    pub(crate) fn tiled_plan(&self, resources: Resources<'_>) -> Result<Vec<FilePass>, Error> {
         let (needed, limit) = (self.whole_bytes(), resources.budget as u64);
-        let plan = self.tiled(None, resources).map(IoPlan::Tiled);
+        let plan = self.tiled(None, resources);
         plan.ok_or_else(|| Error::from(Problem::Memory { needed, limit }))
+    }
+
+    /// Plans to read the tensor whole, move it in memory, and write it.
+    fn whole_pass(&self) -> FilePass {
+        let all = |id: TensorId| -> Bounds {
+            self.program.tensor(id).shape.iter().map(|size| 0..*size).collect()
+        };
+        let given = self.program.tensors().iter().enumerate().filter_map(|(at, tensor)| {
+            let Made::Given(input) = tensor.made else { return None };
+            let from = Location::stored(&tensor.shape, 0, self.decoding_of(TensorId(at)));
+            Some(FileRead { of: TensorId(at), file: ReadFrom::Input(input), from })
+        });
+        let sources = self.inputs().into_iter().map(|(input, id)| (input, all(id))).collect();
+        let tiles = vec![Tile { out: all(self.output()), sources }];
+        let (target, program, to) =
+            (Some(self.output()), self.program.clone(), Location::row_major(self.out_shape()));
+        let pass = FilePass::new(self.width(), target, program, given.collect(), to, tiles);
+        FilePass { is_whole: true, ..pass }
     }
 
     /// Estimates the bytes that would be enough.
@@ -181,14 +186,13 @@ impl Movement {
             let planned = match (chunk, &pass.in_shape) {
                 // Chunks of the output are boxes along the output's own axes.
                 (Some(chunk), Some(program)) if pass.target == self.output() => {
-                    let chunks = Chunks::packed(self.out_shape().sizes(), chunk);
                     let last = |mut plain: Vec<FilePass>| {
                         let before = passes.len() + plain.len() - 1;
                         let last = self.pass_into_chunks(chunk, before, budget, resources.rates)?;
                         plain.push(last);
                         Some(plain)
                     };
-                    let direct = tiled(program, Location::Chunks(chunks));
+                    let direct = tiled(program, Location::packed(self.out_shape(), chunk));
                     quicker(direct, plain.and_then(last), resources.rates)
                 }
                 _ => plain,
@@ -204,7 +208,7 @@ impl Movement {
         let sizes = pass.program.tensor(pass.program.outputs()[0]).shape.sizes();
         let is_output = pass.target == self.output() && sizes == self.out_shape().sizes();
         match chunk.filter(|_| is_output) {
-            Some(chunk) => Location::Chunks(Chunks::packed(sizes, chunk)),
+            Some(chunk) => Location::packed(sizes, chunk),
             None => Location::row_major(sizes),
         }
     }
@@ -219,8 +223,7 @@ impl Movement {
     ) -> Option<FilePass> {
         let sizes = self.out_shape().sizes();
         let kept = kept(self.out_shape(), self.width())?;
-        let (from, to) =
-            (Location::row_major(sizes), Location::Chunks(Chunks::packed(sizes, chunk)));
+        let (from, to) = (Location::row_major(sizes), Location::packed(sizes, chunk));
         let tiles = tiles(&kept, (&[&from], &to), to.edges(), budget, rates)
             .or_else(|| bands(&kept, &to, to.edges(), budget))?;
         let read = FileRead { of: self.output(), file: ReadFrom::Pass(before), from };
@@ -232,7 +235,7 @@ struct TiledPass<'a> {
     movement: &'a Movement,
     pass: &'a MovementPass,
     /// The program of the pass, with the target's axes as requested.
-    program: &'a Program,
+    program: &'a Arc<Program>,
     /// The index of its first pass over files.
     at: usize,
     budget: Budget,
@@ -250,8 +253,7 @@ impl TiledPass<'_> {
         let given = program.tensors().iter().filter(|tensor| matches!(tensor.made, Made::Given(_)));
         let read = |(of, given): (&TensorId, &Definition)| {
             let chunk_axes = self.chunk_axes(*of, &given.shape);
-            let (sizes, decoding) = (given.shape.to_vec(), self.movement.decoding_of(*of));
-            let from = Location::RowMajor { sizes, chunk_axes, decoding };
+            let from = Location::stored(&given.shape, chunk_axes, self.movement.decoding_of(*of));
             FileRead { of: *of, file: file_of(*of), from }
         };
         let reads: Vec<FileRead> = self.pass.reads.iter().zip(given).map(read).collect();
@@ -259,9 +261,10 @@ impl TiledPass<'_> {
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
         let edges = self.edges(&to);
         let tiles = tiles(program, (&from, &to), &edges, self.budget, rates);
+        let (width, target) = (self.movement.width(), Some(self.pass.target));
         let one = tiles.or_else(|| bands(program, &to, &edges, self.budget)).map(|tiles| {
-            let target = Some(self.pass.target);
-            vec![self.file_pass(target, program.clone(), reads.clone(), to.clone(), tiles)]
+            let (reads, to) = (reads.clone(), to.clone());
+            vec![FilePass::new(width, target, program.clone(), reads, to, tiles)]
         });
         let two = match &reads[..] {
             [only] => self.two_passes(only, to),
@@ -298,34 +301,22 @@ impl TiledPass<'_> {
         let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
         let program = self.program;
         let second = bands(program, &to, to.edges(), budget)?;
-        let (chunks, around) = chunks(&second)?;
+        let (intermediate, around) = chunks(&second)?;
         // Each tile of the first pass can have a span in every chunk.
         let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);
-        if chunks.count() > most {
+        if intermediate.count() > most {
             return None;
         }
         let first = bands_in_place(&around, budget)?;
-        let intermediate = Location::Chunks(chunks);
         let input = program.tensors().iter().find(|each| matches!(each.made, Made::Given(_)))?;
         let kept = kept(&input.shape, input.width)?;
         let between =
             FileRead { file: ReadFrom::Pass(self.at), from: intermediate.clone(), ..*read };
-        let target = Some(self.pass.target);
+        let (width, target) = (self.movement.width(), Some(self.pass.target));
         Some(vec![
-            self.file_pass(None, kept, vec![read.clone()], intermediate, first),
-            self.file_pass(target, program.clone(), vec![between], to, second),
+            FilePass::new(width, None, kept, vec![read.clone()], intermediate, first),
+            FilePass::new(width, target, program.clone(), vec![between], to, second),
         ])
-    }
-
-    fn file_pass(
-        &self,
-        target: Option<TensorId>,
-        program: Program,
-        reads: Vec<FileRead>,
-        to: Location,
-        tiles: Vec<Tile>,
-    ) -> FilePass {
-        FilePass::new(self.movement.width(), target, program, reads, to, tiles)
     }
 }
 
@@ -333,7 +324,7 @@ impl FilePass {
     fn new(
         width: Width,
         target: Option<TensorId>,
-        program: Program,
+        program: Arc<Program>,
         reads: Vec<FileRead>,
         to: Location,
         tiles: Vec<Tile>,
@@ -352,16 +343,26 @@ impl FilePass {
                 decoding: sum.decoding.saturating_add(tile.decoding(&from)),
             }
         });
-        FilePass { target, program, reads, to, tiles, traffic }
+        FilePass { target, program, reads, to, tiles, is_whole: false, traffic }
+    }
+
+    pub(crate) fn seconds(&self, rates: &Rates) -> f64 {
+        let Traffic { bytes_read, bytes_written, reads, writes, decoding, .. } = self.traffic;
+        rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
+    }
+
+    /// The bytes in memory of this many elements.
+    pub(crate) fn bytes(&self, width: Width, elements: usize) -> usize {
+        if self.is_whole { file_bytes(width, elements) } else { elements * unit(width) }
     }
 }
 
 /// Returns a program that copies its only tensor.
-fn kept(shape: &Shape, width: Width) -> Option<Program> {
+fn kept(shape: &Shape, width: Width) -> Option<Arc<Program>> {
     let mut kept = Program::new();
     let id = kept.given(shape.clone(), width).ok()?;
     kept.output(id).ok()?;
-    Some(kept)
+    Some(Arc::new(kept))
 }
 
 /// Returns the single pass, unless two are faster by [`MARGIN`].
@@ -370,20 +371,15 @@ fn quicker(
     two: Option<Vec<FilePass>>,
     rates: &Rates,
 ) -> Option<Vec<FilePass>> {
-    let seconds =
-        |passes: &[FilePass]| -> f64 { passes.iter().map(|pass| pass.seconds(rates)).sum() };
     match (one, two) {
-        (Some(one), Some(two)) if seconds(&one) > MARGIN * seconds(&two) => Some(two),
+        (Some(one), Some(two)) if seconds(&one, rates) > MARGIN * seconds(&two, rates) => Some(two),
         (Some(one), _) => Some(one),
         (None, two) => two,
     }
 }
 
-impl FilePass {
-    pub(crate) fn seconds(&self, rates: &Rates) -> f64 {
-        let Traffic { bytes_read, bytes_written, reads, writes, decoding, .. } = self.traffic;
-        rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
-    }
+fn seconds(passes: &[FilePass], rates: &Rates) -> f64 {
+    passes.iter().map(|pass| pass.seconds(rates)).sum()
 }
 
 #[cfg(test)]
@@ -406,8 +402,7 @@ mod tests {
         let shape = Shape::new([8192, 8192]).unwrap();
         let (from, to) = (Order::RowMajor, Order::RowMajor);
         let movement = Movement::of_one(&chain, Width::Bytes(1), &shape, from, to).unwrap();
-        let io_plan = movement.io_plan(None, Resources { budget: 2 << 20, rates: &rates }).unwrap();
-        let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
+        let passes = movement.io_plan(None, Resources { budget: 2 << 20, rates: &rates }).unwrap();
         (passes.len(), passes.iter().map(|pass| pass.seconds(&rates)).sum())
     }
 
@@ -430,9 +425,7 @@ mod tests {
             );
             let movement = movement.unwrap();
             let resources = Resources { budget: 64 << 20, rates: &SSD };
-            let IoPlan::Tiled(passes) = movement.io_plan(None, resources).unwrap() else {
-                panic!("it does not fit")
-            };
+            let passes = movement.io_plan(None, resources).unwrap();
             let stored = movement.file_bytes_of_ends().0;
             let read = passes.iter().find(|pass| pass.reads[0].file == ReadFrom::Input(0));
             let decoded = read.unwrap().traffic.bytes_read;
@@ -459,9 +452,7 @@ mod tests {
             let movement =
                 Movement::of_one(&chain, Width::Bytes(4), &shape, from, Order::RowMajor).unwrap();
             let resources = Resources { budget, rates: &SSD };
-            let IoPlan::Tiled(passes) = movement.io_plan(None, resources).unwrap() else {
-                panic!("it does not fit")
-            };
+            let passes = movement.io_plan(None, resources).unwrap();
             let read = passes.iter().filter(|pass| pass.reads[0].file == ReadFrom::Input(0));
             let decoded: u64 = read.map(|pass| pass.traffic.bytes_read).sum();
             (passes.len(), decoded / (4 * shape.elements() as u64))
@@ -486,8 +477,7 @@ mod tests {
                 (Chain::new(), Arrangement::InChunks { sizes: &chunk, order: None, decoding: 0 });
             let movement = Movement::of_one(&chain, Width::Bytes(4), &shape, from, Order::RowMajor);
             let resources = Resources { budget: 400 << 20, rates: &SSD };
-            let io_plan = movement.unwrap().io_plan(Some(&to), resources).unwrap();
-            let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
+            let passes = movement.unwrap().io_plan(Some(&to), resources).unwrap();
             assert_eq!(passes.len(), 1);
             let written: usize = passes[0].tiles.iter().map(|tile| elements(&tile.out)).sum();
             assert_eq!(written, shape.elements());

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread::available_parallelism;
 
+use serde::Serialize;
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
 use trundle_formats::{
@@ -16,10 +17,10 @@ use crate::error::{Error, Problem};
 use crate::plan::chunk_sizes::ChunkSizes;
 use crate::plan::codec_memory::{decoded_bytes, decoders, encoders};
 use crate::plan::input::{Input, JobInput, JobTensor};
-use crate::plan::io_plan::{IoPlan, Resources, SMALL_BYTES};
+use crate::plan::io_plan::{Resources, SMALL_BYTES};
 use crate::plan::left_out::LeftOut;
 use crate::plan::measurements::Measurements;
-use crate::plan::rates::Rates;
+use crate::plan::storage::Rates;
 use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
 
 /// A tensor of a file, and the operators to apply.
@@ -55,8 +56,8 @@ pub struct Assembled<'a> {
     pub annotations: Annotations,
 }
 
-/// The resources and the requested layout of a job.
-#[derive(Clone, Debug)]
+/// The resources and the requested layout of a job. The default allows no memory.
+#[derive(Clone, Debug, Default)]
 pub struct PlanOptions {
     /// The memory limit in bytes.
     pub max_bytes: u64,
@@ -81,7 +82,7 @@ pub struct PlanOptions {
 }
 
 /// A planned job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Job {
     pub(crate) inputs: Vec<JobInput>,
     pub(crate) tensors: Vec<TensorJob>,
@@ -100,8 +101,10 @@ pub struct Job {
 }
 
 /// The estimated cost of a job.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
+    /// The bytes of the buffers.
+    pub buffer_bytes: u64,
     /// Bytes read from files.
     pub bytes_read: u64,
     /// Bytes written to files.
@@ -112,8 +115,6 @@ pub struct Cost {
     pub writes: u64,
     /// The largest total size of temporary files.
     pub temporary_bytes: u64,
-    /// The bytes of the buffers.
-    pub buffer_bytes: u64,
     /// The estimated time in seconds.
     pub seconds: f64,
 }
@@ -156,15 +157,16 @@ impl Job {
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
-        let (mut inputs, mut tensors) = (Vec::new(), Vec::new());
+        let (mut inputs, mut tensors, copy) = (Vec::new(), Vec::new(), &Chain::new());
         for each in wanted {
             let first = inputs.len();
-            let (moved, header) = (each.index, &files[0].headers()[each.index]);
-            let element = format.element_as_written(&header.element);
-            inputs.push(JobInput::as_it_is_written(files[0], moved, format));
-            inputs.extend(each.others.iter().map(|other| JobInput::new(other, files, &element)));
-            let (own, row_major) = (&inputs[first..], options.row_major);
-            tensors.push(Unplanned::of_chain(own, first, each.chain, format, row_major)?);
+            let moved = Input::Tensor { file: 0, index: each.index };
+            let element = format.element_as_written(&files[0].headers()[each.index].element);
+            let own = std::iter::once(&moved).chain(each.others);
+            inputs.extend(own.map(|input| JobInput::new(input, files, &element)));
+            let order = each.chain.filter(|_| options.row_major).map(|_| Order::RowMajor);
+            let chain = each.chain.unwrap_or(copy);
+            tensors.push(Unplanned::of_chain(&inputs[first..], first, chain, format, order)?);
         }
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
@@ -205,14 +207,15 @@ impl Job {
         order: Order,
         options: &PlanOptions,
     ) -> Result<Job, Error> {
-        let input = JobInput::as_it_stands(file, 0, index);
-        let tensor = Unplanned::in_order(&file.headers()[index], chain, order)?;
-        let mut job = Job::decided(&[file], vec![input], vec![tensor], Format::RAW, &[], options)?;
+        let (input, element) = (Input::Tensor { file: 0, index }, &file.headers()[index].element);
+        let inputs = vec![JobInput::new(&input, &[file], element)];
+        let tensors = vec![Unplanned::of_chain(&inputs, 0, chain, Format::RAW, Some(order))?];
+        let mut job = Job::decided(&[file], inputs, tensors, Format::RAW, &[], options)?;
         for tensor in &mut job.tensors {
             // A tensor that is moved whole would be written in pieces cut anywhere.
-            if let IoPlan::Whole = tensor.io_plan {
+            if tensor.is_whole() {
                 let resources = Resources { budget: job.budget, rates: &job.rates };
-                tensor.io_plan = tensor.movement.tiled_plan(resources)?;
+                tensor.file_passes = tensor.movement.tiled_plan(resources)?;
             }
         }
         Ok(job)
@@ -272,7 +275,7 @@ impl Job {
         {
             rates.storage = found;
             let resources = Resources { budget, rates: &rates };
-            let again = decided.iter().map(|tensor| tensor.planned_again(resources));
+            let again = decided.into_iter().map(|tensor| tensor.planned(resources));
             decided = again.collect::<Result<_, _>>().map_err(in_all)?;
         }
         let (tensors, threads) = (decided, options.threads);
@@ -292,24 +295,10 @@ impl Job {
     }
 
     /// Plans again with the resources of an earlier run.
-    pub(crate) fn with_resources(&self, budget: usize, rates: Rates) -> Result<Job, Error> {
-        let Job { inputs, tensors, format, skeleton, decoders, encoders, threads, .. } = self;
-        let (codecs_not_kept, left_out) = (self.codecs_not_kept.clone(), self.left_out.clone());
+    pub(crate) fn with_resources(self, budget: usize, rates: Rates) -> Result<Job, Error> {
         let resources = Resources { budget, rates: &rates };
-        let tensors = tensors.iter().map(|tensor| tensor.planned_again(resources));
-        Ok(Job {
-            inputs: inputs.clone(),
-            tensors: tensors.collect::<Result<_, _>>()?,
-            format,
-            skeleton: skeleton.clone(),
-            budget,
-            decoders: *decoders,
-            encoders: *encoders,
-            rates,
-            threads: *threads,
-            codecs_not_kept,
-            left_out,
-        })
+        let tensors = self.tensors.into_iter().map(|tensor| tensor.planned(resources));
+        Ok(Job { tensors: tensors.collect::<Result<_, _>>()?, budget, rates, ..self })
     }
 
     /// The tensors, in the order of the output.
@@ -450,10 +439,7 @@ fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Resu
 
 /// Whether everything is moved whole and so small that the storage does not matter.
 fn is_small(tensors: &[TensorJob]) -> bool {
-    let is_whole = |tensor: &TensorJob| match &tensor.io_plan {
-        IoPlan::Whole => true,
-        IoPlan::Tiled(passes) => passes.is_empty(),
-    };
+    let is_whole = |tensor: &TensorJob| tensor.is_whole() || tensor.file_passes.is_empty();
     let both = |tensor: &TensorJob| {
         let (read, written) = tensor.movement.file_bytes_of_ends();
         read.saturating_add(written)
@@ -468,9 +454,7 @@ fn requests_are_few(tensors: &[TensorJob], rates: &Rates) -> bool {
         all += cost.seconds;
         requests += rates.seconds(0, cost.reads + cost.writes, 0);
         // Two passes are chosen only if one has many requests.
-        if let IoPlan::Tiled(passes) = &tensor.io_plan
-            && passes.iter().any(|pass| pass.target.is_none())
-        {
+        if tensor.file_passes.iter().any(|pass| pass.target.is_none()) {
             return false;
         }
     }

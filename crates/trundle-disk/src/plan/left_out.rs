@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use trundle_core::DType;
 use trundle_formats::{Annotations, Format, Header, TensorFile, ngff};
 
@@ -9,7 +10,7 @@ use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::tensor_job::Unplanned;
 
 /// Metadata that an output does not keep. Attribute names come with the number of tensors that have them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Keys of the file metadata.
     pub metadata: Vec<String>,

@@ -7,33 +7,22 @@ use trundle::Width;
 /// A box: one range of indices for each axis.
 pub(crate) type Bounds = Vec<Range<usize>>;
 
-/// The layout of a tensor in a file. Positions are in elements.
+/// The layout of a tensor in a file: it is cut along its axes into chunks, which follow one another in row-major order.
+/// A row-major tensor is one chunk. Positions are in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Location {
-    /// Contiguous, row-major.
-    RowMajor {
-        sizes: Vec<usize>,
-        /// The number of trailing axes that form a chunk of the file, which is always read whole; 0 if elements are
-        /// read individually.
-        chunk_axes: usize,
-        /// The picoseconds to decode an element on one core.
-        decoding: u64,
-    },
-    Chunks(Chunks),
-}
-
-trundle::internal::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes, decoding }, "cells" Chunks(chunks) });
-
-/// A tensor cut along its axes into chunks, which are stored in row-major order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chunks {
+pub(crate) struct Location {
     /// For each axis, the rising start positions of the chunks, and the end of the last chunk.
     cuts: Vec<Vec<usize>>,
     /// Whether a chunk is encoded once it is complete: until then, its parts wait in an intermediate.
     is_packed: bool,
+    /// The number of trailing axes that are always read whole, because they form a chunk of the stored file; 0 if
+    /// elements are read individually.
+    chunk_axes: usize,
+    /// The picoseconds to decode an element on one core.
+    decoding: u64,
 }
 
-trundle::internal::fingerprint!(struct Chunks { cuts, is_packed });
+trundle::internal::fingerprint!(struct Location { cuts, is_packed, chunk_axes, decoding });
 
 /// Contiguous runs of elements, of equal lengths at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,164 +61,120 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 }
 
 impl Location {
+    /// Makes a location with these chunk edges along each axis; the last one is the end.
+    pub(crate) fn chunks(cuts: Vec<Vec<usize>>) -> Location {
+        Location { cuts, is_packed: false, chunk_axes: 0, decoding: 0 }
+    }
+
+    /// Cuts a whole tensor into equal chunks (shorter at the end of an axis) that are encoded when complete.
+    pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Location {
+        let cuts = |(size, chunk): (&usize, &usize)| {
+            (0..*size).step_by(*chunk).chain(std::iter::once(*size)).collect()
+        };
+        let cuts = sizes.iter().zip(chunk).map(cuts).collect();
+        Location { is_packed: true, ..Location::chunks(cuts) }
+    }
+
     pub(crate) fn row_major(sizes: &[usize]) -> Location {
-        Location::RowMajor { sizes: sizes.to_vec(), chunk_axes: 0, decoding: 0 }
+        Location::chunks(sizes.iter().map(|size| vec![0, *size]).collect())
+    }
+
+    /// Makes the location of a stored tensor whose last `chunk_axes` axes form a chunk, with the picoseconds to decode
+    /// an element on one core.
+    pub(crate) fn stored(sizes: &[usize], chunk_axes: usize, decoding: u64) -> Location {
+        Location { chunk_axes, decoding, ..Location::row_major(sizes) }
     }
 
     /// The number of elements that must be read for `bounds`.
     pub(crate) fn covered(&self, bounds: &[Range<usize>]) -> usize {
-        match self {
-            Location::RowMajor { sizes, chunk_axes, .. } => {
-                // Without outer axes, there is one chunk.
-                let outer = bounds.len() - chunk_axes;
-                let of_chunk: usize = sizes[outer..].iter().product();
-                elements(&bounds[..outer]).saturating_mul(of_chunk)
-            }
-            Location::Chunks(_) => elements(bounds),
-        }
+        // Without outer axes, there is one chunk.
+        let (outer, chunk) = bounds.split_at(bounds.len() - self.chunk_axes);
+        let of_chunk: usize = self.cuts[outer.len()..][..chunk.len()].iter().map(extent).product();
+        elements(outer).saturating_mul(of_chunk)
     }
 
     /// The picoseconds to decode the elements that are read for `bounds`.
     pub(crate) fn decoding(&self, bounds: &[Range<usize>]) -> u64 {
-        match self {
-            Location::RowMajor { decoding, .. } if *decoding > 0 => {
-                (self.covered(bounds) as u64).saturating_mul(*decoding)
-            }
-            _ => 0,
+        match self.decoding {
+            0 => 0,
+            each => (self.covered(bounds) as u64).saturating_mul(each),
         }
     }
 
     /// The elements of `bounds` in incomplete chunks, which wait for the other parts.
     pub(crate) fn waiting(&self, bounds: &[Range<usize>]) -> usize {
-        match self {
-            Location::Chunks(chunks) if chunks.is_packed => {
-                let whole = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
-                    let first = cuts.partition_point(|cut| *cut < range.start);
-                    let end = cuts.partition_point(|cut| *cut <= range.end);
-                    let ends = cuts.get(first).zip(end.checked_sub(1).map(|last| cuts[last]));
-                    ends.map_or(0, |(first, last)| last.saturating_sub(*first))
-                };
-                let whole: usize = bounds.iter().zip(&chunks.cuts).map(whole).product();
-                elements(bounds) - whole
-            }
-            _ => 0,
+        if !self.is_packed {
+            return 0;
         }
+        let whole = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
+            let first = cuts.partition_point(|cut| *cut < range.start);
+            let end = cuts.partition_point(|cut| *cut <= range.end);
+            let ends = cuts.get(first).zip(end.checked_sub(1).map(|last| cuts[last]));
+            ends.map_or(0, |(first, last)| last.saturating_sub(*first))
+        };
+        let whole: usize = bounds.iter().zip(&self.cuts).map(whole).product();
+        elements(bounds) - whole
     }
 
-    /// The chunk edges along each axis; empty without chunks.
+    /// The chunk edges along each axis; empty if the tensor is row-major.
     pub(crate) fn edges(&self) -> &[Vec<usize>] {
-        match self {
-            Location::RowMajor { .. } => &[],
-            Location::Chunks(chunks) => &chunks.cuts,
-        }
+        if self.is_packed || self.count() > 1 { &self.cuts } else { &[] }
     }
 
-    /// The runs of `bounds`, in row-major order. With chunks, `bounds` must be within one chunk.
-    pub(crate) fn runs(&self, bounds: &[Range<usize>]) -> Runs {
-        match self {
-            Location::RowMajor { sizes, .. } => Runs::of(0, sizes, bounds),
-            Location::Chunks(chunks) => {
-                let (first, chunk) = chunks.around(bounds);
-                let sizes: Vec<usize> = chunk.iter().map(Range::len).collect();
-                let within: Bounds = bounds
-                    .iter()
-                    .zip(&chunk)
-                    .map(|(range, chunk)| range.start - chunk.start..range.end - chunk.start)
-                    .collect();
-                Runs::of(first, &sizes, &within)
-            }
-        }
-    }
-
-    /// The distance between neighbours along each axis of `bounds`. With chunks, `bounds` must be within one chunk.
-    pub(crate) fn strides(&self, bounds: &[Range<usize>]) -> Vec<usize> {
-        let sizes = match self {
-            Location::RowMajor { sizes, .. } => sizes.clone(),
-            Location::Chunks(chunks) => chunks.around(bounds).1.iter().map(Range::len).collect(),
-        };
-        (0..sizes.len()).map(|axis| sizes[axis + 1..].iter().product()).collect()
-    }
-
-    /// The position of the first element of the chunk around `bounds`, and the number of its elements. Without chunks,
-    /// they describe the whole tensor.
-    pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
-        match self {
-            Location::RowMajor { .. } => (0, self.elements()),
-            Location::Chunks(chunks) => {
-                let (first, chunk) = chunks.around(bounds);
-                (first, elements(&chunk))
-            }
-        }
-    }
-
-    pub(crate) fn elements(&self) -> usize {
-        match self {
-            Location::RowMajor { sizes, .. } => sizes.iter().product(),
-            Location::Chunks(chunks) => chunks.cuts.iter().map(|cuts| extent(cuts)).product(),
-        }
-    }
-
-    pub(crate) fn count_spans(&self, bounds: &[Range<usize>]) -> usize {
-        match self {
-            Location::RowMajor { .. } => 1,
-            Location::Chunks(chunks) => chunks.parts(bounds).map(|parts| parts.len()).product(),
-        }
-    }
-
-    /// The first of the [`Location::spans`] of `bounds`, without allocating the others; `None` if there are none.
-    pub(crate) fn first_span(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
-        match self {
-            Location::RowMajor { .. } => Some(bounds.to_vec()),
-            Location::Chunks(chunks) => {
-                chunks.parts(bounds).map(|mut parts| parts.next()).collect()
-            }
-        }
-    }
-
-    /// Cuts `bounds` at chunk edges.
-    pub(crate) fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
-        match self {
-            Location::RowMajor { .. } => vec![bounds.to_vec()],
-            Location::Chunks(chunks) => chunks.spans(bounds),
-        }
-    }
-}
-
-impl Chunks {
-    /// Makes chunks with these edges along each axis; the last one is the end.
-    pub(crate) fn new(cuts: Vec<Vec<usize>>) -> Chunks {
-        Chunks { cuts, is_packed: false }
-    }
-
-    /// Cuts a whole tensor into equal chunks (shorter at the end of an axis) that are encoded when complete.
-    pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Chunks {
-        let cuts = |(size, chunk): (&usize, &usize)| {
-            (0..*size).step_by(*chunk).chain(std::iter::once(*size)).collect()
-        };
-        Chunks { cuts: sizes.iter().zip(chunk).map(cuts).collect(), is_packed: true }
-    }
-
+    /// The number of chunks.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
+    /// The runs of `bounds`, which must be within one chunk, in row-major order.
+    pub(crate) fn runs(&self, bounds: &[Range<usize>]) -> Runs {
+        let (first, chunk) = self.around(bounds);
+        Runs::of(first, &chunk, bounds)
+    }
+
+    /// The distance between neighbours along each axis of `bounds`, which must be within one chunk.
+    pub(crate) fn strides(&self, bounds: &[Range<usize>]) -> Vec<usize> {
+        let chunk = self.around(bounds).1;
+        (1..=chunk.len()).map(|axis| elements(&chunk[axis..])).collect()
+    }
+
+    /// The position of the first element of the chunk around `bounds`, and the number of its elements.
+    pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
+        let (first, chunk) = self.around(bounds);
+        (first, elements(&chunk))
+    }
+
+    pub(crate) fn elements(&self) -> usize {
+        self.cuts.iter().map(extent).product()
+    }
+
+    pub(crate) fn count_spans(&self, bounds: &[Range<usize>]) -> usize {
+        self.parts(bounds).map(|parts| parts.len()).product()
+    }
+
+    /// The first of the [`Location::spans`] of `bounds`, without allocating the others; `None` if there are none.
+    pub(crate) fn first_span(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
+        self.parts(bounds).map(|mut parts| parts.next()).collect()
+    }
+
+    /// Cuts `bounds` at chunk edges, in the order of the chunks.
+    pub(crate) fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
+        boxes(self.parts(bounds))
+    }
+
     /// Returns the position of the first element of the chunk around `bounds`, and the chunk's box.
     fn around(&self, bounds: &[Range<usize>]) -> (usize, Bounds) {
-        let chunk: Bounds = bounds
-            .iter()
-            .zip(&self.cuts)
-            .map(|(range, cuts)| {
-                let index = cuts.partition_point(|cut| *cut <= range.start) - 1;
-                cuts[index]..cuts[index + 1]
-            })
-            .collect();
+        let along = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
+            let index = cuts.partition_point(|cut| *cut <= range.start) - 1;
+            cuts[index]..cuts[index + 1]
+        };
+        let chunk: Bounds = bounds.iter().zip(&self.cuts).map(along).collect();
         // Elements before the chunk: the chunk's extent along earlier axes, all before it along this axis, and the
         // whole extent along later axes.
         let mut first = 0;
         for (axis, (range, cuts)) in chunk.iter().zip(&self.cuts).enumerate() {
-            let outer: usize = chunk[..axis].iter().map(Range::len).product();
-            let inner: usize = self.cuts[axis + 1..].iter().map(|cuts| extent(cuts)).product();
-            first += outer * (range.start - cuts[0]) * inner;
+            let inner: usize = self.cuts[axis + 1..].iter().map(extent).product();
+            first += elements(&chunk[..axis]) * (range.start - cuts[0]) * inner;
         }
         (first, chunk)
     }
@@ -247,24 +192,22 @@ impl Chunks {
             met.windows(2).map(move |cut| cut[0].max(range.start)..cut[1].min(range.end))
         })
     }
-
-    /// Cuts `bounds` at chunk edges, in the order of the chunks.
-    fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
-        let mut spans = vec![Vec::with_capacity(bounds.len())];
-        for parts in self.parts(bounds) {
-            let along: Bounds = parts.collect();
-            spans = spans
-                .iter()
-                .flat_map(|span| {
-                    along.iter().map(|part| [&span[..], std::slice::from_ref(part)].concat())
-                })
-                .collect();
-        }
-        spans
-    }
 }
 
-fn extent(cuts: &[usize]) -> usize {
+/// All boxes with one of the given ranges along each axis, in row-major order.
+pub(crate) fn boxes(axes: impl Iterator<Item = impl Iterator<Item = Range<usize>>>) -> Vec<Bounds> {
+    axes.fold(vec![Vec::new()], |boxes, ranges| {
+        let ranges: Bounds = ranges.collect();
+        let with_each = |each: &Bounds| {
+            let each = each.clone();
+            ranges.iter().map(move |range| [&each[..], std::slice::from_ref(range)].concat())
+        };
+        boxes.iter().flat_map(with_each).collect()
+    })
+}
+
+fn extent(cuts: impl AsRef<[usize]>) -> usize {
+    let cuts = cuts.as_ref();
     cuts[cuts.len() - 1] - cuts[0]
 }
 
@@ -273,12 +216,12 @@ impl Runs {
         Runs { first: 0, len: elements, loops: Vec::new() }
     }
 
-    /// The runs of `bounds` in a contiguous box of `sizes` that starts at position `first`.
-    fn of(first: usize, sizes: &[usize], bounds: &[Range<usize>]) -> Runs {
-        let (mut len, mut stride, mut first) = (1, 1, first);
+    /// The runs of `bounds` in the contiguous box `whole` around them, which starts at position `first`.
+    fn of(mut first: usize, whole: &[Range<usize>], bounds: &[Range<usize>]) -> Runs {
+        let (mut len, mut stride) = (1, 1);
         let mut loops: Vec<(usize, usize)> = Vec::new();
-        for (range, size) in bounds.iter().zip(sizes).rev() {
-            first += range.start * stride;
+        for (range, whole) in bounds.iter().zip(whole).rev() {
+            first += (range.start - whole.start) * stride;
             match loops.last_mut() {
                 None if len == stride => len *= range.len(),
                 // A loop that continues where the inner one ends extends it.
@@ -286,7 +229,7 @@ impl Runs {
                 _ if range.len() > 1 => loops.push((range.len(), stride)),
                 _ => {}
             }
-            stride *= size;
+            stride *= whole.len();
         }
         loops.reverse();
         Runs { first, len, loops }
@@ -370,7 +313,7 @@ mod tests {
     #[test]
     fn what_waits_is_what_is_in_no_whole_chunk() {
         let (sizes, chunk) = ([7, 4], [3, 2]);
-        let location = Location::Chunks(Chunks::packed(&sizes, &chunk));
+        let location = Location::packed(&sizes, &chunk);
         let all = location.spans(&[0..7, 0..4]);
         for bounds in boxes(&sizes) {
             let waiting = |whole: &&Bounds| common(whole, &bounds).as_ref() != Some(*whole);
@@ -382,7 +325,7 @@ mod tests {
 
     #[test]
     fn the_first_of_many_spans_is_found_without_a_list_of_all() {
-        let location = Location::Chunks(Chunks::packed(&[1 << 12; 5], &[1; 5]));
+        let location = Location::packed(&[1 << 12; 5], &[1; 5]);
         let bounds = [1..4096, 2..4096, 3..4096, 4..4096, 5..4096];
         assert_eq!(location.first_span(&bounds), Some(vec![1..2, 2..3, 3..4, 4..5, 5..6]));
         let count: usize = bounds.iter().map(Range::len).product();
@@ -391,8 +334,7 @@ mod tests {
 
     #[test]
     fn chunks_hold_every_element_once_and_follow_one_another() {
-        let location =
-            Location::Chunks(Chunks::new(vec![vec![0, 1, 4], vec![1, 3, 4], vec![0, 5]]));
+        let location = Location::chunks(vec![vec![0, 1, 4], vec![1, 3, 4], vec![0, 5]]);
         let whole = [0..4, 1..4, 0..5];
         let spans = location.spans(&whole);
         assert_eq!(spans.len(), 4);

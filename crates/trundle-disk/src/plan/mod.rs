@@ -12,7 +12,6 @@ pub(crate) mod location;
 mod measurements;
 pub(crate) mod movement;
 pub(crate) mod numbered;
-pub(crate) mod rates;
 mod seams;
 pub(crate) mod storage;
 pub(crate) mod tasks;

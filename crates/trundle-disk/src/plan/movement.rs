@@ -1,5 +1,7 @@
 //! Describes a tensor of the output as a program over contiguous, row-major files.
 
+use std::sync::Arc;
+
 use trundle::lowering::{Backend, Device, PlannedProgram};
 use trundle::ops::{Reshape, Scalar, Slice, Transpose};
 use trundle::{Chain, PlanError, Shape, Width};
@@ -47,7 +49,7 @@ impl From<Order> for Arrangement<'_> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Movement {
     /// The program: its inputs are the files' contents, its only output is written.
-    pub(crate) program: Program,
+    pub(crate) program: Arc<Program>,
     pub(crate) passes: Vec<MovementPass>,
     /// The number of passes in memory, where a second pass costs less than many regions.
     whole_passes: usize,
@@ -74,9 +76,9 @@ pub(crate) struct MovementPass {
     pub(crate) target: TensorId,
     pub(crate) reads: Vec<TensorId>,
     /// The pass as a program of its own, with elements of whole bytes, without reshapes at its ends.
-    pub(crate) program: Program,
+    pub(crate) program: Arc<Program>,
     /// The same with the target's own axes, if they differ.
-    pub(crate) in_shape: Option<Program>,
+    pub(crate) in_shape: Option<Arc<Program>>,
 }
 
 trundle::internal::fingerprint!(struct MovementPass { target, reads, program, in_shape });
@@ -165,18 +167,20 @@ impl Movement {
             scratch_bytes = planned.runner().temporary_bytes() as u64;
             passes = simplified.passes(&mut budget());
         }
+        let whole = Arc::new(program);
         let alone = |pass: &Pass| {
             let Isolated { program, inputs } = simplified.isolated(pass)?;
             let shape = &simplified.tensor(pass.target).shape;
             let in_shape = match program.tensor(program.outputs()[0]).shape == *shape {
                 true => None,
-                false => Some(simplified.isolated_in_shape(pass)?.program.unpacked()),
+                false => Some(Arc::new(simplified.isolated_in_shape(pass)?.program.unpacked())),
             };
-            let (target, program) = (pass.target, program.unpacked());
+            let (target, own) = (pass.target, program.unpacked());
+            let program = if own == *whole { Arc::clone(&whole) } else { Arc::new(own) };
             Ok(MovementPass { target, reads: inputs, program, in_shape })
         };
         let passes = passes.iter().map(alone).collect::<trundle::Result<_>>()?;
-        Ok(Movement { program, passes, whole_passes, scratch_bytes, in_chunks })
+        Ok(Movement { program: whole, passes, whole_passes, scratch_bytes, in_chunks })
     }
 
     /// The approximate chunk sizes that the output inherits from the inputs: the longest range along each axis. `None`
@@ -233,19 +237,15 @@ impl Movement {
         own.map_or(0, |own| own.decoding * unit(self.program.tensor(id).width) as u64)
     }
 
-    /// The picoseconds to decode every input once.
-    pub(crate) fn decoding(&self) -> u64 {
-        let of_input = |(_, id): &(usize, TensorId)| {
-            let elements = self.program.tensor(*id).shape.elements() as u64;
-            elements.saturating_mul(self.decoding_of(*id))
-        };
-        self.inputs().iter().map(of_input).fold(0, u64::saturating_add)
-    }
-
     /// The memory to move everything at once: inputs, output and intermediates.
     pub(crate) fn whole_bytes(&self) -> u64 {
         let (read, written) = self.file_bytes_of_ends();
         read.saturating_add(written).saturating_add(self.scratch_bytes)
+    }
+
+    /// The bytes of intermediates between passes in memory.
+    pub(crate) fn scratch_bytes(&self) -> u64 {
+        self.scratch_bytes
     }
 
     /// The number of passes if everything is in memory.

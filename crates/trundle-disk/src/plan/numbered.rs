@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::plan::encoded::EncodedChunks;
-use crate::plan::io_plan::IoPlan;
 use crate::plan::job::Job;
 use crate::plan::location::elements;
 use crate::plan::tasks::{Task, TaskGroup, groups};
@@ -72,18 +71,19 @@ impl Job {
             let most = usize::try_from(bytes.saturating_mul(BUFFERS)).unwrap_or(usize::MAX);
             let mut budget = most.min(self.budget);
             loop {
-                match self.with_resources(budget, self.rates) {
+                match self.clone().with_resources(budget, self.rates) {
                     Err(_) if budget < self.budget => budget = (2 * budget).min(self.budget),
                     decided => return decided.map(|job| (job, bytes)),
                 }
             }
         }
         let bytes = (self.bytes() / MOST_TASKS).max(LEAST_BYTES);
-        let mut decided = self.with_resources(self.budget, self.rates)?;
+        let mut decided = self.clone().with_resources(self.budget, self.rates)?;
         let most_seconds = MARGIN * decided.cost().seconds;
         let is_too_few = |job: &Job| numbered(job, &groups(job), bytes).1.len() < ENOUGH_TASKS;
         while decided.budget as u64 > BUFFERS * bytes && is_too_few(&decided) {
-            let Ok(less) = self.with_resources(decided.budget / 2, self.rates) else { break };
+            let less = self.clone().with_resources(decided.budget / 2, self.rates);
+            let Ok(less) = less else { break };
             if less.cost().seconds > most_seconds {
                 break;
             }
@@ -146,8 +146,7 @@ struct BegunChunks(BTreeMap<(usize, usize), usize>);
 
 impl BegunChunks {
     fn add(&mut self, tile: Task, job: &Job) {
-        let IoPlan::Tiled(passes) = &job.tensors[tile.tensor].io_plan else { return };
-        let (pass, own) = tile.pass_and_tile(passes);
+        let (pass, own) = tile.pass_and_tile(job);
         if pass.to.waiting(&own.out) == 0 {
             return;
         }

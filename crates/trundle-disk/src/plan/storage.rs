@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use trundle_formats::Blob;
 
+use crate::together::together;
+
 /// The cost model of a storage. Bytes take `bytes / bytes_per_second`, and requests take another
 /// `requests · request_seconds / in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +133,22 @@ impl Storage {
     }
 }
 
+/// The cost model of passes and tiles: storage and codecs. A chunk that is read for two tiles is decoded twice, which
+/// can cost more than an intermediate in another order.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Rates {
+    pub(crate) storage: Storage,
+    pub(crate) coders: usize,
+}
+
+impl Rates {
+    /// The seconds for this many bytes and requests, and picoseconds of coding on one core.
+    pub(crate) fn seconds(&self, bytes: u64, requests: u64, in_codecs: u64) -> f64 {
+        let cores = self.coders.max(1) as f64;
+        self.storage.seconds(bytes, requests) + in_codecs as f64 * 1e-12 / cores
+    }
+}
+
 fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
@@ -176,13 +194,7 @@ fn seconds_each(file: &File, places: &[u64], length: usize, threads: usize) -> O
         Ok(())
     };
     let begin = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // If a thread cannot be started, the others do its reads.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work().ok()
-    })?;
+    together(threads, work).ok()?;
     Some(begin.elapsed().as_secs_f64() / places.len() as f64)
 }
 

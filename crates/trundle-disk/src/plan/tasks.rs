@@ -3,10 +3,9 @@
 use std::iter::once;
 use std::ops::Range;
 
-use crate::plan::io_plan::{FilePass, IoPlan};
+use crate::plan::io_plan::FilePass;
 use crate::plan::job::Job;
-use crate::plan::location::{elements, file_bytes, unit};
-use crate::plan::tensor_job::TensorJob;
+use crate::plan::location::{elements, file_bytes};
 use crate::plan::tiling::{SPAN_BYTES, Tile};
 
 /// Tasks that do not read each other's output.
@@ -41,25 +40,18 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
     let mut groups = Vec::new();
     let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };
     for (tensor, each) in job.tensors.iter().enumerate() {
-        let tasks =
-            |pass: usize, tiles: usize| (0..tiles).map(move |tile| Task { tensor, pass, tile });
-        match &each.io_plan {
-            IoPlan::Whole => together.tasks.extend(tasks(0, 1)),
-            IoPlan::Tiled(passes) if passes.len() == 1 && each.encoded().is_none() => {
-                together.tasks.extend(tasks(0, passes[0].tiles.len()));
-            }
-            // One group, regardless of the passes that decoding would need.
-            IoPlan::Tiled(passes) if each.encoded().is_some() => {
-                let tasks = tasks(0, passes[0].tiles.len()).collect();
-                groups.push(TaskGroup { tasks, pass: (0, 1) });
-            }
-            IoPlan::Tiled(passes) => {
-                for (index, pass) in passes.iter().enumerate() {
-                    let tasks = tasks(index, pass.tiles.len()).collect();
-                    groups.push(TaskGroup { tasks, pass: (index, passes.len()) });
-                }
-            }
+        let tasks = |pass: usize| {
+            let tiles = 0..each.file_passes[pass].tiles.len();
+            tiles.map(move |tile| Task { tensor, pass, tile })
+        };
+        // Encoded chunks are one group, regardless of the passes that decoding would need.
+        let passes = if each.encoded().is_some() { 1 } else { each.file_passes.len() };
+        if passes == 1 && each.encoded().is_none() {
+            together.tasks.extend(tasks(0));
+            continue;
         }
+        let group = |pass| TaskGroup { tasks: tasks(pass).collect(), pass: (pass, passes) };
+        groups.extend((0..passes).map(group));
     }
     if !together.tasks.is_empty() {
         groups.insert(0, together);
@@ -99,24 +91,16 @@ impl TaskGroup {
 
     /// The bytes of the intermediate that pass `pass` of the group's tensor writes.
     pub(crate) fn intermediate_bytes(&self, job: &Job, pass: usize) -> u64 {
-        let tensors = self.tasks.first().map(|task| &job.tensors[task.tensor]);
-        match tensors.map(|tensor| (&tensor.io_plan, tensor.movement.width())) {
-            Some((IoPlan::Tiled(passes), width)) => {
-                file_bytes(width, passes[pass].to.elements()) as u64
-            }
-            _ => 0,
-        }
+        let Some(task) = self.tasks.first() else { return 0 };
+        let tensor = &job.tensors[task.tensor];
+        file_bytes(tensor.movement.width(), tensor.file_passes[pass].to.elements()) as u64
     }
 
     /// The ranges of positions that the group writes of a tensor.
     pub(crate) fn written(&self, tensor: usize, job: &Job) -> Vec<Range<usize>> {
-        let TensorJob { io_plan, movement, .. } = &job.tensors[tensor];
-        let IoPlan::Tiled(passes) = io_plan else {
-            return once(0..movement.out_shape().elements()).collect();
-        };
-        let to = &passes[self.pass.0].to;
+        let to = &job.tensors[tensor].file_passes[self.pass.0].to;
         let own = self.tasks.iter().filter(|task| task.tensor == tensor);
-        let tiles: Vec<&Tile> = own.map(|task| task.pass_and_tile(passes).1).collect();
+        let tiles: Vec<&Tile> = own.map(|task| task.pass_and_tile(job).1).collect();
         let all = to.elements();
         if tiles.iter().map(|tile| elements(&tile.out)).sum::<usize>() == all {
             return once(0..all).collect();
@@ -152,57 +136,31 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 impl Task {
-    pub(crate) fn pass_and_tile(self, passes: &[FilePass]) -> (&FilePass, &Tile) {
-        let pass = &passes[self.pass];
+    pub(crate) fn pass_and_tile(self, job: &Job) -> (&FilePass, &Tile) {
+        let pass = &job.tensors[self.tensor].file_passes[self.pass];
         (pass, &pass.tiles[self.tile])
     }
 
     /// The memory of the task: source, output, and [held bytes](Task::held_bytes).
     fn bytes(self, job: &Job) -> usize {
-        let tensor = &job.tensors[self.tensor];
-        let ends = match &tensor.io_plan {
-            IoPlan::Whole => {
-                let (read, written) = tensor.movement.file_bytes_of_ends();
-                (read + written) as usize
-            }
-            IoPlan::Tiled(passes) => {
-                self.pass_and_tile(passes).1.elements() * unit(tensor.movement.width())
-            }
-        };
-        ends + self.held_bytes(job)
+        let (pass, tile) = self.pass_and_tile(job);
+        pass.bytes(job.tensors[self.tensor].movement.width(), tile.elements())
+            + self.held_bytes(job)
     }
 
     /// The bytes of its plans, and of intermediates in memory.
     pub(crate) fn held_bytes(self, job: &Job) -> usize {
-        let tensor = &job.tensors[self.tensor];
-        let intermediate = match &tensor.io_plan {
-            IoPlan::Whole => {
-                let (read, written) = tensor.movement.file_bytes_of_ends();
-                tensor.movement.whole_bytes() - read - written
-            }
-            IoPlan::Tiled(_) => 0,
-        };
-        intermediate as usize + self.count_plans(job) * SPAN_BYTES
-    }
-
-    fn count_plans(self, job: &Job) -> usize {
-        match &job.tensors[self.tensor].io_plan {
-            IoPlan::Whole => 1,
-            IoPlan::Tiled(passes) => {
-                let (pass, tile) = self.pass_and_tile(passes);
-                tile.count_plans(&pass.to)
-            }
+        let (pass, tile) = self.pass_and_tile(job);
+        let plans = tile.count_plans(&pass.to) * SPAN_BYTES;
+        match pass.is_whole {
+            true => plans + job.tensors[self.tensor].movement.scratch_bytes() as usize,
+            false => plans,
         }
     }
 
-    /// The bytes of files that the task writes.
+    /// The bytes in memory that the task writes.
     pub(crate) fn written_bytes(self, job: &Job) -> u64 {
-        let tensor = &job.tensors[self.tensor];
-        match &tensor.io_plan {
-            IoPlan::Whole => tensor.movement.file_bytes_of_ends().1,
-            IoPlan::Tiled(passes) => {
-                (elements(&self.pass_and_tile(passes).1.out) * unit(tensor.movement.width())) as u64
-            }
-        }
+        let (pass, tile) = self.pass_and_tile(job);
+        pass.bytes(job.tensors[self.tensor].movement.width(), elements(&tile.out)) as u64
     }
 }

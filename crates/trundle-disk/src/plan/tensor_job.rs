@@ -7,20 +7,19 @@ use trundle::{Chain, PlanError, Shape};
 use trundle_core::IndexMap;
 use trundle_core::program::Made;
 use trundle_formats::{
-    Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Header, Order, StoredDType,
+    Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Order, StoredDType,
 };
 
 use crate::error::{Error, Problem};
 use crate::plan::encoded::EncodedChunks;
 use crate::plan::input::{JobInput, JobTensor};
-use crate::plan::io_plan::{FilePass, IoPlan, Resources, Traffic};
+use crate::plan::io_plan::{FilePass, Resources};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
-use crate::plan::location::unit;
 use crate::plan::movement::{Arrangement, Movement};
-use crate::plan::rates::Rates;
+use crate::plan::storage::Rates;
 
 /// A planned tensor of a job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TensorJob {
     pub(crate) name: String,
     pub(crate) element: StoredDType,
@@ -29,7 +28,8 @@ pub struct TensorJob {
     /// The order of the elements in the source, if there is only one.
     in_order: Option<Order>,
     pub(crate) movement: Movement,
-    pub(crate) io_plan: IoPlan,
+    /// The passes over files. Empty if the tensor has no elements.
+    pub(crate) file_passes: Vec<FilePass>,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
     /// The sizes of a written chunk or shard if the output is chunked.
@@ -39,20 +39,11 @@ pub struct TensorJob {
 }
 
 impl TensorJob {
-    pub(crate) fn planned_again(&self, resources: Resources<'_>) -> Result<TensorJob, Error> {
-        let io_plan = self.movement.io_plan(self.at_once.as_deref(), resources);
-        let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
-        Ok(TensorJob {
-            name: self.name.clone(),
-            element: self.element.clone(),
-            inputs: self.inputs.clone(),
-            movement: self.movement.clone(),
-            io_plan,
-            out_shape: self.out_shape.clone(),
-            at_once: self.at_once.clone(),
-            encoded: self.encoded.clone(),
-            ..*self
-        })
+    /// Plans the passes, again if they were planned for other resources.
+    pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
+        let file_passes = self.movement.io_plan(self.at_once.as_deref(), resources);
+        let file_passes = file_passes.map_err(|error| error.within(&self.name))?;
+        Ok(TensorJob { file_passes, ..self })
     }
 
     /// Disables the copying of encoded chunks.
@@ -96,13 +87,17 @@ impl TensorJob {
     }
 
     pub(crate) fn encoded(&self) -> Option<&EncodedChunks> {
-        let is_tiled = matches!(&self.io_plan, IoPlan::Tiled(passes) if !passes.is_empty());
-        self.encoded.as_ref().filter(|_| is_tiled)
+        self.encoded.as_ref().filter(|_| !self.file_passes.is_empty())
     }
 
     /// Whether copied chunks can be verified: the elements can be read in one pass.
     pub(crate) fn verifies_encoded(&self) -> bool {
-        matches!(&self.io_plan, IoPlan::Tiled(passes) if passes.len() == 1)
+        self.file_passes.len() == 1
+    }
+
+    /// Whether the tensor is read whole and moved in memory.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.file_passes.iter().any(|pass| pass.is_whole)
     }
 
     /// The bytes of the output.
@@ -112,28 +107,26 @@ impl TensorJob {
 
     /// The number of passes over the elements.
     pub fn passes(&self) -> usize {
-        match &self.io_plan {
-            IoPlan::Whole => self.movement.whole_passes(),
-            IoPlan::Tiled(_) if self.encoded().is_some() => 1,
-            IoPlan::Tiled(passes) => passes.len(),
+        match self.encoded() {
+            Some(_) => 1,
+            None if self.is_whole() => self.movement.whole_passes(),
+            None => self.file_passes.len(),
         }
     }
 
     /// For each pass over files: the number of tiles, and the mean bytes of a read run and of a written run. Empty if
     /// the tensor is read whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
-        let IoPlan::Tiled(passes) = &self.io_plan else { return Vec::new() };
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &FilePass| {
             let traffic = pass.traffic;
-            let Traffic { bytes_read, bytes_written, reads, writes, .. } = traffic;
-            (pass.tiles.len(), mean(bytes_read, reads), mean(bytes_written, writes))
+            let read = mean(traffic.bytes_read, traffic.reads);
+            (pass.tiles.len(), read, mean(traffic.bytes_written, traffic.writes))
         };
-        passes.iter().map(pass).collect()
+        self.file_passes.iter().filter(|pass| !pass.is_whole).map(pass).collect()
     }
 
     pub(crate) fn cost(&self, rates: &Rates) -> Cost {
-        let unit = unit(self.movement.width());
         if let Some(encoded) = self.encoded() {
             // The encoded size is not known, so it is estimated by the decoded size.
             let (count, bytes) = (encoded.count() as u64, self.out_bytes());
@@ -146,56 +139,32 @@ impl TensorJob {
                 ..Cost::default()
             };
         }
-        match &self.io_plan {
-            IoPlan::Whole => {
-                let (read, written) = self.movement.file_bytes_of_ends();
-                let (bytes_read, bytes_written) = (read, written);
-                let buffer_bytes = self.movement.whole_bytes();
-                let requests = self.movement.inputs().len() as u64 + 1;
-                let seconds = rates.seconds(read + written, requests, self.movement.decoding());
-                Cost {
-                    bytes_read,
-                    bytes_written,
-                    reads: self.movement.inputs().len() as u64,
-                    writes: 1,
-                    temporary_bytes: 0,
-                    buffer_bytes,
-                    seconds,
-                }
+        let (mut cost, width) = (Cost::default(), self.movement.width());
+        for (index, pass) in self.file_passes.iter().enumerate() {
+            let traffic = pass.traffic;
+            cost.bytes_read += traffic.bytes_read;
+            cost.bytes_written += traffic.bytes_written;
+            cost.reads += traffic.reads;
+            cost.writes += traffic.writes;
+            cost.seconds += pass.seconds(rates);
+            cost.temporary_bytes += traffic.waiting;
+            if index + 1 < self.file_passes.len() {
+                cost.temporary_bytes += traffic.bytes_written;
             }
-            IoPlan::Tiled(passes) => {
-                let mut cost = Cost::default();
-                for (index, pass) in passes.iter().enumerate() {
-                    let traffic = pass.traffic;
-                    cost.bytes_read += traffic.bytes_read;
-                    cost.bytes_written += traffic.bytes_written;
-                    cost.reads += traffic.reads;
-                    cost.writes += traffic.writes;
-                    cost.seconds += pass.seconds(rates);
-                    cost.temporary_bytes += traffic.waiting;
-                    if index + 1 < passes.len() {
-                        cost.temporary_bytes += traffic.bytes_written;
-                    }
-                    let largest = pass.tiles.iter().map(|tile| tile.elements() * unit).max();
-                    cost.buffer_bytes = cost.buffer_bytes.max(largest.unwrap_or(0) as u64);
-                }
-                cost
-            }
+            let largest = pass.tiles.iter().map(|tile| pass.bytes(width, tile.elements())).max();
+            let held = if pass.is_whole { self.movement.scratch_bytes() } else { 0 };
+            cost.buffer_bytes = cost.buffer_bytes.max(largest.unwrap_or(0) as u64 + held);
         }
+        cost
     }
 }
 
+/// A tensor of an output whose chunks and passes are not planned yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Unplanned {
-    name: String,
-    element: StoredDType,
-    inputs: Vec<usize>,
-    in_order: Option<Order>,
-    movement: Movement,
+    job: TensorJob,
     /// The index map of the chain, if the tensor has a single source whose byte order is kept.
     map: Option<IndexMap>,
-    out_shape: Shape,
-    out_order: Order,
     /// The default chunk sizes, if the caller gave them.
     chunk: Option<Vec<usize>>,
     /// The encoding of the single source, with the output's axes.
@@ -204,16 +173,16 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// Applies `chain` to tensors: the job's inputs from `first`, beginning with the main one.
+    /// Applies `chain` to tensors: the job's inputs from `first`, beginning with the main one. Without an `order`, the
+    /// output is row-major, or column-major if its header can state that and nothing moves. Otherwise the bytes are
+    /// written in this order, which no header states.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
-        chain: Option<&Chain>,
+        chain: &Chain,
         format: &Format,
-        row_major: bool,
+        order: Option<Order>,
     ) -> Result<Unplanned, Error> {
-        let (row_major, copy) = (row_major && chain.is_some(), Chain::new());
-        let chain = chain.unwrap_or(&copy);
         let tensors: Vec<&JobTensor> = inputs.iter().filter_map(JobInput::tensor).collect();
         let [tensor, others @ ..] = &tensors[..] else { unreachable!("a tensor of a file") };
         let header = &tensor.header;
@@ -234,57 +203,34 @@ impl Unplanned {
         let axes = chain.axes_kept(&shapes);
         let is_one = others.is_empty() && chain.is_map();
         let map = chain.index_map(&header.shape);
-        let mut unplanned = Unplanned {
+        let can_state =
+            is_one && format.states_column_major() && width.packing().is_none() && order.is_none();
+        let (mut moved, mut out_order) =
+            (movement(order.unwrap_or(Order::RowMajor))?, Order::RowMajor);
+        if can_state && !moved.is_copy() {
+            let stated = movement(Order::ColumnMajor)?;
+            if stated.is_copy() {
+                (moved, out_order) = (stated, Order::ColumnMajor);
+            }
+        }
+        let job = TensorJob {
             name: header.name.clone(),
             element: element.clone(),
             inputs: (first..first + inputs.len()).collect(),
             in_order: (is_one && header.chunk.is_none()).then_some(header.order),
-            movement: movement(Order::RowMajor)?,
-            map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
-            out_order: Order::RowMajor,
+            movement: moved,
+            file_passes: Vec::new(),
             out_shape,
+            out_order,
+            at_once: None,
+            encoded: None,
+        };
+        Ok(Unplanned {
+            job,
+            map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             chunk: None,
             encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
             annotations: header.annotations.of_axes(axes.as_deref()),
-        };
-        let can_state =
-            is_one && format.states_column_major() && width.packing().is_none() && !row_major;
-        if can_state && !unplanned.movement.is_copy() {
-            let stated = movement(Order::ColumnMajor)?;
-            if stated.is_copy() {
-                unplanned =
-                    Unplanned { movement: stated, out_order: Order::ColumnMajor, ..unplanned };
-            }
-        }
-        Ok(unplanned)
-    }
-
-    /// Applies `chain` to a tensor of a file and writes the result in this order.
-    pub(crate) fn in_order(
-        header: &Header,
-        chain: &Chain,
-        order: Order,
-    ) -> Result<Unplanned, Error> {
-        let Header { name, element, shape, .. } = header;
-        let given = [(shape, Arrangement::from(header))];
-        let width = element.width();
-        let constant = |number| element.of_number(number);
-        let movement = Movement::of_chain(chain, width, &given, order, constant);
-        let movement = movement.map_err(|error| Error::of(name, error))?;
-        let out_shape = chain.out_shape(std::slice::from_ref(shape));
-        Ok(Unplanned {
-            name: name.clone(),
-            element: element.clone(),
-            inputs: vec![0],
-            in_order: None,
-            movement,
-            map: None,
-            out_shape: out_shape.map_err(|error| Error::of(name, PlanError::from(error)))?,
-            // Bytes without a header do not state an order.
-            out_order: Order::RowMajor,
-            chunk: None,
-            encoding: None,
-            annotations: Annotations::default(),
         })
     }
 
@@ -307,15 +253,21 @@ impl Unplanned {
                 inputs[input].check(&output.element, given).map_err(refused)?;
             }
         }
-        Ok(Unplanned {
+        let job = TensorJob {
             name: output.name.to_owned(),
             element: output.element.clone(),
             inputs: (first..first + inputs.len()).collect(),
             in_order: None,
             out_shape: movement.out_shape().clone(),
             movement,
-            map: None,
+            file_passes: Vec::new(),
             out_order: Order::RowMajor,
+            at_once: None,
+            encoded: None,
+        };
+        Ok(Unplanned {
+            job,
+            map: None,
             chunk: output.chunk.clone(),
             encoding: output.encoding.clone(),
             annotations: output.annotations.clone(),
@@ -328,16 +280,16 @@ impl Unplanned {
     }
 
     pub(crate) fn axes(&self) -> (&str, &Shape, &[Option<String>]) {
-        (&self.name, &self.out_shape, &self.annotations.dimension_names)
+        (&self.job.name, &self.job.out_shape, &self.annotations.dimension_names)
     }
 
     /// The name, and the annotations that the format may be able to keep.
     pub(crate) fn annotated(&self) -> (&str, &Annotations) {
-        (&self.name, &self.annotations)
+        (&self.job.name, &self.annotations)
     }
 
     pub(crate) fn dtype(&self) -> trundle_core::DType {
-        self.element.dtype()
+        self.job.element.dtype()
     }
 
     /// Resolves chunks, shards and codecs: the requested ones, or else the source's if the operators keep them.
@@ -365,9 +317,9 @@ impl Unplanned {
         if options.metadata_only {
             return Ok(self.chunking_as_stored());
         }
-        let (sizes, names) = (self.out_shape.sizes(), &self.annotations.dimension_names);
-        let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
-        let brought = self.chunk.clone().or_else(|| self.movement.chunk());
+        let (sizes, names) = (self.job.out_shape.sizes(), &self.annotations.dimension_names);
+        let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.job.name);
+        let brought = self.chunk.clone().or_else(|| self.job.movement.chunk());
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
@@ -399,8 +351,9 @@ impl Unplanned {
     /// The chunking of the single source with its axes and its element order, even if chunks are longer than an axis.
     fn chunking_as_stored(&self) -> Chunking {
         let chunk = || -> Option<Vec<usize>> {
-            let [source] = &self.movement.in_chunks[..] else { return None };
-            let kept = self.map.as_ref().filter(|_| self.out_shape.elements() > 0)?.axes_kept()?;
+            let [source] = &self.job.movement.in_chunks[..] else { return None };
+            let kept =
+                self.map.as_ref().filter(|_| self.job.out_shape.elements() > 0)?.axes_kept()?;
             kept.iter().map(|axis| source.sizes.get(*axis).copied()).collect()
         };
         let (Some(encoding), Some(chunk)) = (self.encoding.clone(), chunk()) else {
@@ -417,7 +370,7 @@ impl Unplanned {
     /// The source's shards, if they are multiples of `chunk`; no longer than the axes.
     fn shard_brought(&self, chunk: Option<&[usize]>) -> Option<Vec<usize>> {
         let (shard, chunk) = (self.encoding.as_ref()?.shard.as_ref()?, chunk?);
-        let axes = shard.iter().zip(chunk).zip(self.out_shape.iter());
+        let axes = shard.iter().zip(chunk).zip(self.job.out_shape.iter());
         let fitted = axes.map(|((shard, chunk), size)| match shard.is_multiple_of(*chunk) {
             true => size.max(&1).checked_next_multiple_of(*chunk).map(|all| all.min(*shard)),
             false => None,
@@ -432,7 +385,12 @@ impl Unplanned {
             chunk_order: chunking.order.as_deref(),
             codecs: chunking.codecs.as_ref(),
             annotations: Some(&self.annotations),
-            ..Described::new(&self.name, &self.element, &self.out_shape, self.out_order)
+            ..Described::new(
+                &self.job.name,
+                &self.job.element,
+                &self.job.out_shape,
+                self.job.out_order,
+            )
         }
     }
 
@@ -443,31 +401,18 @@ impl Unplanned {
         resources: Resources<'_>,
         metadata_only: bool,
     ) -> Result<TensorJob, Error> {
+        let encoded = self.encoded(chunked, inputs);
         let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
-        let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
-        let encoded = match self.encoded(chunked, inputs) {
+        let mut job = TensorJob { at_once, ..self.job };
+        job.encoded = match encoded {
             // Without elements there is nothing to copy.
-            Err(why) if metadata_only && self.out_shape.elements() > 0 => {
+            Err(why) if metadata_only && job.out_shape.elements() > 0 => {
                 let why = format!("metadata only: {why}");
-                return Err(Error::from(Problem::Chunks(why)).within(&self.name));
+                return Err(Error::from(Problem::Chunks(why)).within(&job.name));
             }
             encoded => encoded.ok(),
         };
-        let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
-        let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order, .. } =
-            self;
-        Ok(TensorJob {
-            name,
-            element,
-            inputs,
-            in_order,
-            movement,
-            io_plan,
-            out_shape,
-            out_order,
-            at_once,
-            encoded,
-        })
+        job.planned(resources)
     }
 
     /// Returns the mapping of output chunks to encoded source chunks.
@@ -480,7 +425,7 @@ impl Unplanned {
         inputs: &[JobInput],
     ) -> Result<EncodedChunks, String> {
         let several = || "it is made of more than chunks".to_owned();
-        let ([input], Some(map), Some(chunked)) = (&self.inputs[..], &self.map, chunked) else {
+        let ([input], Some(map), Some(chunked)) = (&self.job.inputs[..], &self.map, chunked) else {
             return Err(several());
         };
         let source = inputs[*input].tensor().ok_or_else(several)?;

@@ -6,9 +6,9 @@ use trundle::lowering::{Backend, Device};
 use trundle_core::program::Program;
 
 use crate::plan::growth::Growth;
-use crate::plan::location::{Bounds, Chunks, Location, elements};
-use crate::plan::rates::Rates;
+use crate::plan::location::{Bounds, Location, boxes, elements};
 use crate::plan::seams::{all_seams, out_sizes};
+use crate::plan::storage::Rates;
 
 /// A box of a pass's output, with the boxes of its inputs that are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub(crate) fn tiles(
     let steps = Growth::new(program, (from, to), &seams, edges_of, budget, rates).grown()?;
     let axes = seams.into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(axis) });
-    fitting(program, boxes(&cuts(axes, budget)?), to, budget)
+    fitting(program, cut_boxes(axes, budget)?, to, budget)
 }
 
 fn edges_of(edges: &[Vec<usize>], axis: usize) -> &[usize] {
@@ -145,7 +145,7 @@ pub(crate) fn bands(
     let steps = band_steps(&whole, budget.elements())?;
     let axes = all_seams(program).into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(edges, axis) });
-    fitting(program, boxes(&cuts(axes, budget)?), to, budget)
+    fitting(program, cut_boxes(axes, budget)?, to, budget)
 }
 
 /// Cuts a box into bands that are not moved.
@@ -153,12 +153,12 @@ pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<
     let steps = band_steps(within, budget.elements())?;
     let axes = within.iter().map(|range| vec![range.start, range.end]).zip(steps);
     let axes = axes.map(|(seams, step)| Axis { seams, step, edges: &[] });
-    let boxes = boxes(&cuts(axes, budget)?);
+    let boxes = cut_boxes(axes, budget)?;
     Some(boxes.into_iter().map(|out| Tile { sources: vec![(0, out.clone())], out }).collect())
 }
 
 /// Returns the chunks that the sources of single-input tiles form, and the box around them; `None` if they overlap.
-pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
+pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Location, Bounds)> {
     let sources: Vec<&Bounds> =
         tiles.iter().flat_map(|tile| &tile.sources).map(|(_, source)| source).collect();
     let rank = sources.first()?.len();
@@ -176,7 +176,7 @@ pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
         cuts.push(at);
     }
     let around = cuts.iter().map(|cuts| cuts[0]..cuts[cuts.len() - 1]).collect();
-    Some((Chunks::new(cuts), around))
+    Some((Location::chunks(cuts), around))
 }
 
 struct Axis<'a> {
@@ -226,36 +226,24 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     Some(steps)
 }
 
-/// The cuts of all axes; `None` if there would be too many boxes.
-fn cuts<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<Vec<usize>>> {
-    let mut boxes = 1usize;
-    axes.map(|axis| {
+/// The boxes between the cuts of all axes; `None` if there would be too many.
+fn cut_boxes<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<Bounds>> {
+    let mut count = 1usize;
+    let cuts = axes.map(|axis| {
         let Axis { seams, step, .. } = &axis;
         let along = match *step < seams[seams.len() - 1] - seams[0] {
             true => seams.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(*step.max(&1))).sum(),
             false => 1,
         };
-        let fits =
-            |count: usize| boxes.checked_mul(count).filter(|all| *all <= budget.most_tiles());
+        let fits = |more: usize| count.checked_mul(more).filter(|all| *all <= budget.most_tiles());
         fits(along)?;
         // Preferred cuts can add boxes.
         let cuts = cut(&axis);
-        boxes = fits(cuts.len() - 1)?;
+        count = fits(cuts.len() - 1)?;
         Some(cuts)
-    })
-    .collect()
-}
-
-fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
-    cuts.iter().fold(vec![Vec::new()], |boxes, cuts| {
-        let ranges: Vec<Range<usize>> = cuts.windows(2).map(|ends| ends[0]..ends[1]).collect();
-        boxes
-            .iter()
-            .flat_map(|each| {
-                ranges.iter().map(|range| [&each[..], std::slice::from_ref(range)].concat())
-            })
-            .collect()
-    })
+    });
+    let cuts = cuts.collect::<Option<Vec<Vec<usize>>>>()?;
+    Some(boxes(cuts.iter().map(|cuts| cuts.windows(2).map(|ends| ends[0]..ends[1]))))
 }
 
 /// Makes tiles of the boxes, and halves boxes that do not fit the budget until they do.
@@ -337,7 +325,7 @@ mod tests {
 
     fn pass(movement: &Movement) -> Program {
         assert_eq!(movement.passes.len(), 1);
-        movement.passes[0].program.clone()
+        Program::clone(&movement.passes[0].program)
     }
 
     fn program(chain: &str, sizes: &[usize]) -> Program {
@@ -418,9 +406,8 @@ mod tests {
         let tiles = bands(&program, &to, &[], budget).unwrap();
         check(&program, &tiles, budget);
         assert_eq!(most_runs(&program, &tiles).1, 1);
-        let (chunks, around) = chunks(&tiles).unwrap();
+        let (place, around) = chunks(&tiles).unwrap();
         assert_eq!(around, [0..2000, 0..30000]);
-        let place = Location::Chunks(chunks);
         for tile in &tiles {
             assert_eq!(place.runs(&tile.sources[0].1).count(), 1);
         }
@@ -431,7 +418,7 @@ mod tests {
     fn bands_have_no_more_chunks_than_the_budget_holds_the_plans_of() {
         let program = program("flip(axes=[0])", &[2048, 4]);
         let budget = Budget { unit: 1, bytes: 4 << 20 };
-        let to = Location::Chunks(Chunks::packed(&[2048, 4], &[1, 1]));
+        let to = Location::packed(&[2048, 4], &[1, 1]);
         let tiles = bands(&program, &to, to.edges(), budget).unwrap();
         check(&program, &tiles, budget);
         let plans = tiles.iter().map(|tile| tile.count_plans(&to));

@@ -8,7 +8,7 @@ use trundle::{Fingerprint, Shape};
 use trundle_formats::Order;
 
 use crate::plan::input::{JobInput, JobTensor};
-use crate::plan::io_plan::IoPlan;
+use crate::plan::io_plan::FilePass;
 use crate::plan::job::Job;
 use crate::plan::movement::Movement;
 use crate::plan::tasks::{TaskGroup, groups};
@@ -16,7 +16,7 @@ use crate::plan::tensor_job::TensorJob;
 
 /// The version of the tiling. Increase it when the same tiles and batches get another meaning in an intermediate, an
 /// output or a journal. Changes of the tiles themselves are detected without it.
-const TILING: u32 = 2;
+const TILING: u32 = 3;
 
 /// Everything that determines the bytes of a job's output, except for the source's bytes. Fingerprints include every
 /// field; see [`Fingerprint`].
@@ -91,7 +91,8 @@ impl fmt::Display for Difference {
 impl Job {
     /// Fingerprints the tiling, which determines the meaning of a journal's counts and the layout of intermediates.
     pub(crate) fn tiles(&self) -> Hex {
-        let io_plans: Vec<&IoPlan> = self.tensors.iter().map(|tensor| &tensor.io_plan).collect();
+        let passes: Vec<&[FilePass]> =
+            self.tensors.iter().map(|tensor| &tensor.file_passes[..]).collect();
         let groups: Vec<(TaskGroup, Vec<Range<usize>>)> = groups(self)
             .into_iter()
             .map(|group| {
@@ -99,7 +100,7 @@ impl Job {
                 (group, batches)
             })
             .collect();
-        Hex::of(&(TILING, (io_plans, groups)))
+        Hex::of(&(TILING, (passes, groups)))
     }
 }
 

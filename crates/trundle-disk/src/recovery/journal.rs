@@ -12,7 +12,7 @@ use trundle_formats::{Begin, Blob, BlobIdentity, Sequential, TemporaryName};
 
 use crate::error::{Error, Problem};
 use crate::plan::job::Job;
-use crate::plan::rates::Rates;
+use crate::plan::storage::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
 use crate::store::Store;
 

@@ -25,6 +25,11 @@ pub(crate) struct Checkpoint<'a> {
 }
 
 impl<'a> Checkpoint<'a> {
+    /// The checkpoint of a run that cannot be resumed.
+    pub(crate) fn none(store: &'a dyn Store) -> Checkpoint<'a> {
+        Checkpoint::new(None, store, None, Progress::default())
+    }
+
     pub(crate) fn new(
         output: Option<&'a mut Output>,
         store: &'a dyn Store,

@@ -8,16 +8,12 @@ use trundle_formats::{Begin, Blob, Header, Order, StoredDType};
 
 use crate::error::{Error, reading, temporary};
 use crate::plan::job::{Job, PlanOptions};
-use crate::recovery::journal::Progress;
 use crate::run::checkpoint::Checkpoint;
-use crate::run::context::Context;
+use crate::run::context::{Context, Observer, RunOptions, Source};
 use crate::run::counterpart::{Counterpart, Found};
 use crate::run::executor::Executor;
-use crate::run::files::RunFiles;
-use crate::run::options::{Observer, RunOptions};
-use crate::run::source::Source;
 use crate::run::{check_space, check_unchanged, sources_identity};
-use crate::store::Store;
+use crate::store::{RunFiles, Store};
 
 /// The difference of two tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +32,9 @@ pub enum Difference {
         values: [Vec<u8>; 2],
     },
 }
+
+/// The name of the phases that move elements.
+const COMPARING: &str = "comparing";
 
 struct Side<'a, 'f> {
     source: &'a mut Source<'f>,
@@ -68,7 +67,6 @@ pub fn compare(
         return Ok(None);
     }
     let identity = sources_identity(sources)?;
-    let observer = &Phases { observer, moving: "comparing" };
     let [first, second] = sources;
     let mut first = Side { source: first, tensor: tensors[0] };
     let mut second = Side { source: second, tensor: tensors[1] };
@@ -113,7 +111,7 @@ fn held_against(
     let job = Job::in_order(moved.source.file, moved.tensor, &Chain::new(), order, options)?;
     check_temporary(job.cost().temporary_bytes)?;
     let counterpart = Counterpart::new(place, &header.element, &written, &header.shape, order);
-    let done = run(&job, moved.source, &counterpart, observer);
+    let done = run(&job, moved.source, &counterpart, COMPARING, observer);
     let found = counterpart.into_found().map_err(reading(still.source.path))?;
     done.map(|()| found)
 }
@@ -135,13 +133,7 @@ impl Side<'_, '_> {
         if !self.source.file.has_crc32() {
             return Ok(());
         }
-        observer.phase("checking", self.header().data_bytes as u64);
-        let mut so_far = 0;
-        let mut advance = |bytes: u64| {
-            observer.advance(bytes - so_far);
-            so_far = bytes;
-        };
-        Ok(self.source.file.copy_to(self.tensor, &mut io::sink(), &mut advance)?)
+        self.source.copy_in_phase(self.tensor, &mut io::sink(), ("checking", observer))
     }
 
     /// Copies the tensor, row-major, to a temporary file without a name.
@@ -156,7 +148,7 @@ impl Side<'_, '_> {
             check_temporary(job.bytes() + job.cost().temporary_bytes)?;
         }
         let blob = store().unnamed().map_err(temporary(None))?;
-        run(&job, self.source, &*blob, observer)?;
+        run(&job, self.source, &*blob, COMPARING, observer)?;
         Ok(blob)
     }
 }
@@ -174,32 +166,12 @@ pub(crate) fn run(
     job: &Job,
     source: &mut Source<'_>,
     target: &dyn Blob,
+    moving: &'static str,
     observer: &dyn Observer,
 ) -> Result<(), Error> {
     let (path, store, options): (&Path, _, _) = (source.path, store(), RunOptions::default());
-    let context = Context { job, path, target, store: &store, folder: None, options, observer };
-    let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
+    let (folder, moving) = (None, Some(moving));
+    let context = Context { job, path, target, store: &store, folder, options, observer, moving };
+    let checkpoint = Checkpoint::none(&store);
     Executor::new(context, Begin::Anew, checkpoint).run(std::slice::from_mut(source))
-}
-
-/// An observer that renames the main phase of an internal job.
-pub(crate) struct Phases<'a> {
-    pub(crate) observer: &'a dyn Observer,
-    /// The new name of the phase "moving".
-    pub(crate) moving: &'static str,
-}
-
-impl Observer for Phases<'_> {
-    fn phase(&self, name: &str, bytes: u64) {
-        let is_main = matches!(name, "moving" | "copying");
-        self.observer.phase(if is_main { self.moving } else { name }, bytes);
-    }
-
-    fn advance(&self, bytes: u64) {
-        self.observer.advance(bytes);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.observer.is_stopped()
-    }
 }

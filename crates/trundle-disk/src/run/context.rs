@@ -1,15 +1,100 @@
-//! The parameters of a run.
+//! The parameters of a run: its files, options and observer.
 
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Blob};
+use trundle_formats::{Begin, Blob, TensorFile};
 
 use crate::error::{Error, temporary, writing};
 use crate::plan::job::Job;
 use crate::recovery::key_of_pass;
-use crate::run::options::{Observer, RunOptions};
 use crate::store::Store;
+
+/// The options of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunOptions {
+    /// Whether to replace an existing output.
+    pub overwrite: bool,
+    /// Whether to read the output back and compare it with the source.
+    pub verify: bool,
+    /// Whether to resume an earlier run.
+    pub resume: bool,
+}
+
+/// Observes a run, and can stop it.
+pub trait Observer: Sync {
+    /// Called when a phase of `bytes` bytes begins.
+    fn phase(&self, name: &str, bytes: u64);
+
+    /// Called when `bytes` more bytes of the phase are done.
+    fn advance(&self, bytes: u64);
+
+    /// Whether to stop the run. Any thread calls this several times a second. The run then fails with
+    /// [`Problem::Stopped`](crate::Problem::Stopped), like after an error of reading or writing.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
+    /// Called when the run becomes resumable (an early end loses only the work since this call), or is no longer.
+    fn resumable(&self, _is: bool) {}
+}
+
+/// An observer that shows nothing.
+impl Observer for () {
+    fn phase(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// The outcome of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The seconds of moves in memory.
+    pub move_seconds: f64,
+    /// Whether the output was read back and verified.
+    pub verified: bool,
+    /// Whether the run resumed an earlier one.
+    pub resumed: bool,
+}
+
+/// A file that a job reads.
+pub struct Source<'a> {
+    /// The file for which the job was planned.
+    pub file: &'a mut TensorFile,
+    /// The name in messages.
+    pub path: &'a Path,
+}
+
+impl Source<'_> {
+    /// Copies a tensor to `out` in a phase of this name, which verifies the file's checksum if there is one.
+    pub(crate) fn copy_in_phase(
+        &mut self,
+        tensor: usize,
+        out: &mut impl io::Write,
+        (name, observer): (&str, &dyn Observer),
+    ) -> Result<(), Error> {
+        observer.phase(name, self.file.headers()[tensor].data_bytes as u64);
+        let mut so_far = 0;
+        let mut advance = |bytes: u64| {
+            observer.advance(bytes - so_far);
+            so_far = bytes;
+        };
+        Ok(self.file.copy_to(tensor, out, &mut advance)?)
+    }
+}
+
+/// A source that several threads read.
+#[derive(Clone, Copy)]
+pub(crate) struct SourceFile<'a> {
+    /// `None` for a stream.
+    pub(crate) blob: Option<&'a dyn Blob>,
+    pub(crate) path: &'a Path,
+}
+
+impl Source<'_> {
+    pub(crate) fn file(&self) -> SourceFile<'_> {
+        SourceFile { blob: self.file.blob(), path: self.path }
+    }
+}
 
 /// A job with its files and options, constant during a run.
 #[derive(Clone, Copy)]
@@ -23,6 +108,8 @@ pub(crate) struct Context<'a> {
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,
     pub(crate) observer: &'a dyn Observer,
+    /// The name of the phase that moves elements; `None` for "moving" or "copying".
+    pub(crate) moving: Option<&'static str>,
 }
 
 impl Context<'_> {

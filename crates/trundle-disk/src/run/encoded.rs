@@ -6,10 +6,9 @@ use std::sync::Mutex;
 use trundle_formats::{ChunkedTensor, lock};
 
 use crate::error::{Error, reading};
-use crate::run::context::Context;
+use crate::run::context::{Context, SourceFile};
 use crate::run::executor::Executor;
-use crate::run::source::SourceFile;
-use crate::run::together::together;
+use crate::together::together;
 
 impl Executor<'_> {
     /// Copies encoded chunks of a tensor (default: all) with several threads. Chunks that were never written stay so.

@@ -11,16 +11,14 @@ use trundle_formats::{Begin, Blob, Sequential, use_cores};
 use crate::error::{Error, Problem, reading};
 use crate::plan::input::JobInput;
 use crate::plan::io_plan::ReadFrom;
-use crate::plan::tasks::{TaskGroup, groups};
+use crate::plan::job::Job;
+use crate::plan::tasks::{Task, TaskGroup, groups};
 use crate::recovery::journal::Progress;
 use crate::recovery::key_of_pass;
-use crate::run::batches::{Batch, Batches};
-use crate::run::buffer::Buffer;
+use crate::run::batches::{Batch, Batches, Buffer};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::checksums::Checksum;
-use crate::run::context::Context;
-use crate::run::ring::Ring;
-use crate::run::source::{Source, SourceFile};
+use crate::run::context::{Context, Source, SourceFile};
 use crate::run::transfer::{Data, Fault, Transfer, requests};
 
 /// Files smaller than this are left in the page cache.
@@ -104,9 +102,7 @@ impl<'a> Executor<'a> {
     pub(crate) fn run(&mut self, sources: &mut [Source<'_>]) -> Result<(), Error> {
         let Context { job, target, options, .. } = self.context;
         let unpacked = self.unpacked(sources)?;
-        let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
-        let blobs = files.iter().filter_map(|file| file.blob);
-        blobs.for_each(|blob| blob.expect_readers(job.readers()));
+        let files = files_of(sources, job);
         if self.begin == Begin::Anew {
             let reserved = target.resize(job.skeleton.bytes());
             reserved.map_err(|error| self.context.writing(error))?;
@@ -163,9 +159,7 @@ impl<'a> Executor<'a> {
             true => self.unpacked(sources)?,
             false => job.inputs.iter().map(|_| None).collect(),
         };
-        let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
-        let blobs = files.iter().filter_map(|file| file.blob);
-        blobs.for_each(|blob| blob.expect_readers(job.readers()));
+        let files = files_of(sources, job);
         if let Some(tensor) = group.encoded(job) {
             return self.copy_encoded(tensor, &files, Some(part));
         }
@@ -192,24 +186,17 @@ impl<'a> Executor<'a> {
                 unpacked.push(None);
                 continue;
             };
-            let file = &mut *sources[tensor.file].file;
-            let mut so_far = 0;
-            let mut advance = |bytes: u64| {
-                observer.advance(bytes - so_far);
-                so_far = bytes;
-            };
-            if tensor.header.data_offset.is_some() && file.blob().is_some() {
+            let source = &mut sources[tensor.file];
+            if tensor.header.data_offset.is_some() && source.file.blob().is_some() {
                 if tensor.is_checked {
-                    observer.phase("checking", tensor.header.data_bytes as u64);
-                    file.copy_to(tensor.index, &mut io::sink(), &mut advance)?;
+                    source.copy_in_phase(tensor.index, &mut io::sink(), ("checking", observer))?;
                 }
                 unpacked.push(None);
                 continue;
             }
-            observer.phase("unpacking", tensor.header.data_bytes as u64);
             let intermediate = self.context.unnamed()?;
             let mut out = Sequential::new(&*intermediate);
-            file.copy_to(tensor.index, &mut out, &mut advance)?;
+            source.copy_in_phase(tensor.index, &mut out, ("unpacking", observer))?;
             unpacked.push(Some(intermediate));
         }
         Ok(unpacked)
@@ -245,7 +232,7 @@ impl<'a> Executor<'a> {
 
     /// Moves the batches of a group, except for the first `done`, which an earlier run has written.
     fn run_group(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
-        let Context { job, options, .. } = self.context;
+        let Context { job, options, moving, .. } = self.context;
         let GroupRun { group, batches, .. } = run;
         let (pass, passes) = group.pass;
         self.checksums = vec![Checksum::default(); job.tensors.len()];
@@ -254,8 +241,12 @@ impl<'a> Executor<'a> {
         }
         if done < batches.len() {
             let name = match passes {
-                1 if self.is_copied(group) => "copying".to_owned(),
-                1 => "moving".to_owned(),
+                1 => {
+                    let is_copied = |task: &Task| job.tensors[task.tensor].is_copy();
+                    let usual =
+                        if group.tasks.iter().all(is_copied) { "copying" } else { "moving" };
+                    moving.unwrap_or(usual).to_owned()
+                }
                 _ => format!("pass {} of {passes}", pass + 1),
             };
             // With `verify`, each byte is summed and written.
@@ -265,10 +256,6 @@ impl<'a> Executor<'a> {
         }
         self.move_batches(run, done)?;
         if options.verify { self.compare(group) } else { Ok(()) }
-    }
-
-    fn is_copied(&self, group: &TaskGroup) -> bool {
-        group.tasks.iter().all(|task| self.context.job.tensors[task.tensor].movement.is_copy())
     }
 
     fn move_batches(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
@@ -467,5 +454,44 @@ impl<'a> Executor<'a> {
             written.map_err(|error| self.context.writing(error))?;
         }
         Ok(())
+    }
+}
+
+fn files_of<'s>(sources: &'s [Source<'_>], job: &Job) -> Vec<SourceFile<'s>> {
+    let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
+    let blobs = files.iter().filter_map(|file| file.blob);
+    blobs.for_each(|blob| blob.expect_readers(job.readers()));
+    files
+}
+
+#[derive(Default)]
+struct Slot<'a> {
+    buffer: Buffer,
+    batch: Option<Batch<'a>>,
+}
+
+/// Two slots that alternate. In the front slot, one batch is written and the next one read, while the batch that was
+/// read before is moved in the back slot. With only one slot, the batch is moved there afterwards.
+#[derive(Default)]
+struct Ring<'a> {
+    front: Slot<'a>,
+    back: Option<Slot<'a>>,
+}
+
+impl<'a> Ring<'a> {
+    fn of_two() -> Ring<'a> {
+        Ring { back: Some(Slot::default()), ..Ring::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.front.batch.is_none() && self.back.as_ref().is_none_or(|slot| slot.batch.is_none())
+    }
+
+    /// Swaps the slots and returns the front and the back one.
+    fn turn(&mut self) -> (&mut Slot<'a>, Option<&mut Slot<'a>>) {
+        if let Some(back) = &mut self.back {
+            std::mem::swap(&mut self.front, back);
+        }
+        (&mut self.front, self.back.as_mut())
     }
 }

@@ -1,7 +1,6 @@
 //! Runs jobs, from their sources to the finished output.
 
 mod batches;
-mod buffer;
 mod checkpoint;
 mod checksums;
 mod comparison;
@@ -9,18 +8,13 @@ mod context;
 mod counterpart;
 mod encoded;
 mod executor;
-mod files;
 #[cfg(test)]
 pub(crate) mod memory;
 mod numbered;
-mod options;
 mod origin;
 mod prepared_task;
 mod read_back;
-mod ring;
 mod sample;
-mod source;
-mod together;
 mod transfer;
 mod verify;
 
@@ -40,14 +34,12 @@ use crate::recovery::{
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, LARGE_BYTES};
-use crate::run::files::RunFiles;
-use crate::store::Store;
+use crate::store::{RunFiles, Store};
 
 pub use comparison::{Difference, compare};
+pub use context::{Observer, Outcome, RunOptions, Source};
 pub use numbered::{NumberedJob, TaskOptions, TaskPlan};
-pub use options::{Observer, Outcome, RunOptions};
 pub use sample::{Sample, Steps};
-pub use source::Source;
 
 /// The least bytes of a resumable output; 1 in unit tests.
 const RESUMABLE_BYTES: u64 = if cfg!(test) { 1 } else { LARGE_BYTES / 4 };
@@ -99,11 +91,12 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Finished, Error> {
         let identity = sources_identity(sources)?;
-        let (asked, output_tag) = (JobIdentity::of(&self), output_tag(path));
+        let output_tag = output_tag(path);
         check_alone(folder, &output_tag, path, None)?;
-        let found = match options.resume {
-            true => asked.found(folder, &output_tag, identity.as_deref())?,
-            false => None,
+        let asked = (options.resume || self.is_resumable()).then(|| JobIdentity::of(&self));
+        let found = match asked.as_ref().filter(|_| options.resume) {
+            Some(asked) => asked.found(folder, &output_tag, identity.as_deref())?,
+            None => None,
         };
         let is_in_place = sources.iter().any(|source| overlaps(path, source.path));
         if options.resume && found.is_none() && is_in_place {
@@ -116,7 +109,7 @@ impl Job {
             }
             None => (self, Progress::default()),
         };
-        let tag = tag(&asked, &output_tag, job.budget);
+        let tag = tag(asked.as_ref(), &output_tag, job.budget);
         let begin = if found.is_some() { Begin::Resumed } else { Begin::Anew };
         if let Some((opening, progress)) = &found {
             check_files(&job, folder, &tag, opening, *progress)?;
@@ -130,8 +123,8 @@ impl Job {
         let mut output = Output::create_as(job.format, path, options.overwrite, &tag, begin)?;
         check_alone(folder, &output_tag, path, Some(&tag))?;
         let target = output.blob(&job.skeleton)?;
-        let journal = identity.clone().filter(|_| job.is_resumable());
-        let journal = journal.map(|sources| Opening::of(&job, asked, sources));
+        let journal = identity.clone().zip(asked).filter(|_| job.is_resumable());
+        let journal = journal.map(|(sources, asked)| Opening::of(&job, asked, sources));
         let store = RunFiles::new(folder.to_owned(), tag.clone());
         let journal =
             journal.map(|opening| Journal::begin(&store, folder, &opening, begin)).transpose()?;
@@ -143,6 +136,7 @@ impl Job {
             folder: Some(folder),
             options,
             observer,
+            moving: None,
         };
         let checkpoint = Checkpoint::new(Some(&mut output), &store, journal, progress);
         let mut executor = Executor::new(context, begin, checkpoint);
@@ -192,14 +186,22 @@ impl Job {
         }
         let store = RunFiles::new(std::env::temp_dir(), String::new());
         let target = &*store.unnamed().map_err(temporary(None))?;
-        let context =
-            Context { job: &self, path, target, store: &store, folder: None, options, observer };
-        let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
+        let context = Context {
+            job: &self,
+            path,
+            target,
+            store: &store,
+            folder: None,
+            options,
+            observer,
+            moving: None,
+        };
+        let checkpoint = Checkpoint::none(&store);
         let mut executor = Executor::new(context, Begin::Anew, checkpoint);
         executor.run(sources)?;
         let move_seconds = executor.into_move_seconds();
         io::copy(&mut Sequential::new(target), &mut output).map_err(writing(path))?;
-        let outcome = Outcome { move_seconds, verified: options.verify, resumed: false };
+        let outcome = Outcome { move_seconds, verified: options.verify, ..Outcome::default() };
         Ok(Finished { output, store, outcome, is_in_place: false })
     }
 
@@ -253,7 +255,7 @@ impl Finished {
         })?;
         observer.resumable(false);
         all.sort_by_key(|each| each.is_in_place);
-        let mut joint = Outcome { move_seconds: 0.0, verified: true, resumed: false };
+        let mut joint = Outcome { verified: true, ..Outcome::default() };
         for Finished { mut output, store, outcome, .. } in all {
             output.keep(false);
             store.keep(false);

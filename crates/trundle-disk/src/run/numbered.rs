@@ -17,13 +17,11 @@ use crate::plan::numbered::{NumberedTask, Stage, numbered};
 use crate::plan::tasks::{TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 use crate::recovery::identity::JobIdentity;
-use crate::recovery::journal::{Opening, Progress, SourceIdentity};
+use crate::recovery::journal::{Opening, SourceIdentity};
 use crate::recovery::{check_alone, forget, is_check, is_unfinished, key_of_pass, output_tag};
 use crate::run::checkpoint::Checkpoint;
-use crate::run::context::Context;
+use crate::run::context::{Context, Observer, RunOptions, Source};
 use crate::run::executor::Executor;
-use crate::run::options::{Observer, RunOptions};
-use crate::run::source::Source;
 use crate::run::{check_space, check_unchanged, sources_identity};
 use crate::store::Store;
 
@@ -299,7 +297,7 @@ impl NumberedJob {
         let target = self.output.blob(&self.job.skeleton)?;
         let store = WorkFiles { output: &self.output, tensor: group.tasks[0].tensor };
         let context = self.context(&*target, &store, self.plan.verify, observer);
-        let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
+        let checkpoint = Checkpoint::none(&store);
         let mut executor = Executor::new(context, Begin::Resumed, checkpoint);
         executor.run_part(sources, group, task.part.clone(), number == 0)?;
         // The next pass reads this, so it must be on the disk and closed before the task is noted as done.
@@ -323,7 +321,8 @@ impl NumberedJob {
     ) -> Context<'a> {
         let options = RunOptions { overwrite: self.plan.overwrite, verify, resume: false };
         let folder = self.path.parent();
-        Context { job: &self.job, path: &self.path, target, store, folder, options, observer }
+        let (job, path) = (&self.job, &*self.path);
+        Context { job, path, target, store, folder, options, observer, moving: None }
     }
 
     fn noted(&self, number: usize) -> Result<Option<String>, Error> {
@@ -382,7 +381,7 @@ impl NumberedJob {
             let target = self.output.blob(&self.job.skeleton)?;
             let store = WorkFiles { output: &self.output, tensor: 0 };
             let context = self.context(&*target, &store, false, observer);
-            let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
+            let checkpoint = Checkpoint::none(&store);
             Executor::new(context, Begin::Resumed, checkpoint).finish()?;
         }
         self.output.finish()?;

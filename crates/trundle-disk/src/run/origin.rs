@@ -12,7 +12,7 @@ use trundle_formats::lock;
 
 use crate::plan::location::{Bounds, Location, elements};
 use crate::run::checksums::{Checksum, Elements, Spacing};
-use crate::run::together::together;
+use crate::together::together;
 
 /// The origin of a box of a pass's output.
 pub(crate) struct Origin<'a> {
@@ -210,7 +210,6 @@ mod tests {
     use trundle_testing::programs::any_program;
 
     use super::*;
-    use crate::plan::location::Chunks;
 
     #[test]
     fn what_the_operators_move_has_the_checksum_of_what_they_make() {
@@ -280,7 +279,7 @@ mod tests {
             return Location::row_major(shape.sizes());
         }
         let chunk: Vec<usize> = shape.iter().map(|size| 1 + choices.below(*size)).collect();
-        Location::Chunks(Chunks::packed(shape.sizes(), &chunk))
+        Location::packed(shape.sizes(), &chunk)
     }
 
     fn indices(bounds: &[Range<usize>]) -> Vec<Vec<usize>> {

@@ -10,8 +10,8 @@ use trundle_formats::{combined_crc32, lock};
 
 use crate::plan::location::file_bytes;
 use crate::run::checksums::{Checksum, Elements};
-use crate::run::together::together;
 use crate::run::transfer::Data;
+use crate::together::together;
 
 const READ_BYTES: usize = 512 << 10;
 

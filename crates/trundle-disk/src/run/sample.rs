@@ -10,9 +10,8 @@ use trundle_formats::{Blob, Order, TensorFile, lock};
 use crate::error::Error;
 use crate::plan::input::JobInput;
 use crate::plan::job::{Cost, Job, PlanOptions};
-use crate::run::comparison::{Phases, check_temporary, run};
-use crate::run::options::Observer;
-use crate::run::source::Source;
+use crate::run::comparison::{check_temporary, run};
+use crate::run::context::{Observer, Source};
 
 /// The most steps that are tried to find a divisor of a chunk.
 const MOST_TRIED: usize = 1 << 12;
@@ -136,7 +135,7 @@ impl Sample {
         picked.reserve().map_err(|bytes| {
             Error::file(source.path, trundle_formats::Problem::NoMemory { bytes })
         })?;
-        run(&job, source, &picked, &Phases { observer, moving: "reading" })?;
+        run(&job, source, &picked, "reading", observer)?;
         Ok(picked.bytes.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }

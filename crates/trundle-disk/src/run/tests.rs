@@ -15,13 +15,6 @@ const STORAGES: [(Storage, &[&str]); 2] = [
     (Storage::HDD, &["part", "pass0"]),
 ];
 
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-}
-
 /// A job on raw bytes in memory, with its source and the expected output.
 fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     let format = FORMATS.iter().find(|format| format.name() == "raw").unwrap();
@@ -36,14 +29,9 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     let file = TensorFile::from_bytes(format, &hint, "x", bytes).unwrap();
     let options = PlanOptions {
         max_bytes: 60_000,
-        held_bytes: 0,
         storage: Some(storage),
         threads: Some(2),
-        row_major: false,
-        chunks: None,
-        shards: None,
-        codecs: None,
-        metadata_only: false,
+        ..PlanOptions::default()
     };
     let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
     (Job::new(&[&file], &wanted, format, &[], &options).unwrap(), file, expected)
@@ -71,8 +59,10 @@ fn run(storage: Storage, store: &MemoryStore, verify: bool) -> Result<(), Error>
     let target = &*store.open("part", begin).map_err(|problem| Error::file(path, problem))?;
     let journal = Journal::begin(store, path, &opening, begin)?;
     let options = RunOptions { verify, ..RunOptions::default() };
-    let observer = &Nobody;
-    let context = Context { job: &job, path, target, store, folder: Some(path), options, observer };
+    let observer = &();
+    let folder = Some(path);
+    let context =
+        Context { job: &job, path, target, store, folder, options, observer, moving: None };
     let checkpoint = Checkpoint::new(None, store, Some(journal), progress);
     Executor::new(context, begin, checkpoint).run(&mut [Source { file: &mut file, path }])
 }

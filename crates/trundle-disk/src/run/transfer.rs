@@ -2,16 +2,14 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
-use std::thread::{Builder, Scope};
+use std::sync::Mutex;
+use std::thread::Builder;
 
 use trundle::{Packing, Width};
 use trundle_formats::{Blob, lock};
 
 use crate::plan::location::{Runs, file_bytes, unit};
-
-/// The stack of a transfer thread, which calls the system or codecs.
-const STACK_BYTES: usize = 2 << 20;
+use crate::together::together;
 
 const REQUEST_BYTES: usize = 4 << 20;
 
@@ -209,65 +207,28 @@ pub(crate) enum Fault {
     Writing(io::Error),
 }
 
-/// One direction of a transfer: remaining requests and the first error. No request begins after an error or a stop.
-struct Direction<'o, P> {
-    left: Mutex<Vec<P>>,
-    error: Mutex<Option<(Option<usize>, io::Error)>>,
-    is_stopped: &'o (dyn Fn() -> bool + Sync),
-}
-
-impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
-    fn new(mut requests: Vec<Request<'a, M>>, is_stopped: &'o (dyn Fn() -> bool + Sync)) -> Self {
-        requests.reverse();
-        Direction { left: Mutex::new(requests), error: Mutex::new(None), is_stopped }
-    }
-
-    fn next(&self) -> Option<Request<'a, M>> {
-        lock(&self.left).pop()
-    }
-
-    fn work(
-        &self,
-        take: impl Fn(Request<'a, M>) -> io::Result<u64>,
-        advance: &(dyn Fn(u64) + Sync),
-    ) {
-        while let Some(request) = self.next() {
-            if (self.is_stopped)() {
-                return;
-            }
+/// Carries out requests with this many threads, and calls `advance` with the bytes of each. No request begins after an
+/// error or a stop. An error comes with the index of the job's source file.
+fn carry_out<'a, M: Send>(
+    requests: &Mutex<std::vec::IntoIter<Request<'a, M>>>,
+    threads: usize,
+    take: impl Fn(Request<'a, M>) -> io::Result<u64> + Sync,
+    advance: &(dyn Fn(u64) + Sync),
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<(), (Option<usize>, io::Error)> {
+    let work = || {
+        loop {
+            let request = lock(requests).next();
+            let Some(request) = request.filter(|_| !is_stopped()) else { return Ok(()) };
             let source = request.data.source;
-            match take(request) {
-                Ok(bytes) => advance(bytes),
-                Err(error) => {
-                    lock(&self.left).clear();
-                    let mut first = lock(&self.error);
-                    first.get_or_insert((source, error));
-                }
-            }
+            let bytes = take(request).map_err(|error| {
+                *lock(requests) = Vec::new().into_iter();
+                (source, error)
+            })?;
+            advance(bytes);
         }
-    }
-
-    fn spawn<'scope>(
-        &'scope self,
-        scope: &'scope Scope<'scope, '_>,
-        threads: usize,
-        take: impl Fn(Request<'a, M>) -> io::Result<u64> + Copy + Send + 'scope,
-        advance: &'scope (dyn Fn(u64) + Sync),
-    ) {
-        let spawn = |_| {
-            let thread = Builder::new().stack_size(STACK_BYTES);
-            let spawned = thread.spawn_scoped(scope, move || self.work(take, advance));
-            spawned.is_ok()
-        };
-        // If no thread can be started, this one does all the work.
-        if (0..threads).take_while(|thread| spawn(*thread)).count() == 0 {
-            self.work(take, advance);
-        }
-    }
-
-    fn fault(self) -> Option<(Option<usize>, io::Error)> {
-        self.error.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
+    };
+    together(threads, work)
 }
 
 impl Transfer<'_> {
@@ -283,25 +244,28 @@ impl Transfer<'_> {
         let (readers, writers) =
             (self.reads.len().min(readers.max(1)), self.writes.len().min(writers.max(1)));
         let (reads, writes) =
-            (Direction::new(self.reads, is_stopped), Direction::new(self.writes, is_stopped));
-        let (take, put) = (
-            |request: Request<'_, &mut [u8]>| request.read(),
-            |request: Request<'_, &[u8]>| request.write(&shared),
-        );
-        if readers + writers <= 2 {
-            writes.work(put, written);
-            reads.work(take, &|_| ());
+            (Mutex::new(self.reads.into_iter()), Mutex::new(self.writes.into_iter()));
+        let write =
+            || carry_out(&writes, writers, |request| request.write(&shared), written, is_stopped);
+        let read = || carry_out(&reads, readers, Request::read, &|_| (), is_stopped);
+        let (write, read) = if readers + writers <= 2 || readers == 0 || writers == 0 {
+            (write(), read())
         } else {
             std::thread::scope(|scope| {
-                writes.spawn(scope, writers, put, written);
-                reads.spawn(scope, readers, take, &|_| ());
-            });
-        }
-        match (reads.fault(), writes.fault()) {
-            (_, Some((_, error))) => Err(Fault::Writing(error)),
-            (Some((source, error)), None) => Err(Fault::Reading(source, error)),
-            (None, None) if is_stopped() => Err(Fault::Stopped),
-            (None, None) => Ok(()),
+                let writing = Builder::new().spawn_scoped(scope, &write).ok();
+                let read = read();
+                // If no thread could be started, this one writes too.
+                let write = writing.map_or_else(&write, |thread| {
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                });
+                (write, read)
+            })
+        };
+        match (read, write) {
+            (_, Err((_, error))) => Err(Fault::Writing(error)),
+            (Err((source, error)), Ok(())) => Err(Fault::Reading(source, error)),
+            (Ok(()), Ok(())) if is_stopped() => Err(Fault::Stopped),
+            (Ok(()), Ok(())) => Ok(()),
         }
     }
 }

@@ -76,14 +76,9 @@ impl Sandbox {
         let mut file = TensorFile::open_as(&self.from, &hint).unwrap();
         let planning = PlanOptions {
             max_bytes: 200_000,
-            held_bytes: 0,
             storage: Some(storage),
             threads: Some(2),
-            row_major: false,
-            chunks: None,
-            shards: None,
-            codecs: None,
-            metadata_only: false,
+            ..PlanOptions::default()
         };
         let wanted = [Wanted { index: 0, chain: Some(&self.chain), others: &[] }];
         let job =
@@ -329,8 +324,7 @@ fn an_output_that_appears_meanwhile_stays() {
 fn two_at_once_do_not_write_the_same_output() {
     let sandbox = Sandbox::two_passes();
     let meddle = |_: &Path| {
-        let error =
-            sandbox.run(ONE_PASS, RunOptions::default(), &crate::support::Nobody).unwrap_err();
+        let error = sandbox.run(ONE_PASS, RunOptions::default(), &()).unwrap_err();
         assert!(error.to_string().contains("another process"), "{error}");
     };
     sandbox.meddled(ONE_PASS, false, ("moving", 1), &meddle).unwrap();
@@ -347,7 +341,7 @@ fn another_plan_for_the_same_output_is_refused_at_its_start() {
         let meddle = |_: &Path| {
             let before = sandbox.names();
             let options = RunOptions { resume, overwrite: true, ..RunOptions::default() };
-            let error = other.run(ONE_PASS, options, &crate::support::Nobody).unwrap_err();
+            let error = other.run(ONE_PASS, options, &()).unwrap_err();
             assert!(error.to_string().ends_with("another process"), "{error}");
             assert_eq!(sandbox.names(), before);
         };

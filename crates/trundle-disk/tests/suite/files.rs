@@ -6,19 +6,12 @@ use std::path::Path;
 use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
-use trundle_disk::{Job, Observer, PlanOptions, RunOptions, Source, Storage, Wanted};
+use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, Wanted};
 use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
 use trundle_testing::cases::chains;
 use trundle_testing::choices::Choices;
 use trundle_testing::shapings::shaping_chains;
 use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-}
 
 /// Splits elements into bytes or codes.
 fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
@@ -85,14 +78,10 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let chain = ops.into_iter().fold(Chain::new(), Chain::then);
     let options = PlanOptions {
         max_bytes: [2, 6, 20, 70, 300, 2000, 20 << 20][choices.below(7)] * 2 * 16,
-        held_bytes: 0,
         storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
         threads: Some(1 + choices.below(2)),
         row_major: choices.below(2) == 0,
-        chunks: None,
-        shards: None,
-        codecs: None,
-        metadata_only: false,
+        ..PlanOptions::default()
     };
     let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
     let format = Format::of(&to).unwrap();
@@ -111,7 +100,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     };
     let plan = format!("{job:?}");
     let options = RunOptions { overwrite: false, verify: choices.below(2) == 0, resume: false };
-    let outcome = job.run(&mut [Source { file: &mut file, path: &from }], &to, options, &Nobody);
+    let outcome = job.run(&mut [Source { file: &mut file, path: &from }], &to, options, &());
     prop_assert!(outcome.is_ok(), "{}\n{}", outcome.unwrap_err(), plan);
 
     let mut moved = TensorFile::open_as(&to, &hint(naive.shape(), &to)).unwrap();

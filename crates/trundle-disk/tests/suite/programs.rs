@@ -5,20 +5,13 @@ use std::path::{Path, PathBuf};
 
 use trundle::{DType, Shape};
 use trundle_core::program::{Made, Program, TensorId};
-use trundle_disk::{Assembled, Input, Job, Observer, PlanOptions, RunOptions, Source, Storage};
+use trundle_disk::{Assembled, Input, Job, PlanOptions, RunOptions, Source, Storage};
 use trundle_formats::{
     Annotations, Described, Format, NamedTensor, Order, StoredDType, TensorFile, TensorHint, stage,
 };
 use trundle_testing::choices::Choices;
 use trundle_testing::everything;
 use trundle_testing::programs::any_program;
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-}
 
 fn noise(seed: usize, bytes: usize) -> Vec<u8> {
     let mut choices = Choices::of(seed as u64);
@@ -29,6 +22,18 @@ fn noise(seed: usize, bytes: usize) -> Vec<u8> {
 struct Given {
     input: Input,
     bytes: Vec<u8>,
+}
+
+/// The result of a program, without chunks and annotations.
+fn output<'a>(
+    name: &'a str,
+    element: StoredDType,
+    program: &'a Program,
+    tensor: TensorId,
+    inputs: &'a [Input],
+) -> Assembled<'a> {
+    let (chunk, encoding, annotations) = (None, None, Annotations::default());
+    Assembled { name, element, program, tensor, inputs, chunk, encoding, annotations }
 }
 
 /// Arranges elements in the order of a file.
@@ -115,26 +120,12 @@ fn every_element_of_a_program_of_files_is_its_origin() {
             paths.iter().map(|path| TensorFile::open(path).unwrap()).collect();
         let given: Vec<Input> = inputs.iter().map(|given| given.input.clone()).collect();
         let (element, to) = (StoredDType::new(DType::F32), folder.path().join("out.npy"));
-        let output = Assembled {
-            name: "out",
-            element,
-            program: &program,
-            tensor,
-            inputs: &given,
-            chunk: None,
-            encoding: None,
-            annotations: Annotations::default(),
-        };
+        let output = output("out", element, &program, tensor, &given);
         let options = PlanOptions {
             max_bytes: [40, 100, 400, 1000, 4000, 20 << 20][choices.below(6)] * 2,
-            held_bytes: 0,
             storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
             threads: Some(1 + choices.below(2)),
-            row_major: false,
-            chunks: None,
-            shards: None,
-            codecs: None,
-            metadata_only: false,
+            ..PlanOptions::default()
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -155,7 +146,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
         let mut sources: Vec<Source<'_>> =
             sources.map(|(file, path)| Source { file, path }).collect();
         let options = RunOptions { verify: choices.below(2) == 0, ..RunOptions::default() };
-        let done = job.run(&mut sources, &to, options, &Nobody);
+        let done = job.run(&mut sources, &to, options, &());
         assert!(done.is_ok(), "seed {seed}: {}\n{plan}", done.unwrap_err());
         let found = TensorFile::open(&to).unwrap().load(0, &mut |_| ()).unwrap();
         assert!(found == expected(&program, tensor, &inputs), "seed {seed}: {plan}");
@@ -202,26 +193,12 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
     for max_bytes in [700, 3000, 1 << 20] {
         let hint = TensorHint::of(&element, shape);
         let mut files = paths.each_ref().map(|path| TensorFile::open_as(path, &hint).unwrap());
-        let output = Assembled {
-            name: "x",
-            element: element.clone(),
-            program: &program,
-            tensor,
-            inputs: &inputs,
-            chunk: None,
-            encoding: None,
-            annotations: Annotations::default(),
-        };
+        let output = output("x", element.clone(), &program, tensor, &inputs);
         let options = PlanOptions {
             max_bytes,
-            held_bytes: 0,
             storage: Some(Storage::SSD),
             threads: Some(2),
-            row_major: false,
-            chunks: None,
-            shards: None,
-            codecs: None,
-            metadata_only: false,
+            ..PlanOptions::default()
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -230,7 +207,7 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
         let mut sources: Vec<Source<'_>> =
             sources.map(|(file, path)| Source { file, path }).collect();
         let options = RunOptions { verify: true, overwrite: true, resume: false };
-        job.run(&mut sources, &to, options, &Nobody).unwrap();
+        job.run(&mut sources, &to, options, &()).unwrap();
         let found = std::fs::read(&to).unwrap();
         for at in 0..out_shape.elements() {
             let (source, element) = program.origin(tensor, at);
@@ -254,27 +231,9 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
         let mut program = Program::new();
         let given = program.given(shape(sizes), width).unwrap();
         program.output(given).unwrap();
-        let output = Assembled {
-            name: "out",
-            element: StoredDType::new(dtype),
-            program: &program,
-            tensor: given,
-            inputs: &[input],
-            chunk: None,
-            encoding: None,
-            annotations: Annotations::default(),
-        };
-        let options = PlanOptions {
-            max_bytes: 1 << 20,
-            held_bytes: 0,
-            storage: None,
-            threads: None,
-            row_major: false,
-            chunks: None,
-            shards: None,
-            codecs: None,
-            metadata_only: false,
-        };
+        let inputs = [input];
+        let output = output("out", StoredDType::new(dtype), &program, given, &inputs);
+        let options = PlanOptions { max_bytes: 1 << 20, ..PlanOptions::default() };
         let format = Format::of(&path).unwrap();
         Job::assembled(&[&file], &[output], format, &[], &options)
             .map(|_| ())

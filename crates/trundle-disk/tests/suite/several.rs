@@ -1,6 +1,6 @@
 //! Tests of files with several tensors.
 
-use crate::support::{Nobody, hint, moved, read_tensor, write_tensors};
+use crate::support::{hint, moved, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
@@ -31,14 +31,9 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
                 chosen.map(|index| Wanted { index, chain: Some(chain(index)), others: &[] });
             let options = PlanOptions {
                 max_bytes,
-                held_bytes: 0,
                 storage: Some(storage),
                 threads: Some(2),
-                row_major: false,
-                chunks: None,
-                shards: None,
-                codecs: None,
-                metadata_only: false,
+                ..PlanOptions::default()
             };
             let format = Format::of(&path("out")).unwrap();
             let job = Job::new(&[&file], &wanted, format, &[], &options).unwrap();
@@ -47,7 +42,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
                 &mut [Source { file: &mut file, path: &path("in") }],
                 &path("out"),
                 options,
-                &Nobody,
+                &(),
             )
             .unwrap();
             let out = TensorFile::open_as(&path("out"), &Default::default()).unwrap();

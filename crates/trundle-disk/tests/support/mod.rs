@@ -5,15 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use trundle::{Chain, DType, Op, Plan, Shape, ops::Transpose};
-use trundle_disk::Observer;
 use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
-
-pub(crate) struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-}
 
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let number = |n: usize| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;

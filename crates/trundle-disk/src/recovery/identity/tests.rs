@@ -110,13 +110,6 @@ impl Observer for Interrupter {
     }
 }
 
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-}
-
 /// A folder with sources, in which all jobs write the same output.
 struct Sandbox {
     folder: TempDir,
@@ -178,14 +171,10 @@ impl Sandbox {
             .collect();
         let options = PlanOptions {
             max_bytes: asks.max_bytes,
-            held_bytes: 0,
             storage: Some(asks.storage),
             threads: Some(2),
             row_major: asks.row_major,
-            chunks: None,
-            shards: None,
-            codecs: None,
-            metadata_only: false,
+            ..PlanOptions::default()
         };
         let format = FORMATS.iter().find(|format| format.name() == asks.format).unwrap();
         (Job::new(&[&file], &wanted, format, &asks.metadata, &options).unwrap(), file)
@@ -207,7 +196,7 @@ impl Sandbox {
     }
 
     fn resume(&self, asks: &Asks, verify: bool) -> Result<Outcome, Error> {
-        self.run(asks, RunOptions { verify, resume: true, overwrite: false }, &Nobody)
+        self.run(asks, RunOptions { verify, resume: true, overwrite: false }, &())
     }
 
     #[track_caller]
@@ -218,7 +207,7 @@ impl Sandbox {
     }
 
     fn made(&self, asks: &Asks) -> Vec<u8> {
-        self.run(asks, RunOptions::default(), &Nobody).unwrap();
+        self.run(asks, RunOptions::default(), &()).unwrap();
         self.taken()
     }
 
@@ -379,17 +368,25 @@ fn a_source_of_the_same_size_and_time_is_not_taken_for_another() {
 }
 
 #[test]
-fn tiles_that_would_be_cut_otherwise_are_refused() {
+fn a_journal_that_was_changed_is_found_out() {
     let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
     sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
     let journal = sandbox.left("journal").unwrap();
     let text = fs::read_to_string(&journal).unwrap();
     let tiles = sandbox.job(&asks).0.tiles().0;
     assert!(text.contains(&tiles), "{text}");
+    assert!(
+        text.ends_with("{\"stages\":0,\"batches\":1}\n"),
+        "no checksums that could be forged: {text}"
+    );
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
     let error = sandbox.resume(&asks, false).unwrap_err();
     assert!(error.to_string().contains("it was cut into other tiles"), "{error}");
-    fs::write(&journal, &text).unwrap();
+    // It claims more than was done.
+    fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
+    let error = sandbox.resume(&asks, true).unwrap_err();
+    assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
+    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
     assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
 
@@ -466,19 +463,4 @@ fn changed(path: &Path) -> bool {
     let file = File::options().write(true).open(path).unwrap();
     file.write_all_at(&[bytes[*at] ^ 1], *at as u64).unwrap();
     true
-}
-
-#[test]
-fn a_journal_that_claims_more_than_was_done_is_found_out() {
-    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
-    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
-    let journal = sandbox.left("journal").unwrap();
-    let text = fs::read_to_string(&journal).unwrap();
-    assert!(
-        text.ends_with("{\"stages\":0,\"batches\":1}\n"),
-        "no checksums that could be forged: {text}"
-    );
-    fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
-    let error = sandbox.resume(&asks, true).unwrap_err();
-    assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
 }
