@@ -7,9 +7,9 @@ use crate::gather::tables::GatherTile;
 use crate::lanes::ragged::LaneTile;
 use crate::pattern::{Pattern, Roles, Space};
 use crate::rows;
-use crate::rows::climbed::FloorTile;
 use crate::rows::exchanged::ExchangeTile;
 use crate::rows::filled::FilledTile;
+use crate::rows::rotated::SegmentTile;
 use crate::simd::Simd;
 use crate::tile::{Store, Tile, Tiles};
 use crate::transpose::squares::SquareTile;
@@ -66,9 +66,9 @@ pub enum Call {
     /// Moves each run of a list to the place of the one before.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set. Every floor is valid for reads and writes, and no two overlap.
-    /// The source of the last floor is valid for reads; it may overlap floors as described at [`FloorTile::last`].
-    FloorTile(unsafe fn(&FloorTile<'_>)),
+    /// The machine has the kernel's instruction set. Every position is valid for reads and writes, and no two overlap.
+    /// The source of the last position is valid for reads; it may overlap positions as described at [`SegmentTile::last`].
+    SegmentTile(unsafe fn(&SegmentTile<'_>)),
 }
 
 /// A kernel: a row of the catalogue.
@@ -239,7 +239,7 @@ catalogue! {
         "rows take each other's places: both are read before either is written";
     "squares": transpose::squares(SquareTile, Squares, Ordinary) [avx512 avx2] [neon] [portable],
         "tiles of a square become each other's transpose: micro-tiles of both are transposed in registers";
-    "climbed": rows::climbed(FloorTile, Floors, Streaming) [avx512 avx2] [neon] [portable],
+    "rotated": rows::rotated(SegmentTile, Segments, Streaming) [avx512 avx2] [neon] [portable],
         "runs take the place of the one before: some lines of each at a time";
     "strided": elements::strided(Tile, Plain, Ordinary) [] [] [scalar],
         "no two neighbours stay together: element by element";

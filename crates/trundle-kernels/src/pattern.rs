@@ -69,5 +69,15 @@ pub enum Roles {
     /// Tiles of one square matrix that are exchanged and transposed.
     Squares,
     /// Runs of one tensor, each moved to the place of the one before.
-    Floors,
+    Segments,
+}
+
+/// The `applies` of kernels that the planner requests by their roles.
+pub(crate) fn never(_: &Pattern, _: usize) -> bool {
+    false
+}
+
+/// The `applies` of kernels for any strides.
+pub(crate) fn always(_: &Pattern, _: usize) -> bool {
+    true
 }

@@ -103,7 +103,7 @@ struct Plans {
 
 impl Plans {
     fn put(&mut self, call: &Call<'_, ()>, planned: Arc<Planned>) {
-        let bytes = planned.plan.scratch_bytes();
+        let bytes = planned.plan.any().scratch_bytes();
         if self.scratch_bytes.saturating_add(bytes) > MOST_SCRATCH_BYTES {
             *self = Plans::default();
         }
@@ -176,11 +176,8 @@ pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Ve
     let whole = open.fill(|slot| slot.unfilled.fill(NumbersFile::list(Vec::new())));
     let whole = whole.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let stages = whole.ops().iter().enumerate().map(|(stage, op)| {
-        let named = op.operands().iter().filter_map(|operand| match operand {
-            Operand::Named(name) => Some(name.to_string()),
-            Operand::Previous => None,
-        });
-        let (mut text, mut names) = (op.to_string(), named.collect::<Vec<String>>());
+        let (mut text, mut names) =
+            (op.to_string(), named(op.operands()).cloned().collect::<Vec<_>>());
         if let Some(slot) = open.slots().iter().find(|slot| slot.stage == stage) {
             let argument = slot.unfilled.argument();
             text =
@@ -369,12 +366,9 @@ impl Chain {
         };
         let inputs: Vec<Operand> = open.inputs().into_iter().cloned().collect();
         let slots = open.slots().iter().map(|slot| (slot.unfilled.argument(), &slot.name));
-        let named = inputs.iter().filter_map(|input| match input {
-            Operand::Named(name) => Some(("inputs", name)),
-            Operand::Previous => None,
-        });
+        let inputs_named = named(&inputs).map(|name| ("inputs", name));
         if let Some((argument, name)) =
-            slots.chain(named).find(|(_, name)| KEYWORDS.contains(&&***name))
+            slots.chain(inputs_named).find(|(_, name)| KEYWORDS.contains(&&***name))
         {
             let message = format!("{argument}={name}: a call has another keyword of that name");
             return Err(PyValueError::new_err(message));
@@ -466,13 +460,9 @@ impl Chain {
 
     /// The names whose values a call must give.
     fn names(&self) -> Vec<&str> {
-        let named = self.inputs.iter().filter_map(|input| match input {
-            Operand::Named(name) => Some(&**name),
-            Operand::Previous => None,
-        });
         let mut names: Vec<&str> = Vec::new();
-        for name in self.open.slots().iter().map(|slot| &*slot.name).chain(named) {
-            if !names.contains(&name) {
+        for name in self.open.slots().iter().map(|slot| &slot.name).chain(named(&self.inputs)) {
+            if !names.contains(&&**name) {
                 names.push(name);
             }
         }
@@ -499,6 +489,14 @@ impl Chain {
         }
         Ok(())
     }
+}
+
+/// The names of operands.
+fn named(operands: &[Operand]) -> impl Iterator<Item = &String> {
+    operands.iter().filter_map(|operand| match operand {
+        Operand::Named(name) => Some(name),
+        Operand::Previous => None,
+    })
 }
 
 fn missing_array(name: &str) -> PyErr {
@@ -561,7 +559,7 @@ impl Steps {
         }
         let planned = Arc::new(self.assembly(py, inputs, elements)?.planned(py, threads)?);
         // Plans that hold memory between passes are not cached.
-        if planned.plan.scratch_bytes() == 0
+        if planned.plan.any().scratch_bytes() == 0
             && let Ok(mut plans) = self.plans_of_several.try_lock()
         {
             plans.put(&call, Arc::clone(&planned));

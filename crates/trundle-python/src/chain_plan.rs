@@ -10,6 +10,7 @@ use trundle::InPlacePlan;
 use crate::assembled::PlannedAssembly;
 use crate::memory::PerAxis;
 use crate::moved::Planned;
+use crate::plan_on::AnyPlan;
 
 /// The plan of a chain for an array, from operators to kernels; ``print`` it. `Chain.plan` creates it.
 ///
@@ -41,6 +42,16 @@ pub(crate) enum OfPlan {
     Program(Arc<PlannedAssembly>),
 }
 
+impl OfPlan {
+    /// Returns the plan and the sizes of its result.
+    fn any(&self) -> (&dyn AnyPlan, &[isize]) {
+        match self {
+            OfPlan::Chain(planned) => (planned.plan.any(), &planned.sizes),
+            OfPlan::Program(planned) => (planned.plan.any(), &planned.sizes),
+        }
+    }
+}
+
 #[pymethods]
 impl Plan {
     /// The number of passes over memory: 1, unless operators do not compose.
@@ -49,19 +60,13 @@ impl Plan {
         if let Some(Overlap::InPlace(plan)) = &self.overlap {
             return plan.passes();
         }
-        match &self.planned {
-            OfPlan::Chain(planned) => planned.plan.passes(),
-            OfPlan::Program(planned) => planned.plan.passes(),
-        }
+        self.planned.any().0.passes()
     }
 
     /// The shape of the result.
     #[getter]
     fn out_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let sizes = match &self.planned {
-            OfPlan::Chain(planned) => &planned.sizes,
-            OfPlan::Program(planned) => &planned.sizes,
-        };
+        let (_, sizes) = self.planned.any();
         PyTuple::new(py, sizes.iter().copied().collect::<PerAxis<isize>>())
     }
 
@@ -73,11 +78,7 @@ impl Plan {
             Some(Overlap::Copied(bytes)) => *bytes,
             None => 0,
         };
-        copied
-            + match &self.planned {
-                OfPlan::Chain(planned) => planned.plan.scratch_bytes(),
-                OfPlan::Program(planned) => planned.plan.scratch_bytes(),
-            }
+        copied + self.planned.any().0.scratch_bytes()
     }
 
     fn __str__(&self) -> String {
@@ -86,11 +87,7 @@ impl Plan {
             Some(Overlap::Copied(bytes)) => format!("x is copied before, {bytes} bytes\n"),
             None => String::new(),
         };
-        copied
-            + &match &self.planned {
-                OfPlan::Chain(planned) => planned.plan.to_string(),
-                OfPlan::Program(planned) => planned.plan.to_string(),
-            }
+        copied + &self.planned.any().0.to_string()
     }
 
     fn __repr__(&self) -> String {

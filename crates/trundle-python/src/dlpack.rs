@@ -225,32 +225,25 @@ fn width(dtype: DLDataType) -> Option<usize> {
 /// BufferError for tensors in a special state, and exceptions of the other library.
 fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    // States that PyTorch's `__dlpack__` does not check.
-    let attributes = [
+    // States that PyTorch's `__dlpack__` does not check: attributes, and methods.
+    let special = [
         (
             intern!(py, "requires_grad"),
             "the tensor requires a gradient: use the functions of trundle.torch, or tensor.detach()",
         ),
         (intern!(py, "is_meta"), "a tensor on the device meta has no elements to move"),
-    ];
-    for (is_special, message) in attributes {
-        if let Some(is_special) = object.getattr_opt(is_special)?
-            && is_special.is_truthy()?
-        {
-            return Err(PyBufferError::new_err(message));
-        }
-    }
-    let special = [
         (intern!(py, "is_neg"), "the tensor's negative bit is set: use resolve_neg()"),
         (
             intern!(py, "_is_zerotensor"),
             "the tensor is zero without memory of its own: use clone()",
         ),
     ];
-    for (is_special, message) in special {
-        if let Some(is_special) = object.getattr_opt(is_special)?
-            && is_special.call0()?.is_truthy()?
-        {
+    for (state, message) in special {
+        let Some(mut is_set) = object.getattr_opt(state)? else { continue };
+        if is_set.is_callable() {
+            is_set = is_set.call0()?;
+        }
+        if is_set.is_truthy()? {
             return Err(PyBufferError::new_err(message));
         }
     }

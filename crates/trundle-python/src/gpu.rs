@@ -12,6 +12,7 @@ use trundle_cuda::{Cuda, CudaBuffer, CudaPlan, DeviceBytes};
 use crate::error::refused;
 use crate::memory::Extent;
 use crate::place::{Gpu, Place};
+use crate::plan_on::AnyPlan;
 
 /// Opens a GPU. The first call takes as long as the driver needs to compile the kernels.
 ///
@@ -88,14 +89,14 @@ impl GpuPlan {
         })
         .map_err(|error: Error| refused(py, &error))
     }
+}
 
-    /// The number of passes over memory; several moves to one tensor count as one.
-    pub(crate) fn passes(&self) -> usize {
+impl AnyPlan for GpuPlan {
+    fn passes(&self) -> usize {
         self.moves.passes()
     }
 
-    /// The bytes of GPU memory that a run uses between moves.
-    pub(crate) fn scratch_bytes(&self) -> usize {
+    fn scratch_bytes(&self) -> usize {
         self.moves.temporary_bytes()
     }
 }

@@ -117,11 +117,18 @@ unsafe fn block_of(start: *mut c_void) -> Option<Block> {
 /// # Errors
 /// The exceptions of `make`, or of numpy when the handler is set.
 pub(crate) fn with_recycled<T>(py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    let ours = capsule(py)?;
-    let others = set_handler(py, ours)?;
-    let made = make();
-    set_handler(py, &others)?;
-    made
+    let _restored = Restored(set_handler(py, capsule(py)?)?);
+    make()
+}
+
+/// Gives the previous handler back to numpy on drop, also if `make` panics.
+struct Restored<'py>(Bound<'py, PyAny>);
+
+impl Drop for Restored<'_> {
+    fn drop(&mut self) {
+        // numpy accepted this handler before.
+        let _ = set_handler(self.0.py(), &self.0);
+    }
 }
 
 fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {

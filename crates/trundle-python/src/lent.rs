@@ -14,7 +14,7 @@ use crate::error::refused;
 use crate::memory::{Extent, Memory, PerAxis};
 use crate::moved::copied;
 use crate::place::Place;
-use crate::run::run_of;
+use crate::run::{run_of, to_read, to_write};
 use crate::tensor::{Output, Tensor};
 
 /// Rows of at least this many bytes are planned: streaming stores gain more than the table costs (measured:
@@ -26,35 +26,6 @@ pub(crate) struct Lent<'a, 'py> {
     x: &'a Tensor<'py>,
     axis: usize,
     indices: Tensor<'py>,
-}
-
-/// The memory that is read, the indices, and the memory that is written.
-struct Ends {
-    read: Extent,
-    indices: Extent,
-    written: Extent,
-}
-
-// SAFETY: only addresses; the caller holds the arrays during the call.
-unsafe impl Send for Ends {}
-
-impl Ends {
-    fn run(
-        self,
-        work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Ends { read, indices, written } = self;
-        // SAFETY: the extents are the bytes of arrays that the caller holds; indices are contiguous and
-        // aligned, and the written extent overlaps neither of the others. If another thread writes to an array
-        // that is read, elements may be torn or wrong, but none is read from outside the array.
-        unsafe {
-            work(
-                std::slice::from_raw_parts(read.start, read.bytes),
-                std::slice::from_raw_parts(indices.start.cast(), indices.bytes / size_of::<i64>()),
-                std::slice::from_raw_parts_mut(written.start, written.bytes),
-            )
-        }
-    }
 }
 
 impl<'a, 'py> Lent<'a, 'py> {
@@ -152,25 +123,25 @@ impl<'a, 'py> Lent<'a, 'py> {
         if !fits || [values, indices].iter().any(|each| each.may_overlap(target)) {
             return None;
         }
+        let own_threads = threads.unwrap_or_else(trundle::threads);
         let put = || {
             if target.first != self.x.memory.first {
                 if self.x.memory.may_overlap(target) || target.sizes != self.x.memory.sizes {
                     return Ok(None);
                 }
                 // Checks the indices first, so that nothing is written on an error.
-                let own = threads.unwrap_or_else(trundle::threads);
-                let of = |ends: Ends| ends.run(|_, indices, _| along.check_range(indices, own));
-                of(self.ends(target.extent(), Extent { bytes: 0, ..target.extent() }))
+                along
+                    .check_range(self.read_indices(), own_threads)
                     .map_err(|error| refused(py, &placed(error, &indices.sizes)))?;
                 copied(py, &self.x.memory, target, threads)?;
             }
-            let threads = threads.unwrap_or_else(trundle::threads);
-            let ends = self.ends(values.extent(), target.extent());
-            let bytes = ends.read.bytes;
-            let own = &indices.sizes;
-            run_of(py, bytes, move |_| {
-                ends.run(|updates, indices, out| along.put_along(out, indices, updates, threads))
-                    .map_err(|error| placed(error, own))
+            // SAFETY: the caller holds both arrays, and the target overlaps neither the values nor the indices.
+            let (updates, out) = unsafe { (to_read(values.extent()), to_write(target.extent())) };
+            let (own, sizes) = (self.read_indices(), &indices.sizes);
+            run_of(py, updates.len(), move |_| {
+                along
+                    .put_along(out, own, updates, own_threads)
+                    .map_err(|error| placed(error, sizes))
             })?;
             Ok(Some(()))
         };
@@ -184,10 +155,11 @@ impl<'a, 'py> Lent<'a, 'py> {
         fits.then(|| self.along(own[self.axis].unsigned_abs()))
     }
 
-    fn ends(&self, read: Extent, written: Extent) -> Ends {
-        let [read, indices, written] =
-            [read, self.indices.memory.extent(), written].map(Extent::on_cpu);
-        Ends { read, indices, written }
+    fn read_indices(&self) -> &[i64] {
+        let Extent { start, bytes, .. } = self.indices.memory.extent().on_cpu();
+        // SAFETY: the indices are contiguous and aligned, and held by this call. If another thread writes to them,
+        // they may be wrong, but none is used without a check.
+        unsafe { std::slice::from_raw_parts(start.cast(), bytes / size_of::<i64>()) }
     }
 
     /// Runs a call to `out` or to a new array. Returns `None` if `out` does not fit or overlaps what is read.
@@ -199,17 +171,18 @@ impl<'a, 'py> Lent<'a, 'py> {
         work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error> + Send,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let run = |written: Extent, is_new: bool| {
-            let ends = self.ends(self.x.memory.extent(), written);
-            let own = &self.indices.memory.sizes;
-            run_of(py, written.bytes, move |_| {
-                ends.run(|read, indices, written| {
-                    // Checks the indices first, so that nothing is written to the caller's array on an error.
-                    if !is_new && mode == IndexMode::Raise {
-                        along.check_range(indices, threads)?;
-                    }
-                    work(read, indices, written)
-                })
-                .map_err(|error| placed(error, own))
+            let (own, sizes) = (self.read_indices(), &self.indices.memory.sizes);
+            // SAFETY: the caller holds both arrays, and the written one overlaps neither the other nor the indices.
+            let (read, written) = unsafe { (to_read(self.x.memory.extent()), to_write(written)) };
+            run_of(py, written.len(), move |_| {
+                // Checks the indices first, so that nothing is written to the caller's array on an error.
+                let checked = match !is_new && mode == IndexMode::Raise {
+                    true => along.check_range(own, threads),
+                    false => Ok(()),
+                };
+                checked
+                    .and_then(|()| work(read, own, written))
+                    .map_err(|error| placed(error, sizes))
             })
         };
         let Some(out) = out else {

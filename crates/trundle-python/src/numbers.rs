@@ -22,16 +22,13 @@ fn integers<'py, T: From<i64>>(
     value: &Bound<'py, PyAny>,
     too_large: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
 ) -> PyResult<PerAxis<T>> {
-    let py = value.py();
-    let item = |item: Bound<'py, PyAny>| match item.extract::<i64>() {
-        Ok(number) => Ok(number.into()),
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => too_large(&item),
-        Err(error) if !error.is_instance_of::<PyTypeError>(py) => Err(error),
-        Err(_) if item.len().is_ok() && !is_no_sequence(&item) => {
+    let item = |item: Bound<'py, PyAny>| match integer(&item, || too_large(&item))? {
+        Some(number) => Ok(number),
+        None if item.len().is_ok() && !is_no_sequence(&item) => {
             let message = format!("{argument} must be an integer or a flat sequence of them");
             Err(PyValueError::new_err(message))
         }
-        Err(_) => Err(not_an_integer(argument, &item)),
+        None => Err(not_an_integer(argument, &item)),
     };
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
         return tuple.iter().map(item).collect();
@@ -39,13 +36,8 @@ fn integers<'py, T: From<i64>>(
     if let Ok(list) = value.cast::<PyList>() {
         return list.iter().map(item).collect();
     }
-    match value.extract::<i64>() {
-        Ok(number) => return Ok([number.into()].into_iter().collect()),
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
-            return Ok([too_large(value)?].into_iter().collect());
-        }
-        Err(error) if !error.is_instance_of::<PyTypeError>(py) => return Err(error),
-        Err(_) => {}
+    if let Some(number) = integer(value, || too_large(value))? {
+        return Ok([number].into_iter().collect());
     }
     match value.try_iter() {
         Ok(items) if !is_no_sequence(value) => {
@@ -53,6 +45,20 @@ fn integers<'py, T: From<i64>>(
             items.into_iter().map(item).collect()
         }
         _ => Err(not_an_integer(argument, value)),
+    }
+}
+
+/// Reads an integer, or returns `None` for other objects. Calls `too_large` for an integer beyond 64 bits.
+#[inline]
+fn integer<T: From<i64>>(
+    value: &Bound<'_, PyAny>,
+    too_large: impl FnOnce() -> PyResult<T>,
+) -> PyResult<Option<T>> {
+    match value.extract::<i64>() {
+        Ok(number) => Ok(Some(number.into())),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => too_large().map(Some),
+        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -161,14 +167,7 @@ pub(crate) fn one(
     value: &Bound<'_, PyAny>,
     too_large: impl FnOnce() -> PyResult<i64>,
 ) -> PyResult<i64> {
-    let py = value.py();
-    match value.extract::<i64>() {
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => too_large(),
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            Err(refused_for(argument, "an integer", value))
-        }
-        number => number,
-    }
+    integer(value, too_large)?.ok_or_else(|| refused_for(argument, "an integer", value))
 }
 
 /// Reads an order of axes without normalising it.

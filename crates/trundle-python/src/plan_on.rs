@@ -23,13 +23,15 @@ impl<P> PlanOn<P> {
     }
 }
 
-/// The common functions of plans for the CPU.
-pub(crate) trait CpuPlan: fmt::Display {
+/// The common functions of plans for any device.
+pub(crate) trait AnyPlan: fmt::Display {
+    /// The number of passes over memory.
     fn passes(&self) -> usize;
+    /// The bytes of temporary memory that a run needs.
     fn scratch_bytes(&self) -> usize;
 }
 
-impl CpuPlan for Plan {
+impl AnyPlan for Plan {
     fn passes(&self) -> usize {
         Plan::passes(self).len()
     }
@@ -39,7 +41,7 @@ impl CpuPlan for Plan {
     }
 }
 
-impl CpuPlan for ProgramPlan {
+impl AnyPlan for ProgramPlan {
     fn passes(&self) -> usize {
         ProgramPlan::passes(self)
     }
@@ -49,29 +51,12 @@ impl CpuPlan for ProgramPlan {
     }
 }
 
-impl<P: CpuPlan> PlanOn<P> {
-    /// The number of passes over memory.
-    pub(crate) fn passes(&self) -> usize {
+impl<P: AnyPlan + 'static> PlanOn<P> {
+    /// The plan, for whichever device.
+    pub(crate) fn any(&self) -> &dyn AnyPlan {
         match self {
-            PlanOn::Cpu(plan) => plan.passes(),
-            PlanOn::Gpu(plan) => plan.passes(),
-        }
-    }
-
-    /// The bytes of temporary memory that a run needs.
-    pub(crate) fn scratch_bytes(&self) -> usize {
-        match self {
-            PlanOn::Cpu(plan) => plan.scratch_bytes(),
-            PlanOn::Gpu(plan) => plan.scratch_bytes(),
-        }
-    }
-}
-
-impl<P: CpuPlan> fmt::Display for PlanOn<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlanOn::Cpu(plan) => plan.fmt(f),
-            PlanOn::Gpu(plan) => plan.fmt(f),
+            PlanOn::Cpu(plan) => plan,
+            PlanOn::Gpu(plan) => &**plan,
         }
     }
 }

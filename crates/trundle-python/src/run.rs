@@ -25,15 +25,6 @@ const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 /// The interval between checks for signals.
 pub(crate) const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
-/// The memory that is read and the memory that is written.
-struct Ends<Read> {
-    src: Read,
-    dst: Extent,
-}
-
-// SAFETY: only addresses; the caller holds the arrays during the run.
-unsafe impl<Read> Send for Ends<Read> {}
-
 /// The callback that decides whether a run continues.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
@@ -45,28 +36,19 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     if src.bytes == 0 || dst.bytes == 0 {
         return Ok(());
     }
-    let ends = Ends { src: src.on_cpu(), dst: dst.on_cpu() };
-    run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run(plan, go_on))
+    // SAFETY: both extents are the bytes of arrays that the caller holds, and do not overlap.
+    let (src, dst) = unsafe { (to_read(src), to_write(dst)) };
+    run_of(py, dst.len().max(plan.scratch_bytes()), move |go_on| match go_on {
+        Some(go_on) => plan.run_while(src, dst, go_on),
+        None => plan.run(src, dst),
+    })
 }
 
 /// Moves elements within one memory. Cannot be interrupted: Ctrl-C takes effect at the end.
 pub(crate) fn run_in_place(py: Python<'_>, plan: &InPlacePlan, memory: Extent) -> PyResult<()> {
-    let within = Within(memory.on_cpu());
-    run_of(py, MOST_BYTES_WITH_LOCK + 1, move |_| within.run(plan))
-}
-
-/// The bytes of an array that is moved in place.
-struct Within(Extent);
-
-// SAFETY: only an address; the caller holds the array during the run.
-unsafe impl Send for Within {}
-
-impl Within {
-    fn run(self, plan: &InPlacePlan) -> Result<(), Error> {
-        let Extent { start, bytes, .. } = self.0;
-        // SAFETY: the bytes of an array that the caller holds, see `Ends::run`.
-        plan.run(unsafe { std::slice::from_raw_parts_mut(start, bytes) })
-    }
+    // SAFETY: the bytes of an array that the caller holds.
+    let bytes = unsafe { to_write(memory) };
+    run_of(py, MOST_BYTES_WITH_LOCK + 1, move |_| plan.run(bytes))
 }
 
 /// Runs a plan from several arrays to `dst`, which must not overlap any of them.
@@ -82,9 +64,40 @@ pub(crate) fn run_program(
     if dst.bytes == 0 {
         return Ok(());
     }
-    let src: SmallVec<[Extent; 4]> = src.iter().map(|extent| extent.on_cpu()).collect();
-    let ends = Ends { src, dst: dst.on_cpu() };
-    run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run_program(plan, go_on))
+    // SAFETY: the extents are the bytes of arrays that the caller holds; no source overlaps the result.
+    let (src, dst): (SmallVec<[&[u8]; 4]>, _) =
+        unsafe { (src.iter().map(|extent| to_read(*extent)).collect(), to_write(dst)) };
+    run_of(py, dst.len().max(plan.scratch_bytes()), move |go_on| match go_on {
+        Some(go_on) => plan.run_while(&src, dst, go_on),
+        None => plan.run(&src, dst),
+    })
+}
+
+/// Returns the bytes of an array on the CPU. The address of an empty array may be null. If another thread writes to
+/// the array during a move, elements may be torn, as in numpy.
+///
+/// # Safety
+/// The caller must hold the array during `'a`.
+pub(crate) unsafe fn to_read<'a>(extent: Extent) -> &'a [u8] {
+    let Extent { start, bytes, .. } = extent.on_cpu();
+    match bytes {
+        0 => &[],
+        // SAFETY: the bytes of the array, which lives by the contract of this function.
+        _ => unsafe { std::slice::from_raw_parts(start, bytes) },
+    }
+}
+
+/// Returns the bytes of an array on the CPU that is written.
+///
+/// # Safety
+/// As [`to_read`]. The array must not overlap another one that is read or written during `'a`.
+pub(crate) unsafe fn to_write<'a>(extent: Extent) -> &'a mut [u8] {
+    let Extent { start, bytes, .. } = extent.on_cpu();
+    match bytes {
+        0 => &mut [],
+        // SAFETY: as in `to_read`.
+        _ => unsafe { std::slice::from_raw_parts_mut(start, bytes) },
+    }
 }
 
 /// Runs `work`, which writes this many bytes.
@@ -116,41 +129,6 @@ pub(crate) fn handles_signals(py: Python<'_>) -> PyResult<bool> {
     static CURRENT_THREAD: Lazy<Py<PyAny>> = Lazy::new();
     let main = MAIN_THREAD.import(py, "threading", "main_thread")?.call0()?;
     Ok(CURRENT_THREAD.import(py, "threading", "current_thread")?.call0()?.is(&main))
-}
-
-impl Ends<SmallVec<[Extent; 4]>> {
-    fn run_program(self, plan: &ProgramPlan, go_on: GoOn<'_>) -> Result<(), Error> {
-        let Ends { src, dst } = self;
-        // The address of an empty array may be null.
-        let bytes = |of: &Extent| match of.bytes {
-            0 => &[][..],
-            // SAFETY: for each array as in `Ends::run`.
-            bytes => unsafe { std::slice::from_raw_parts(of.start.cast_const(), bytes) },
-        };
-        let src: SmallVec<[&[u8]; 4]> = src.iter().map(bytes).collect();
-        // SAFETY: the bytes of the result, which the caller holds; no source overlaps them.
-        let dst = unsafe { std::slice::from_raw_parts_mut(dst.start, dst.bytes) };
-        match go_on {
-            Some(go_on) => plan.run_while(&src, dst, go_on),
-            None => plan.run(&src, dst),
-        }
-    }
-}
-
-impl Ends<Extent> {
-    fn run(self, plan: &Plan, go_on: GoOn<'_>) -> Result<(), Error> {
-        let Ends { src, dst } = self;
-        // SAFETY: both extents are the bytes of arrays that the caller holds, and do not overlap. If another
-        // thread writes to an array during the move, elements may be torn, as in numpy.
-        let (src, dst) = unsafe {
-            let src = std::slice::from_raw_parts(src.start, src.bytes);
-            (src, std::slice::from_raw_parts_mut(dst.start, dst.bytes))
-        };
-        match go_on {
-            Some(go_on) => plan.run_while(src, dst, go_on),
-            None => plan.run(src, dst),
-        }
-    }
 }
 
 /// The thread that called, and checks for signals at intervals.

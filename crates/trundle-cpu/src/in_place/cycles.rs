@@ -7,7 +7,8 @@ use trundle_kernels::simd::LINE;
 
 use super::cells::{Cells, Cycles, Index, MOST_AXES};
 use super::limits::Limits;
-use super::memory::{Memory, Scratch};
+use super::memory::{Marks, Memory, Scratch};
+use super::pass::Pass;
 use crate::threads::for_each_task;
 
 const TASK_BYTES: usize = 1 << 20;
@@ -32,26 +33,8 @@ struct Segment {
     next: usize,
 }
 
-impl Cells {
-    /// Decides to cut cycles if there are few for the threads and the scratch holds the first cells of all segments,
-    /// up to twice the planned number.
-    pub(super) fn cut(&mut self, limits: Limits) {
-        let is_long = self.cycles == Cycles::Marked && self.cell_bytes >= LEAST_SEGMENT_CELL;
-        if !is_long || self.threads == 1 || self.units() >= 2 * self.threads {
-            return;
-        }
-        let left = limits.scratch.saturating_sub(self.scratch_bytes() + self.lists_bytes() + LINE);
-        let each = self.pitch() + size_of::<Segment>();
-        let segments = (SEGMENTS * self.threads).min(left / each / 2);
-        self.segments = if segments > 1 { segments } else { 0 };
-    }
-
-    /// Returns the most bytes of the list of cycles.
-    fn lists_bytes(&self) -> usize {
-        self.together / 2 * size_of::<usize>()
-    }
-
-    pub(super) fn scratch_bytes(&self) -> usize {
+impl Pass for Cells {
+    fn scratch_bytes(&self) -> usize {
         let marks = match self.cycles {
             Cycles::Marked => self.together.div_ceil(8),
             Cycles::Within | Cycles::Short(_) => 0,
@@ -63,16 +46,7 @@ impl Cells {
         self.threads * (self.scratch_each() + marks)
     }
 
-    /// Returns the scratch bytes of a thread: one cell to save and, if cells are staged, a second one.
-    fn scratch_each(&self) -> usize {
-        (1 + usize::from(self.is_staged)) * self.pitch() + LINE
-    }
-
-    /// Moves all cells.
-    ///
-    /// # Safety
-    /// The buffer must have the bytes of the move, and no other code may access it during the run.
-    pub(super) unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: Memory) {
         let (units, each) = match self.cycles {
             Cycles::Marked => (self.units(), self.together),
             Cycles::Within | Cycles::Short(_) => (self.numbers(), 1),
@@ -102,11 +76,36 @@ impl Cells {
             });
         });
     }
+}
+
+impl Cells {
+    /// Decides to cut cycles if there are few for the threads and the scratch holds the first cells of all segments,
+    /// up to twice the planned number.
+    pub(super) fn cut(&mut self, limits: Limits) {
+        let is_long = self.cycles == Cycles::Marked && self.cell_bytes >= LEAST_SEGMENT_CELL;
+        if !is_long || self.threads == 1 || self.units() >= 2 * self.threads {
+            return;
+        }
+        let left = limits.scratch.saturating_sub(self.scratch_bytes() + self.lists_bytes() + LINE);
+        let each = self.pitch() + size_of::<Segment>();
+        let segments = (SEGMENTS * self.threads).min(left / each / 2);
+        self.segments = if segments > 1 { segments } else { 0 };
+    }
+
+    /// Returns the most bytes of the list of cycles.
+    fn lists_bytes(&self) -> usize {
+        self.together / 2 * size_of::<usize>()
+    }
+
+    /// Returns the scratch bytes of a thread: one cell to save and, if cells are staged, a second one.
+    fn scratch_each(&self) -> usize {
+        (1 + usize::from(self.is_staged)) * self.pitch() + LINE
+    }
 
     /// Moves the cycle of cell `number` if that is its smallest cell.
     ///
     /// # Safety
-    /// As [`Cells::run`].
+    /// As [`Pass::run`].
     unsafe fn run_short(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
         let Some(first) = self.index(number) else { return };
         let mut at = self.read_at(&first);
@@ -123,7 +122,7 @@ impl Cells {
     /// Moves the cycles of a group of cells with common marks, from cell `number` on.
     ///
     /// # Safety
-    /// As [`Cells::run`].
+    /// As [`Pass::run`].
     unsafe fn run_marked(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
         self.for_each_cycle(number, |first, mark| {
             // SAFETY: the group belongs to this call, and each of its cycles is visited once.
@@ -134,7 +133,7 @@ impl Cells {
     /// Moves the cycles of a group of cells with common marks, from cell `number` on, cut into segments.
     ///
     /// # Safety
-    /// As [`Cells::run`].
+    /// As [`Pass::run`].
     unsafe fn run_cut(&self, number: usize, memory: Memory, scratch: &Scratch) {
         let Cuts { whole, segments } = self.cuts(number);
         let mut saved: Vec<u8> = Vec::with_capacity(segments.len() * self.pitch() + LINE);
@@ -199,23 +198,20 @@ impl Cells {
     /// Visits a cell of each cycle in a group with common marks, from cell `number` on. The callback must mark all
     /// cells of the cycle.
     fn for_each_cycle(&self, number: usize, mut visit: impl FnMut(&Index, &mut dyn FnMut(&Index))) {
-        let mut marks = vec![0u64; self.together.div_ceil(64)];
+        let mut marks = Marks::new(self.together);
         for cell in 0..self.together {
-            if marks[cell / 64] >> (cell % 64) & 1 == 1 {
+            if marks.has(cell) {
                 continue;
             }
             let Some(first) = self.index(number + cell) else { continue };
-            visit(&first, &mut |index| {
-                let cell = self.number(index) - number;
-                marks[cell / 64] |= 1 << (cell % 64);
-            });
+            visit(&first, &mut |index| marks.set(self.number(index) - number));
         }
     }
 
     /// Moves a cycle and calls `moved` for each of its cells.
     ///
     /// # Safety
-    /// As [`Cells::run`].
+    /// As [`Pass::run`].
     unsafe fn run_cycle(
         &self,
         first: &Index,
@@ -242,7 +238,7 @@ impl Cells {
     /// `moved` for each cell.
     ///
     /// # Safety
-    /// As [`Cells::run`].
+    /// As [`Pass::run`].
     unsafe fn run_path(
         &self,
         first: &Index,

@@ -11,6 +11,7 @@ use trundle_kernels::{AffineLoop, Call, ExchangeTile, Kernel, Roles};
 
 use super::limits::Limits;
 use super::memory::Memory;
+use super::pass::Pass;
 use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
@@ -27,15 +28,15 @@ pub(super) struct Exchange {
     threads: usize,
 }
 
-/// Pairs described by strides.
+/// Pairs described by strides: the destination of a loop is the first element of each pair, the source the second.
 #[derive(Clone, Debug)]
 struct Nest {
     /// Byte offsets of the first pair.
     first: usize,
     second: usize,
     /// The loops around the rows, outermost first.
-    outer: Vec<Side>,
-    rows: Side,
+    outer: Vec<AffineLoop>,
+    rows: AffineLoop,
     /// Number and size in bytes of a row's elements.
     cols: usize,
     width: usize,
@@ -44,15 +45,7 @@ struct Nest {
     lengths: Option<Lengths>,
 }
 
-/// A loop with its strides on both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Side {
-    len: usize,
-    first: isize,
-    second: isize,
-}
-
-const ONE: Side = Side { len: 1, first: 0, second: 0 };
+const ONE: AffineLoop = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
 
 #[derive(Clone, Debug)]
 struct Lengths {
@@ -81,16 +74,10 @@ impl Exchange {
         let nests = pairs.nests;
         nests.iter().all(is_worth_it).then_some(Exchange { nests, kernel, threads: limits.threads })
     }
+}
 
-    pub(super) fn scratch_bytes(&self) -> usize {
-        0
-    }
-
-    /// Exchanges all pairs.
-    ///
-    /// # Safety
-    /// The buffer must have the bytes of the move, and no other code may access it during the run.
-    pub(super) unsafe fn run(&self, memory: Memory) {
+impl Pass for Exchange {
+    unsafe fn run(&self, memory: Memory) {
         let Call::ExchangeTile(run) = self.kernel.call else {
             unreachable!("exchanges have a kernel of them")
         };
@@ -110,7 +97,7 @@ impl Exchange {
 }
 
 struct Pairs {
-    loops: Vec<Side>,
+    loops: Vec<AffineLoop>,
     nests: Vec<Nest>,
 }
 
@@ -133,14 +120,14 @@ impl Pairs {
         };
         let (len, stride) = (axis.len, axis.stride);
         let step = stride.unsigned_abs();
-        let mut with = |side: Side, first: usize, second: usize, is_halved: bool| {
+        let mut with = |side: AffineLoop, first: usize, second: usize, is_halved: bool| {
             self.loops.push(side);
             let put = self.put(work, at + 1, first, second, is_halved);
             self.loops.pop();
             put
         };
-        let same = |len| Side { len, first: stride, second: stride };
-        let turned = |len| Side { len, first: stride, second: -stride };
+        let same = |len| AffineLoop { len, src_stride: stride, dst_stride: stride };
+        let turned = |len| AffineLoop { len, src_stride: -stride, dst_stride: stride };
         match &axis.along {
             Along::Kept => with(same(len), first, second, is_halved),
             Along::Flipped if is_halved => {
@@ -184,14 +171,14 @@ impl Pairs {
         let stride = axes[at].stride.unsigned_abs();
         let outer = around.iter().map(|axis| {
             let (len, stride) = (axes[*axis].len, axes[*axis].stride);
-            Side { len, first: stride, second: stride }
+            AffineLoop { len, src_stride: stride, dst_stride: stride }
         });
         let strides = around.iter().map(|axis| table.strides[*axis]).collect();
         self.nests.push(Nest {
             first: work.offset(),
             second: work.offset(),
             outer: outer.collect(),
-            rows: Side { len: axes[at].len / 2, ..ONE },
+            rows: AffineLoop { len: axes[at].len / 2, ..ONE },
             cols: 1,
             width: run,
             is_reversed: stride == run && run < LEAST_RUN_BYTES,
@@ -203,21 +190,21 @@ impl Pairs {
 
 impl Nest {
     /// Makes the pairs at `first` and `second` and at all steps of these loops; the innermost loop counts bytes.
-    fn of(first: usize, mut second: usize, mut loops: Vec<Side>) -> Nest {
+    fn of(first: usize, mut second: usize, mut loops: Vec<AffineLoop>) -> Nest {
         loops.retain(|each| each.len > 1);
         // Contiguous bytes form one run.
         let mut width = 1usize;
         while let Some(each) = loops.last()
-            && each.first == width.cast_signed()
-            && each.second == each.first
+            && each.dst_stride == width.cast_signed()
+            && each.src_stride == each.dst_stride
         {
             width *= each.len;
             loops.pop();
         }
         let (mut cols, mut is_reversed) = (1, false);
         if let Some(each) = loops.last()
-            && each.first == width.cast_signed()
-            && each.second == -each.first
+            && each.dst_stride == width.cast_signed()
+            && each.src_stride == -each.dst_stride
             && width < LEAST_RUN_BYTES
         {
             (cols, is_reversed) = (each.len, true);
@@ -265,51 +252,38 @@ impl Nest {
         for (at, each) in self.outer.iter().enumerate().rev() {
             let index = (rest % each.len).cast_signed();
             rest /= each.len;
-            first = first.wrapping_add_signed(index * each.first);
-            second = second.wrapping_add_signed(index * each.second);
+            first = first.wrapping_add_signed(index * each.dst_stride);
+            second = second.wrapping_add_signed(index * each.src_stride);
             entry += self.lengths.as_ref().map_or(0, |lengths| index * lengths.strides[at]);
         }
-        let side = |side: Side| AffineLoop {
-            len: rows.len(),
-            src_stride: side.second,
-            dst_stride: side.first,
+        let (rows, cols) = match &self.lengths {
+            None => {
+                let index = rows.start.cast_signed();
+                first = first.wrapping_add_signed(index * self.rows.dst_stride)
+                    + cols.start * self.width;
+                second = second.wrapping_add_signed(index * self.rows.src_stride);
+                // In reversed order, the first part of the columns is at the end.
+                second += (self.cols - cols.end) * self.width;
+                (AffineLoop { len: rows.len(), ..self.rows }, cols.len())
+            }
+            Some(Lengths { table, stride, .. }) => {
+                let length = table.lengths[table.offset.wrapping_add_signed(entry)];
+                let (pairs, step) = (length / 2, stride.cast_signed());
+                if pairs == 0 {
+                    return None;
+                }
+                if self.is_reversed {
+                    second += (length - pairs) * stride;
+                    (ONE, pairs)
+                } else {
+                    second += (length - 1) * stride;
+                    (AffineLoop { len: pairs, src_stride: -step, dst_stride: step }, 1)
+                }
+            }
         };
-        let Some(lengths) = &self.lengths else {
-            let index = rows.start.cast_signed();
-            first = first.wrapping_add_signed(index * self.rows.first) + cols.start * self.width;
-            second = second.wrapping_add_signed(index * self.rows.second);
-            // In reversed order, the first part of the columns is at the end.
-            second += (self.cols - cols.end) * self.width;
-            let (first, second) = (memory.at(first), memory.at(second));
-            let (rows, width, is_reversed) = (side(self.rows), self.width, self.is_reversed);
-            return Some(ExchangeTile {
-                first,
-                second,
-                rows,
-                cols: cols.len(),
-                width,
-                is_reversed,
-            });
-        };
-        let length = lengths.table.lengths[lengths.table.offset.wrapping_add_signed(entry)];
-        let pairs = length / 2;
-        let (step, is_reversed) = (lengths.stride, self.is_reversed);
-        if pairs == 0 {
-            return None;
-        }
-        let (second, rows, cols) = if is_reversed {
-            (second + (length - pairs) * step, ONE, pairs)
-        } else {
-            let step = step.cast_signed();
-            (
-                second + (length - 1) * lengths.stride,
-                Side { len: pairs, first: step, second: -step },
-                1,
-            )
-        };
-        let rows = AffineLoop { len: rows.len, src_stride: rows.second, dst_stride: rows.first };
         let (first, second) = (memory.at(first), memory.at(second));
-        Some(ExchangeTile { first, second, rows, cols, width: self.width, is_reversed })
+        let Nest { width, is_reversed, .. } = *self;
+        Some(ExchangeTile { first, second, rows, cols, width, is_reversed })
     }
 }
 

@@ -54,6 +54,23 @@ impl Around {
     }
 }
 
+/// One bit for each position that has been moved.
+pub(super) struct Marks(Vec<u64>);
+
+impl Marks {
+    pub(super) fn new(count: usize) -> Marks {
+        Marks(vec![0; count.div_ceil(64)])
+    }
+
+    pub(super) fn has(&self, at: usize) -> bool {
+        self.0[at / 64] >> (at % 64) & 1 == 1
+    }
+
+    pub(super) fn set(&mut self, at: usize) {
+        self.0[at / 64] |= 1 << (at % 64);
+    }
+}
+
 /// Scratch buffers, one for each thread, reused by its tasks.
 pub(super) struct Scratch {
     bytes: usize,

@@ -20,6 +20,7 @@ mod slabs;
 mod square;
 
 use std::fmt;
+use std::sync::Arc;
 
 use trundle_core::{InPlace, Move, Result, check_buffer};
 
@@ -31,7 +32,7 @@ use cells::Cells;
 use grid::CellSize;
 use limits::Limits;
 use memory::Memory;
-use pass::Pass;
+use pass::{Passes, whole};
 use slabs::Slabs;
 
 /// A plan to move a tensor within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
@@ -42,12 +43,12 @@ pub struct InPlacePlan {
     grain_bytes: usize,
     threads: usize,
     /// Run in order; empty if every element stays.
-    passes: Vec<Pass>,
+    passes: Passes,
 }
 
 /// Plans rolls along several axes whose rows are too short to be moved once: by larger cells, or one axis after
 /// another.
-fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass>> {
+fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> {
     let alone = within.rolls().filter(|alone| alone.len() > 1)?;
     let are_long = |cells: &Cells| cells.is_within() || cells.cell_bytes >= LEAST_ROW_BYTES;
     if Cells::of(within, limits, planner).is_some_and(|rows| are_long(&rows)) {
@@ -56,9 +57,9 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass
     let most = (2 * planner.machine().l2_bytes).min(limits.cell_bytes());
     let slabs = Limits { cells: CellSize { most, ..limits.cells }, ..limits };
     if let Some(slabs) = Cells::of(within, slabs, planner).filter(are_long) {
-        return Some(vec![Pass::Cells(Box::new(slabs))]);
+        return Some(vec![Arc::new(slabs)]);
     }
-    alone.iter().map(|roll| Pass::of(roll, limits, planner)).collect()
+    alone.iter().map(|roll| whole(roll, limits, planner)).collect()
 }
 
 /// From this row size on, moving rows once in long cycles pays off (measured; docs/kernels.md).
@@ -97,18 +98,22 @@ impl Planner {
     }
 
     /// Returns the passes of a move; none if every element stays.
-    fn passes_of(&self, work: &Move, limits: Limits) -> Option<Vec<Pass>> {
+    fn passes_of(&self, work: &Move, limits: Limits) -> Option<Passes> {
         if work.moved_bytes() == 0 {
             return Some(Vec::new());
         }
         let one = self.on_one_thread();
         let passes = match work.in_place() {
             Some(within) if within.is_identity() => return Some(Vec::new()),
-            Some(within) => rolls(&within, limits, self)
-                .or_else(|| Some(vec![Pass::of(&within, limits, self)?])),
+            Some(within) => {
+                rolls(&within, limits, self).or_else(|| Some(vec![whole(&within, limits, self)?]))
+            }
             None => rectangular::passes_of(work, &one, limits),
         };
-        passes.or_else(|| Some(vec![Pass::Slabs(Slabs::of(work, limits, &one)?)]))
+        if passes.is_some() {
+            return passes;
+        }
+        Some(vec![Arc::new(Slabs::of(work, limits, &one)?)])
     }
 }
 
@@ -118,7 +123,7 @@ const RUN_BYTES: usize = 512;
 impl InPlacePlan {
     /// Returns the most scratch bytes of a run.
     pub fn scratch_bytes(&self) -> usize {
-        self.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0)
+        self.passes.iter().map(|pass| pass.scratch_bytes()).max().unwrap_or(0)
     }
 
     /// Returns how often an element is moved at most.

@@ -3,17 +3,18 @@
 //! A permutation of axes is done by exchanging groups of adjacent axes, one pair at a time, each a batch of matrix
 //! transposes. A matrix that fits in scratch is moved through it. In larger ones, rows are cut into runs: the runs
 //! are transposed in cycles, then each slab of runs is transposed through scratch. Columns that do not fill a run are
-//! peeled off first and put back at the end.
+//! saved first and put back at the end.
 
 use std::fmt;
+use std::sync::Arc;
 
 use trundle_core::ops::Transpose;
 use trundle_core::{IndexMap, Layout, Move, Op, Shape, Source};
 use trundle_kernels::simd::{LINE, prefetch};
 
 use super::limits::Limits;
-use super::memory::{Around, Memory};
-use super::pass::Pass;
+use super::memory::{Around, Marks, Memory};
+use super::pass::{Pass, Passes, whole};
 use super::slabs::Slabs;
 use crate::Planner;
 use crate::threads::for_each_task;
@@ -39,7 +40,7 @@ struct Matrices {
 
 /// Matrices whose elements are moved in cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Runs {
+struct Runs {
     matrices: Matrices,
     /// Number of pieces of each element, which different tasks move.
     pieces: usize,
@@ -48,17 +49,17 @@ pub(super) struct Runs {
 
 /// A matrix without its last columns, which are saved during the transpose.
 #[derive(Clone, Debug)]
-pub(super) struct Peeled {
+struct WithoutLast {
     matrices: Matrices,
     /// Number of columns that remain.
     left: usize,
-    passes: Vec<Pass>,
+    passes: Passes,
     /// Moves the saved columns to the last rows.
     plan: TilePlan,
 }
 
 /// Returns the passes of a pure axis permutation without gaps.
-pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Option<Vec<Pass>> {
+pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Option<Passes> {
     let [block] = work.blocks() else { return None };
     if work.packing().is_some() || !block.indices.is_empty() || block.src_offset != block.dst_offset
     {
@@ -119,41 +120,36 @@ impl Matrices {
         Move::new(&map, self.element, &src, &dst, 1).ok()
     }
 
-    fn passes(self, planner: &Planner, limits: Limits) -> Option<Vec<Pass>> {
+    fn passes(self, planner: &Planner, limits: Limits) -> Option<Passes> {
         let Matrices { count, rows, cols, element } = self;
         if rows == 1 || cols == 1 {
             return Some(Vec::new());
         }
         if rows == cols
-            && let Some(pass) = Pass::of(&self.transposed(count)?.in_place()?, limits, planner)
+            && let Some(pass) = whole(&self.transposed(count)?.in_place()?, limits, planner)
         {
             return Some(vec![pass]);
         }
         if self.bytes() <= limits.slab() {
-            return Some(vec![Pass::Slabs(self.slabs(planner, limits)?)]);
+            return Some(vec![Arc::new(self.slabs(planner, limits)?)]);
         }
         if element >= RUN_BYTES.0 {
-            return Some(vec![Pass::Runs(self.runs(limits))]);
+            return Some(vec![Arc::new(self.runs(limits))]);
         }
         let of_cols = self.best_run(rows, cols, limits);
         let of_rows = self.best_run(cols, rows, limits);
-        let whole = |len: usize, run: Option<usize>| run.filter(|run| len.is_multiple_of(*run));
-        if let Some(run) = whole(cols, of_cols) {
+        let divides = |len: usize, run: Option<usize>| run.filter(|run| len.is_multiple_of(*run));
+        let [first, second] = if let Some(run) = divides(cols, of_cols) {
             // First the runs of each row, then slabs of all rows.
-            let first = Matrices { cols: cols / run, element: run * element, ..self };
-            let second = Matrices { count: count * (cols / run), rows, cols: run, element };
-            return Some(
-                [first.passes(planner, limits)?, second.passes(planner, limits)?].concat(),
-            );
-        }
-        if let Some(run) = whole(rows, of_rows) {
-            let first = Matrices { count: count * (rows / run), rows: run, cols, element };
-            let second = Matrices { rows: rows / run, element: run * element, ..self };
-            return Some(
-                [first.passes(planner, limits)?, second.passes(planner, limits)?].concat(),
-            );
-        }
-        self.peeled(of_cols?, planner, limits).map(|peeled| vec![Pass::Peeled(Box::new(peeled))])
+            let runs = Matrices { cols: cols / run, element: run * element, ..self };
+            [runs, Matrices { count: count * (cols / run), cols: run, ..self }]
+        } else if let Some(run) = divides(rows, of_rows) {
+            let runs = Matrices { rows: rows / run, element: run * element, ..self };
+            [Matrices { count: count * (rows / run), rows: run, ..self }, runs]
+        } else {
+            return Some(vec![Arc::new(self.without_last(of_cols?, planner, limits)?)]);
+        };
+        Some([first.passes(planner, limits)?, second.passes(planner, limits)?].concat())
     }
 
     /// Returns the best run length in elements for slabs of `rows` runs: the longest that divides `cols`, or else the
@@ -183,7 +179,7 @@ impl Matrices {
     }
 
     /// Plans the transpose without the columns that do not fill a run of at most `most` elements.
-    fn peeled(self, most: usize, planner: &Planner, limits: Limits) -> Option<Peeled> {
+    fn without_last(self, most: usize, planner: &Planner, limits: Limits) -> Option<WithoutLast> {
         let one = Matrices { count: 1, ..self };
         let least = RUN_BYTES.0.div_ceil(self.element);
         (least..=most).rev().find_map(|run| {
@@ -194,21 +190,19 @@ impl Matrices {
             let passes = fits.then(|| Matrices { cols: left, ..one }.passes(planner, limits))??;
             let last = Matrices { cols: self.cols - left, ..one }.transposed(1)?;
             let plan = TilePlan::of(&last, planner.machine());
-            Some(Peeled { matrices: self, left, passes, plan })
+            Some(WithoutLast { matrices: self, left, passes, plan })
         })
     }
 }
 
-impl Runs {
+impl Pass for Runs {
     /// Returns the scratch bytes of a run: per thread an element, and a mark for each element of a matrix.
-    pub(super) fn scratch_bytes(&self) -> usize {
+    fn scratch_bytes(&self) -> usize {
         let Matrices { rows, cols, element, .. } = self.matrices;
         self.threads * (element + (rows * cols).div_ceil(8))
     }
 
-    /// # Safety
-    /// As [`Pass::run`].
-    pub(super) unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: Memory) {
         let Matrices { count, element, .. } = self.matrices;
         for_each_task(self.threads, count * self.pieces, &|task| {
             let (matrix, piece) = (task / self.pieces, task % self.pieces);
@@ -220,7 +214,9 @@ impl Runs {
             unsafe { self.run_piece(first, end - begin) };
         });
     }
+}
 
+impl Runs {
     /// Moves the first `bytes` bytes of every element of a matrix.
     ///
     /// # Safety
@@ -229,11 +225,11 @@ impl Runs {
         let Matrices { rows, cols, element, .. } = self.matrices;
         let count = rows * cols;
         let read_at = |to: usize| to % rows * cols + to / rows;
-        let mut marks = vec![0u64; count.div_ceil(64)];
+        let mut marks = Marks::new(count);
         let mut saved: Vec<u8> = Vec::with_capacity(bytes);
         let at = |number: usize| memory.at(number * element);
         for first in 0..count {
-            if marks[first / 64] >> (first % 64) & 1 == 1 {
+            if marks.has(first) {
                 continue;
             }
             let mut ahead = read_at(first);
@@ -248,7 +244,7 @@ impl Runs {
             unsafe {
                 std::ptr::copy_nonoverlapping(at(first), saved.as_mut_ptr(), bytes);
                 loop {
-                    marks[to / 64] |= 1 << (to % 64);
+                    marks.set(to);
                     let from = read_at(to);
                     if from == first {
                         break;
@@ -273,27 +269,25 @@ impl fmt::Display for Runs {
     }
 }
 
-impl Peeled {
-    pub(super) fn scratch_bytes(&self) -> usize {
+impl Pass for WithoutLast {
+    fn scratch_bytes(&self) -> usize {
         let Matrices { rows, cols, element, .. } = self.matrices;
-        let within = self.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0);
+        let within = self.passes.iter().map(|pass| pass.scratch_bytes()).max().unwrap_or(0);
         within + rows * (cols - self.left) * element
     }
 
-    /// # Safety
-    /// As [`Pass::run`].
-    pub(super) unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: Memory) {
         let Matrices { count, rows, cols, element } = self.matrices;
-        let (kept, peeled) = (self.left * element, (cols - self.left) * element);
-        let mut aside: Vec<u8> = Vec::with_capacity(rows * peeled);
+        let (kept, last) = (self.left * element, (cols - self.left) * element);
+        let mut aside: Vec<u8> = Vec::with_capacity(rows * last);
         for matrix in 0..count {
             let first = Memory::new(memory.at(matrix * self.matrices.bytes()));
             // SAFETY: the matrix lies within the valid memory, and `aside` has room for the columns.
             unsafe {
                 for row in 0..rows {
                     let from = row * cols * element;
-                    let to = aside.as_mut_ptr().add(row * peeled);
-                    std::ptr::copy_nonoverlapping(first.at(from + kept), to, peeled);
+                    let to = aside.as_mut_ptr().add(row * last);
+                    std::ptr::copy_nonoverlapping(first.at(from + kept), to, last);
                     std::ptr::copy(first.at(from), first.at(row * kept), kept);
                 }
                 self.passes.iter().for_each(|pass| pass.run(first));
@@ -303,7 +297,7 @@ impl Peeled {
     }
 }
 
-impl fmt::Display for Peeled {
+impl fmt::Display for WithoutLast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Matrices { count, rows, cols, .. } = self.matrices;
         let peeled = cols - self.left;

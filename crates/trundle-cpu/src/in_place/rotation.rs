@@ -13,10 +13,11 @@ use std::ops::Range;
 use std::ptr;
 
 use trundle_core::{Along, InPlace, InPlaceAxis};
-use trundle_kernels::{Call, FloorOrder, FloorTile, Kernel, MOST_TOGETHER_BYTES, Roles, simd};
+use trundle_kernels::{Call, Kernel, MOST_TOGETHER_BYTES, Roles, SegmentOrder, SegmentTile, simd};
 
 use super::limits::Limits;
 use super::memory::{Around, Memory};
+use super::pass::Pass;
 use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
@@ -26,20 +27,20 @@ const MOST_SAVED_BYTES: usize = 6 << 20;
 const SAVED_PART: usize = 512;
 
 /// Most positions per run, because listing more takes too long. A rotation that would need more is refused.
-const MOST_FLOORS: usize = 1 << 14;
+const MOST_POSITIONS: usize = 1 << 14;
 
 /// Chunk size for runs whose source is closer than the kernel allows.
 const SHORT_BYTES: usize = 4 << 10;
 
-/// The kernel that moves runs of a cycle.
-type Climb = unsafe fn(&FloorTile<'_>);
+/// The function of the kernel.
+type MoveTile = unsafe fn(&SegmentTile<'_>);
 
 /// Shorter rotations are moved as cells.
-const LEAST_CIRCLE_BYTES: usize = 4 << 10;
+const LEAST_ROW_BYTES: usize = 4 << 10;
 
 /// For rotations up to this size the start is saved (it fits in the second-level cache), and the rest is moved front
 /// to back.
-const SHORT_CIRCLE_BYTES: usize = 256 << 10;
+const SHORT_ROW_BYTES: usize = 256 << 10;
 
 const TASK_BYTES: usize = 64 << 10;
 
@@ -47,7 +48,7 @@ const TASK_BYTES: usize = 64 << 10;
 const SHORT_TASK_BYTES: usize = 1 << 20;
 
 /// Up to this size, a thread does whole rotations.
-const WHOLE_CIRCLE_BYTES: usize = 4 << 20;
+const WHOLE_ROW_BYTES: usize = 4 << 20;
 
 /// Rows of bytes, each rotated by the same shift.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub(super) struct Rotation {
     /// Positions of the rows.
     around: Around,
     bytes: usize,
-    towers: Towers,
+    segments: Segments,
     /// Bytes saved at a time.
     saved: usize,
     kernel: &'static Kernel,
@@ -67,34 +68,35 @@ pub(super) struct Rotation {
 /// run of the cycle. The run of a position `x` in the first part ends by reading `x + b`, in the second part by
 /// reading `x - a`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Towers {
+struct Segments {
     a: usize,
     b: usize,
     /// Offsets of a run's positions from its base position.
-    a_floors: Vec<usize>,
-    b_floors: Vec<usize>,
+    a_positions: Vec<usize>,
+    b_positions: Vec<usize>,
 }
 
-impl Towers {
+impl Segments {
     /// Reduces a rotation until one part has at most `most` positions.
-    fn new(circle: usize, shift: usize, most: usize) -> Towers {
-        let mut towers =
-            Towers { a: circle - shift, b: shift, a_floors: vec![0], b_floors: vec![0] };
-        while towers.a.min(towers.b) > most {
-            let Towers { a, b, .. } = towers;
-            let after: Vec<usize> = towers.b_floors.iter().map(|floor| floor + b).collect();
-            let through = [&towers.a_floors[..], &after].concat();
+    fn new(row: usize, shift: usize, most: usize) -> Segments {
+        let mut segments =
+            Segments { a: row - shift, b: shift, a_positions: vec![0], b_positions: vec![0] };
+        while segments.a.min(segments.b) > most {
+            let Segments { a, b, .. } = segments;
+            let after: Vec<usize> =
+                segments.b_positions.iter().map(|position| position + b).collect();
+            let through = [&segments.a_positions[..], &after].concat();
             if a > b {
                 // The runs of the last positions of the first part continue through the second part.
-                (towers.a, towers.b_floors) = (a - b, through);
+                (segments.a, segments.b_positions) = (a - b, through);
             } else if a < b {
-                (towers.b, towers.a_floors) = (b - a, through);
+                (segments.b, segments.a_positions) = (b - a, through);
             } else {
                 // Every run returns to its own base position.
-                towers = Towers { a, b: 0, a_floors: through, b_floors: Vec::new() };
+                segments = Segments { a, b: 0, a_positions: through, b_positions: Vec::new() };
             }
         }
-        towers
+        segments
     }
 }
 
@@ -102,7 +104,7 @@ impl Rotation {
     /// Returns the rotation of a move, or `None` if it is not a rotation, its rows are too short or it takes too much
     /// scratch.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Rotation> {
-        let kernel = planner.machine().kernel_of(Roles::Floors)?;
+        let kernel = planner.machine().kernel_of(Roles::Segments)?;
         let (axes, threads) = (work.axes(), limits.threads);
         let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
         let rolled = axes.iter().position(is_rolled)?;
@@ -112,58 +114,55 @@ impl Rotation {
         let within: usize = axes[rolled + 1..].iter().map(|axis| axis.len).product();
         let stride = axes[rolled].stride.unsigned_abs();
         let bytes = axes[rolled].len * stride;
-        if !stays || stride != within || bytes < LEAST_CIRCLE_BYTES {
+        if !stays || stride != within || bytes < LEAST_ROW_BYTES {
             return None;
         }
         let around = Around::axes(axes[..rolled].iter());
         // Each thread saves a part of its own, and one part is shared.
         let least = limits.scratch.checked_sub(threads * SHORT_BYTES)? / (threads + 1);
-        let is_short = bytes <= SHORT_CIRCLE_BYTES.min(least);
+        let is_short = bytes <= SHORT_ROW_BYTES.min(least);
         let most = (MOST_SAVED_BYTES.max(bytes / SAVED_PART) / (threads + 1)).min(least);
-        if !is_short && bytes / most.max(1) > MOST_FLOORS {
+        if !is_short && bytes / most.max(1) > MOST_POSITIONS {
             return None;
         }
-        let towers = Towers::new(bytes, shift * stride, if is_short { bytes } else { most });
-        let saved = if is_short { bytes } else { towers.a.min(towers.b) };
-        Some(Rotation { offset: work.offset(), around, bytes, towers, saved, kernel, threads })
+        let segments = Segments::new(bytes, shift * stride, if is_short { bytes } else { most });
+        let saved = if is_short { bytes } else { segments.a.min(segments.b) };
+        Some(Rotation { offset: work.offset(), around, bytes, segments, saved, kernel, threads })
     }
+}
 
-    pub(super) fn scratch_bytes(&self) -> usize {
+impl Pass for Rotation {
+    fn scratch_bytes(&self) -> usize {
         (self.threads + 1) * self.saved + self.threads * SHORT_BYTES
     }
 
-    /// Rotates all rows.
-    ///
-    /// # Safety
-    /// The buffer must have the bytes of the move, and no other code may access it during the run.
-    pub(super) unsafe fn run(&self, memory: Memory) {
-        let circles = self.around.count();
-        let Call::FloorTile(climb) = self.kernel.call else {
-            unreachable!("a rotation has a kernel of floors")
+    unsafe fn run(&self, memory: Memory) {
+        let rows = self.around.count();
+        let Call::SegmentTile(move_tile) = self.kernel.call else {
+            unreachable!("a rotation has a kernel of positions")
         };
-        let place = |circle| memory.at(self.offset + self.around.offset(circle));
-        if self.threads == 1 || self.bytes <= WHOLE_CIRCLE_BYTES && circles >= 2 * self.threads {
+        let place = |row| memory.at(self.offset + self.around.offset(row));
+        if self.threads == 1 || self.bytes <= WHOLE_ROW_BYTES && rows >= 2 * self.threads {
             let is_short = self.saved == self.bytes;
             let task_bytes = if is_short { SHORT_TASK_BYTES } else { TASK_BYTES };
-            let together =
-                (task_bytes / self.bytes).clamp(1, circles.div_ceil(self.threads).max(1));
-            for_each_task(self.threads, circles.div_ceil(together), &|task| {
-                let circles = task * together..((task + 1) * together).min(circles);
+            let together = (task_bytes / self.bytes).clamp(1, rows.div_ceil(self.threads).max(1));
+            for_each_task(self.threads, rows.div_ceil(together), &|task| {
+                let rows = task * together..((task + 1) * together).min(rows);
                 // SAFETY: rows do not overlap.
                 unsafe {
                     if is_short {
-                        return self.towers.run_short_circles(circles, place, climb);
+                        return self.segments.run_short_rows(rows, place, move_tile);
                     }
-                    circles.for_each(|circle| {
-                        self.towers.run_alone(Memory::new(place(circle)), climb);
+                    rows.for_each(|row| {
+                        self.segments.run_alone(Memory::new(place(row)), move_tile);
                     });
                 }
                 simd::fence();
             });
         } else {
-            for circle in 0..circles {
+            for row in 0..rows {
                 // SAFETY: the row lies within the valid buffer.
-                unsafe { self.towers.run(Memory::new(place(circle)), self.threads, climb) };
+                unsafe { self.segments.run(Memory::new(place(row)), self.threads, move_tile) };
             }
         }
     }
@@ -171,14 +170,14 @@ impl Rotation {
 
 impl fmt::Display for Rotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let circles = self.around.count();
-        let Towers { a, b, a_floors, b_floors } = &self.towers;
+        let rows = self.around.count();
+        let Segments { a, b, a_positions, b_positions } = &self.segments;
         let kernel = self.kernel.name;
-        let (bytes, of_a, of_b) = (self.bytes, a_floors.len(), b_floors.len());
+        let (bytes, of_a, of_b) = (self.bytes, a_positions.len(), b_positions.len());
         write!(
             f,
-            "{circles} run{} of {bytes} bytes rolled, {a} towers of {of_a} places and {b} of {of_b}, by {kernel}",
-            plural(circles)
+            "{rows} run{} of {bytes} bytes rolled, {a} segments of {of_a} positions and {b} of {of_b}, by {kernel}",
+            plural(rows)
         )
     }
 }
@@ -203,87 +202,90 @@ impl Saved {
     }
 }
 
-impl Towers {
+impl Segments {
     /// Moves short rotations one after another, each front to back, through the caches. While the start of one is
     /// written from the saved bytes, the start of the next is saved in their place, so that memory stays busy.
     ///
     /// # Safety
-    /// As [`Rotation::run`], for the rows at these positions.
-    unsafe fn run_short_circles(
+    /// As [`Pass::run`], for the rows at these positions.
+    unsafe fn run_short_rows(
         &self,
-        circles: Range<usize>,
+        rows: Range<usize>,
         place: impl Fn(usize) -> *mut u8,
-        climb: Climb,
+        move_tile: MoveTile,
     ) {
-        let Towers { a, b, .. } = *self;
+        let Segments { a, b, .. } = *self;
         // SAFETY: the rows are valid and unshared by the contract of this function.
         unsafe {
-            let mut start = Saved::new(Memory::new(place(circles.start)), 0..b);
-            for circle in circles.clone() {
-                let memory = place(circle);
-                let tile = |foot, last, bytes, order| FloorTile {
+            let mut start = Saved::new(Memory::new(place(rows.start)), 0..b);
+            for row in rows.clone() {
+                let memory = place(row);
+                let tile = |base, last, bytes, order| SegmentTile {
                     memory,
-                    floors: &self.a_floors,
-                    foot,
+                    positions: &self.a_positions,
+                    base,
                     last,
                     bytes,
                     order,
                 };
-                let rest = match circle + 1 == circles.end {
-                    true => FloorOrder::Cached,
-                    false => FloorOrder::Refilled(place(circle + 1)),
+                let rest = match row + 1 == rows.end {
+                    true => SegmentOrder::Cached,
+                    false => SegmentOrder::Refilled(place(row + 1)),
                 };
-                climb(&tile(0, memory.wrapping_add(b), a, FloorOrder::Cached));
-                climb(&tile(a, start.bytes.as_mut_ptr(), b, rest));
+                move_tile(&tile(0, memory.wrapping_add(b), a, SegmentOrder::Cached));
+                move_tile(&tile(a, start.bytes.as_mut_ptr(), b, rest));
             }
         }
+    }
+
+    /// Whether the first part is the longer one, whose positions read further on.
+    fn rises(&self) -> bool {
+        self.a >= self.b
+    }
+
+    /// Returns the base positions of the longer part, and those that the shorter part reads.
+    fn long_and_saved(&self) -> (Range<usize>, Range<usize>) {
+        let Segments { a, b, .. } = *self;
+        if self.rises() { (0..a, 0..b) } else { (a..a + b, b..a + b) }
     }
 
     /// Moves one rotation on this thread: first the longer part, which reads the shorter one before that is
     /// overwritten.
     ///
     /// # Safety
-    /// As [`Rotation::run`], for this row.
-    unsafe fn run_alone(&self, memory: Memory, climb: Climb) {
-        let Towers { a, b, .. } = *self;
-        let (long, short) = if a >= b { (0..a, 0..b) } else { (a..a + b, b..a + b) };
+    /// As [`Pass::run`], for this row.
+    unsafe fn run_alone(&self, memory: Memory, move_tile: MoveTile) {
+        let (long, saved) = self.long_and_saved();
         // SAFETY: the ranges are positions of the row.
         unsafe {
-            let of_short = Saved::new(memory, short);
-            self.run_long(memory, long, None, climb);
-            self.run_short(memory, 0..a.min(b), &of_short, climb);
+            let of_short = Saved::new(memory, saved);
+            self.run_long(memory, long, None, move_tile);
+            self.run_short(memory, 0..of_short.bytes.len(), &of_short, move_tile);
         }
     }
 
     /// Moves one rotation on several threads.
     ///
     /// # Safety
-    /// As [`Rotation::run`], for this row.
-    unsafe fn run(&self, memory: Memory, threads: usize, climb: Climb) {
-        let Towers { a, b, .. } = *self;
-        let all = a + b;
+    /// As [`Pass::run`], for this row.
+    unsafe fn run(&self, memory: Memory, threads: usize, move_tile: MoveTile) {
         // The longer part is divided among the threads. Each saves the bytes that the next thread, or the other part,
         // overwrites.
-        let (long, rises) = if a >= b { (0..a, true) } else { (a..all, false) };
-        let short = a.min(b);
-        let share = |thread: usize| {
-            long.start + long.len() / threads * thread + (long.len() % threads).min(thread)
+        let (long, of_short) = self.long_and_saved();
+        let short = of_short.len();
+        let share = |all: &Range<usize>, thread: usize| {
+            let begin = |thread: usize| {
+                all.start + all.len() / threads * thread + (all.len() % threads).min(thread)
+            };
+            begin(thread)..begin(thread + 1)
         };
-        let ranges: Vec<Range<usize>> =
-            (0..threads).map(|thread| share(thread)..share(thread + 1)).collect();
-        let saved: Vec<Saved> = ranges
-            .iter()
-            .map(|range| {
-                let of = if rises {
-                    range.end..range.end + short
-                } else {
-                    range.start - short..range.start
-                };
-                // SAFETY: the range is within the row.
-                unsafe { Saved::new(memory, of) }
-            })
-            .collect();
-        let of_short = if rises { 0..short } else { all - short..all };
+        let saved = |thread: usize| {
+            let Range { start, end } = share(&long, thread);
+            let of = if self.rises() { end..end + short } else { start - short..start };
+            // SAFETY: the range is within the row.
+            unsafe { Saved::new(memory, of) }
+        };
+        let saved: Vec<Saved> = (0..threads).map(saved).collect();
         // SAFETY: the range is within the row.
         let of_short = unsafe { Saved::new(memory, of_short) };
         for_each_task(threads, 2 * threads, &|task| {
@@ -291,11 +293,10 @@ impl Towers {
             // or saved.
             unsafe {
                 if task < threads {
-                    self.run_long(memory, ranges[task].clone(), Some(&saved[task]), climb);
+                    self.run_long(memory, share(&long, task), Some(&saved[task]), move_tile);
                 } else {
-                    let part = |task: usize| short / threads * task + (short % threads).min(task);
-                    let part = part(task - threads)..part(task - threads + 1);
-                    self.run_short(memory, part, &of_short, climb);
+                    let part = share(&(0..short), task - threads);
+                    self.run_short(memory, part, &of_short, move_tile);
                 }
             }
             simd::fence();
@@ -306,17 +307,17 @@ impl Towers {
     /// other threads overwrite them.
     ///
     /// # Safety
-    /// As [`Towers::run`].
+    /// As [`Segments::run`].
     unsafe fn run_long(
         &self,
         memory: Memory,
         range: Range<usize>,
         saved: Option<&Saved>,
-        climb: Climb,
+        move_tile: MoveTile,
     ) {
-        let rises = self.a >= self.b;
-        let (floors, apart) =
-            if rises { (&self.a_floors, self.b) } else { (&self.b_floors, self.a) };
+        let rises = self.rises();
+        let (positions, apart) =
+            if rises { (&self.a_positions, self.b) } else { (&self.b_positions, self.a) };
         // Base positions that read from the base, and those that read from the saved bytes.
         let (in_base, of_saved) = if saved.is_none() {
             (range.clone(), range.end..range.end)
@@ -327,19 +328,19 @@ impl Towers {
             let cut = (range.start + apart).min(range.end);
             (cut..range.end, range.start..cut)
         };
-        let read = |foot: usize| if rises { foot + apart } else { foot - apart };
-        let tile = |feet: &Range<usize>, last: *const u8| FloorTile {
+        let read = |base: usize| if rises { base + apart } else { base - apart };
+        let tile = |bases: &Range<usize>, last: *const u8| SegmentTile {
             memory: memory.at(0),
-            floors,
-            foot: feet.start,
+            positions,
+            base: bases.start,
             last,
-            bytes: feet.len(),
-            order: if rises { FloorOrder::Forwards } else { FloorOrder::Backwards },
+            bytes: bases.len(),
+            order: if rises { SegmentOrder::Forwards } else { SegmentOrder::Backwards },
         };
         // SAFETY: the runs lie within the valid row, and the saved bytes are outside of it.
         unsafe {
-            if floors.len() == 1 || apart >= MOST_TOGETHER_BYTES {
-                climb(&tile(&in_base, memory.at(read(in_base.start))));
+            if positions.len() == 1 || apart >= MOST_TOGETHER_BYTES {
+                move_tile(&tile(&in_base, memory.at(read(in_base.start))));
             } else {
                 // The base bytes read last would be overwritten first, so they are buffered.
                 let mut buffer = [0; SHORT_BYTES];
@@ -348,11 +349,14 @@ impl Towers {
                     let first = if rises { in_base.start + done } else { in_base.end - done - len };
                     let from = memory.at(read(first));
                     ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), len);
-                    climb(&tile(&(first..first + len), buffer.as_ptr()));
+                    move_tile(&tile(&(first..first + len), buffer.as_ptr()));
                 }
             }
             if let Some(saved) = saved.filter(|_| !of_saved.is_empty()) {
-                climb(&tile(&of_saved, saved.bytes[read(of_saved.start) - saved.from..].as_ptr()));
+                move_tile(&tile(
+                    &of_saved,
+                    saved.bytes[read(of_saved.start) - saved.from..].as_ptr(),
+                ));
             }
         }
     }
@@ -360,22 +364,28 @@ impl Towers {
     /// Moves the runs of a range of the shorter part, which read from the saved bytes.
     ///
     /// # Safety
-    /// As [`Towers::run`].
-    unsafe fn run_short(&self, memory: Memory, part: Range<usize>, saved: &Saved, climb: Climb) {
-        let (first, floors) =
-            if self.a >= self.b { (self.a, &self.b_floors) } else { (0, &self.a_floors) };
+    /// As [`Segments::run`].
+    unsafe fn run_short(
+        &self,
+        memory: Memory,
+        part: Range<usize>,
+        saved: &Saved,
+        move_tile: MoveTile,
+    ) {
+        let (first, positions) =
+            if self.rises() { (self.a, &self.b_positions) } else { (0, &self.a_positions) };
         if part.is_empty() {
             return;
         }
-        let tile = FloorTile {
+        let tile = SegmentTile {
             memory: memory.at(0),
-            floors,
-            foot: first + part.start,
+            positions,
+            base: first + part.start,
             last: saved.bytes[part.start..].as_ptr(),
             bytes: part.len(),
-            order: FloorOrder::Forwards,
+            order: SegmentOrder::Forwards,
         };
         // SAFETY: the runs lie within the valid row, and the saved bytes are outside of it.
-        unsafe { climb(&tile) };
+        unsafe { move_tile(&tile) };
     }
 }

@@ -6,6 +6,7 @@ use trundle_core::Move;
 
 use super::limits::Limits;
 use super::memory::{Around, Memory, Scratch};
+use super::pass::Pass;
 use crate::cancellation::Cancellation;
 use crate::text::plural;
 use crate::threads::for_each_task;
@@ -40,14 +41,14 @@ impl Slabs {
         let plan = planner.plan(&slabs.within);
         Some(Slabs::new(slabs.offset, Around::new(slabs.around), slabs.bytes, plan, limits))
     }
+}
 
-    pub(super) fn scratch_bytes(&self) -> usize {
+impl Pass for Slabs {
+    fn scratch_bytes(&self) -> usize {
         self.threads * self.bytes
     }
 
-    /// # Safety
-    /// As [`Pass::run`](super::pass::Pass::run).
-    pub(super) unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: Memory) {
         let scratch = Scratch::new(self.bytes);
         for_each_task(self.threads, self.around.count(), &|slab| {
             let place = memory.at(self.offset + self.around.offset(slab));

@@ -12,6 +12,7 @@ use trundle_kernels::{Call, Kernel, Roles, SquareTile, square_scratch_bytes};
 
 use super::limits::Limits;
 use super::memory::{Around, Memory};
+use super::pass::Pass;
 use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
@@ -81,28 +82,6 @@ impl Squares {
         square_scratch_bytes(self.tile, self.width, self.stride.cast_signed())
     }
 
-    pub(super) fn scratch_bytes(&self) -> usize {
-        self.threads * self.scratch_each()
-    }
-
-    /// Transposes all matrices.
-    ///
-    /// # Safety
-    /// The buffer must have the bytes of the move, and no other code may access it during the run.
-    pub(super) unsafe fn run(&self, memory: Memory) {
-        let parts = self.parts();
-        let matrices = self.around.count();
-        for_each_task(self.threads, matrices * parts * parts, &|task| {
-            let (matrix, row, col) = (task / parts / parts, task / parts % parts, task % parts);
-            if col < row {
-                return;
-            }
-            let place = self.offset + self.around.offset(matrix);
-            // SAFETY: tasks exchange different pairs of tiles, which do not overlap.
-            unsafe { self.run_square(Memory::new(memory.at(place)), row, col) };
-        });
-    }
-
     /// Returns by how many rows and columns the first tiles are smaller, so that the others are aligned to cache
     /// lines.
     fn before(&self, matrix: Memory) -> usize {
@@ -119,7 +98,7 @@ impl Squares {
     /// Exchanges the tiles of a square with their transposed counterparts.
     ///
     /// # Safety
-    /// As [`Squares::run`], for this matrix.
+    /// As [`Pass::run`], for this matrix.
     unsafe fn run_square(&self, matrix: Memory, row: usize, col: usize) {
         let Call::SquareTile(run) = self.kernel.call else {
             unreachable!("squares have a kernel of them")
@@ -151,6 +130,26 @@ impl Squares {
             // SAFETY: the tiles lie within the valid matrix.
             unsafe { run(&tile) };
         }
+    }
+}
+
+impl Pass for Squares {
+    fn scratch_bytes(&self) -> usize {
+        self.threads * self.scratch_each()
+    }
+
+    unsafe fn run(&self, memory: Memory) {
+        let parts = self.parts();
+        let matrices = self.around.count();
+        for_each_task(self.threads, matrices * parts * parts, &|task| {
+            let (matrix, row, col) = (task / parts / parts, task / parts % parts, task % parts);
+            if col < row {
+                return;
+            }
+            let place = self.offset + self.around.offset(matrix);
+            // SAFETY: tasks exchange different pairs of tiles, which do not overlap.
+            unsafe { self.run_square(Memory::new(memory.at(place)), row, col) };
+        });
     }
 }
 

@@ -105,7 +105,7 @@ impl Assigned {
             | Roles::Filled
             | Roles::Exchanged
             | Roles::Squares
-            | Roles::Floors => false,
+            | Roles::Segments => false,
         }
     }
 

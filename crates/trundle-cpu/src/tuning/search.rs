@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use trundle_core::ops::{Flip, Roll, Transpose};
-use trundle_core::{Backend, IndexMap, Layout, Move, Op, Result, Shape};
+use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Result, Shape};
 use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 use super::{built_in, kept, kept_path, used};
@@ -89,19 +89,25 @@ impl Tuned {
 /// # Errors
 /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if there is no memory for two buffers of 64 MiB.
 pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
-    tune_with(1, go_on)
+    match tune_with(1, go_on) {
+        Err(Error::Stopped) => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 /// [`tune`] with axes shortened by `share`, for tests.
-fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
+///
+/// # Errors
+/// As [`tune`], and [`Error::Stopped`] if `go_on` returns false.
+fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tuned> {
     // Default settings, whatever this process's environment says.
     let (threads, simd) = (Machine::cores(), Simd::detect());
     let machine = Machine { threads, simd, ..Machine::detect().clone() };
     let mut search = Search::new(machine, share)?;
     let (built_in, _) = built_in::for_cpu(&used().cpu, search.machine.l3_bytes);
     let mut steps = Steps { done: 0, total: search.steps(), go_on };
-    let Some(found) = search.best(built_in, &mut steps)? else { return Ok(None) };
-    let Some(mut trials) = search.trials(built_in, found, &mut steps)? else { return Ok(None) };
+    let found = search.best(built_in, &mut steps)?;
+    let mut trials = search.trials(built_in, found, &mut steps)?;
     // For each kind of movement, keep the built-in numbers unless the new ones are faster.
     let mut tuning = built_in;
     tuning.streaming_bytes = found.streaming_bytes;
@@ -115,7 +121,7 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Op
             dropped.for_each(|trial| trial.after = trial.before);
         }
     }
-    Ok(Some(Tuned { tuning, built_in, trials }))
+    Ok(Tuned { tuning, built_in, trials })
 }
 
 /// A movement used to compare records.
@@ -165,10 +171,14 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Reports the next step and returns whether to do it.
-    fn next(&mut self, what: &'static str) -> bool {
+    /// Reports the next step.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if it is not to be done.
+    fn next(&mut self, what: &'static str) -> Result<()> {
         self.done += 1;
-        (self.go_on)(Progress { what, done: self.done - 1, total: self.total })
+        let goes_on = (self.go_on)(Progress { what, done: self.done - 1, total: self.total });
+        if goes_on { Ok(()) } else { Err(Error::Stopped) }
     }
 }
 
@@ -241,40 +251,32 @@ impl Search {
         compared + 1 + self.cases.len()
     }
 
-    /// Returns the best record, starting from the built-in one; `None` if the search is stopped.
-    fn best(&mut self, built_in: Tuning, steps: &mut Steps<'_>) -> Result<Option<Tuning>> {
+    /// Returns the best record, starting from the built-in one.
+    fn best(&mut self, built_in: Tuning, steps: &mut Steps<'_>) -> Result<Tuning> {
         let mut best = built_in;
         for comparison in comparisons() {
             let tried = (comparison.records)(&best, self.machine.l3_bytes);
-            match self.best_of(best, &tried, &comparison, steps)? {
-                Some(better) => best = better,
-                None => return Ok(None),
-            }
+            best = self.best_of(best, &tried, &comparison, steps)?;
         }
-        if !steps.next("results that stay in the caches") {
-            return Ok(None);
-        }
+        steps.next("results that stay in the caches")?;
         best.streaming_bytes = self.streaming_bytes(best)?;
-        Ok(Some(best))
+        Ok(best)
     }
 
-    /// Returns the best of some records for the cases that measure them. Others must beat `first`. `None` if the
-    /// search is stopped.
+    /// Returns the best of some records for the cases that measure them. Others must beat `first`.
     fn best_of(
         &mut self,
         first: Tuning,
         others: &[Tuning],
         comparison: &Comparison,
         steps: &mut Steps<'_>,
-    ) -> Result<Option<Tuning>> {
+    ) -> Result<Tuning> {
         let mut records = vec![first];
         records.extend(others.iter().filter(|other| **other != first));
         let machine = &self.machine;
         let mut gains = vec![Vec::new(); records.len()];
         for case in self.cases.iter().filter(|case| case.shows == comparison.shows) {
-            if !steps.next(comparison.what) {
-                return Ok(None);
-            }
+            steps.next(comparison.what)?;
             let plans: Vec<Plan> =
                 records.iter().map(|record| planned(machine, *record, &case.work)).collect();
             let times = in_turn(&plans, ROUNDS, &self.src, &mut self.dst)?;
@@ -289,7 +291,7 @@ impl Search {
                 best = (*record, gain);
             }
         }
-        Ok(Some(best.0))
+        Ok(best.0)
     }
 
     /// Returns the size from which results are streamed: between the largest tried size at which streaming is not
@@ -312,18 +314,16 @@ impl Search {
         Ok(tuning.streaming_bytes.min(4 * SIDES[0] * SIDES[0] / 2))
     }
 
-    /// Times the cases with two records, alternating with a copy; `None` if the search is stopped.
+    /// Times the cases with two records, alternating with a copy.
     fn trials(
         &mut self,
         before: Tuning,
         after: Tuning,
         steps: &mut Steps<'_>,
-    ) -> Result<Option<Vec<Trial>>> {
+    ) -> Result<Vec<Trial>> {
         let mut trials = Vec::with_capacity(self.cases.len());
         for case in &self.cases {
-            if !steps.next("before and after") {
-                return Ok(None);
-            }
+            steps.next("before and after")?;
             let bytes = case.work.moved_bytes();
             let copy = movement(&Flip::new(&[]).into(), 1, &[bytes])?;
             let plans = [
@@ -336,7 +336,7 @@ impl Search {
             let (before, after, copy) = (speed(&times[0]), speed(&times[1]), speed(&times[2]));
             trials.push(Trial { name: case.name, before, after, copy, shows: case.shows });
         }
-        Ok(Some(trials))
+        Ok(trials)
     }
 }
 
@@ -479,7 +479,7 @@ mod tests {
             told.push((progress.what, progress.done, progress.total));
             true
         });
-        let tuned = tuned.unwrap().unwrap();
+        let tuned = tuned.unwrap();
         let counts = told.iter().map(|(_, done, total)| (*done, *total));
         assert!(counts.eq((0..told.len()).map(|done| (done, told.len()))), "{told:?}");
         assert_eq!(tuned.tuning.to_string().parse(), Ok(tuned.tuning));
@@ -497,7 +497,7 @@ mod tests {
             asked += 1;
             asked < 3
         });
-        assert!(stopped.unwrap().is_none());
+        assert_eq!(stopped.unwrap_err(), Error::Stopped);
         assert_eq!(asked, 3);
     }
 

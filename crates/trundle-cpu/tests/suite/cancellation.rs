@@ -4,18 +4,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{Backend, BitOrder, Error, Layout, Move, Op, Packing, Shape, Width};
+use trundle_core::{Backend, BitOrder, Error, Move, Op, Packing, Width};
 use trundle_cpu::{Cpu, Plan};
-use trundle_testing::MOST_BOXES;
+
+use crate::common::{map_of, move_of};
 
 /// A byte that no source contains; it marks unwritten bytes.
 const UNTOUCHED: u8 = 0xa5;
 
 /// Returns the move of `op` on a packed tensor.
 fn work(op: impl Into<Op>, sizes: &[usize], width: impl Into<Width>) -> Move {
-    let (map, width) = (op.into().index_map(&Shape::new(sizes).unwrap()).unwrap(), width.into());
-    let packed = |shape: &Shape| Layout::row_major(shape, width.units()).unwrap();
-    Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES).unwrap()
+    move_of(&map_of(&[op.into()], sizes), width)
 }
 
 fn plan(work: &Move, threads: usize) -> (Cpu, Plan) {

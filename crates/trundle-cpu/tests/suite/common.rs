@@ -2,24 +2,42 @@
 
 use std::collections::BTreeSet;
 
-use trundle_core::{Backend, Move};
+use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape, Width};
 use trundle_cpu::tuning::Tuning;
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
-use trundle_testing::{Flush, Guarded, noise};
+use trundle_testing::{Flush, Guarded, MOST_BOXES, noise};
 
 /// This machine's tuning record with a different streaming threshold.
 pub(crate) fn streaming(streaming_bytes: usize) -> Tuning {
     Tuning { streaming_bytes, ..Machine::detect().tuning }
 }
 
+/// The composed map of operators, applied to a shape one after another.
+pub(crate) fn map_of(ops: &[Op], sizes: &[usize]) -> IndexMap {
+    ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
+        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
+    })
+}
+
+/// The move of a map between row-major tensors.
+pub(crate) fn move_of(map: &IndexMap, width: impl Into<Width>) -> Move {
+    let width = width.into();
+    let layout = |shape: &Shape| Layout::row_major(shape, width.units()).unwrap();
+    Move::new(map, width, &layout(map.in_shape()), &layout(map.out_shape()), MOST_BOXES).unwrap()
+}
+
+/// The result of a move, pair by pair, over `dst`.
+pub(crate) fn moved_over(mut dst: Vec<u8>, work: &Move, src: &[u8]) -> Vec<u8> {
+    let width = work.width();
+    work.for_each_pair(|from, to| dst[to..][..width].copy_from_slice(&src[from..][..width]));
+    dst
+}
+
 /// Compares a move with its pairs: with every instruction set, streamed and not, on one and three threads, between
 /// guard pages. Adds the kernels used to `reached`.
 pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSet<&'static str>) {
     let src = noise(work.src_bytes());
-    let mut expected = vec![0xa5; work.dst_bytes()];
-    work.for_each_pair(|from, to| {
-        expected[to..][..work.width()].copy_from_slice(&src[from..][..work.width()]);
-    });
+    let expected = moved_over(vec![0xa5; work.dst_bytes()], work, &src);
     for simd in Simd::available() {
         for (threads, streaming_bytes) in [(1, 0), (3, 0), (1, usize::MAX)] {
             let tuning = streaming(streaming_bytes);

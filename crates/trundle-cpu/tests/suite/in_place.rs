@@ -6,6 +6,8 @@ use trundle_core::{BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
 use trundle_cpu::{CATALOGUE, Machine, Planner, Simd};
 use trundle_testing::{Flush, Guarded, MOST_BOXES, everything, noise};
 
+use crate::common::{move_of, moved_over};
+
 /// Reproducible pseudo-random numbers.
 struct Numbers(u64);
 
@@ -102,12 +104,6 @@ fn machine(numbers: &mut Numbers) -> Machine {
     Machine { l1_bytes, l2_bytes, threads, simd, ..Machine::detect().clone() }
 }
 
-fn expected(work: &Move, src: &[u8]) -> Vec<u8> {
-    let (mut dst, width) = (src.to_vec(), work.width());
-    work.for_each_pair(|from, to| dst[to..to + width].copy_from_slice(&src[from..from + width]));
-    dst
-}
-
 #[test]
 fn random_moves_within_a_buffer_are_those_between_two() {
     let count = if everything() { 125_000 } else { 6_000 };
@@ -134,7 +130,7 @@ fn random_moves_within_a_buffer_are_those_between_two() {
         let mut buffer = Guarded::holding(&src, flush, format!("case {case}: {ops:?}"));
         plan.run_slice(&mut buffer[..]).unwrap();
         assert!(
-            buffer[..] == expected(&work, &src),
+            buffer[..] == moved_over(src.clone(), &work, &src),
             "case {case}: {ops:?} of {sizes:?} of {width} bytes at {layout:?}\n{work}\n{plan}"
         );
     }
@@ -213,7 +209,7 @@ fn axes_in_any_order_change_places_in_little_memory() {
         let mut buffer = Guarded::holding(&src, Flush::End, format!("case {case}"));
         plan.run_slice(&mut buffer[..]).unwrap();
         assert!(
-            buffer[..] == expected(&work, &src),
+            buffer[..] == moved_over(src.clone(), &work, &src),
             "case {case}: {order:?} of {sizes:?} of {width} bytes\n{work}\n{plan}"
         );
     }
@@ -307,11 +303,9 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
     let mut reached = String::new();
     for (number, (width, sizes, op)) in large_moves().into_iter().enumerate() {
         let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
-        let src = Layout::row_major(map.in_shape(), width).unwrap();
-        let dst = Layout::row_major(map.out_shape(), width).unwrap();
-        let work = Move::new(&map, width, &src, &dst, 64).unwrap();
+        let work = move_of(&map, width);
         let bytes = noise(work.dst_bytes());
-        let expected = expected(&work, &bytes);
+        let expected = moved_over(bytes.clone(), &work, &bytes);
         for (set, simd) in Simd::available().enumerate() {
             for threads in [1, 3] {
                 if !everything() && (number + set + threads / 2) % 2 == 1 {
@@ -333,7 +327,7 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
         }
     }
     let is_here =
-        |name: &&str| ["exchanged-", "squares-", "climbed-"].iter().any(|of| name.starts_with(of));
+        |name: &&str| ["exchanged-", "squares-", "rotated-"].iter().any(|of| name.starts_with(of));
     let here = CATALOGUE.iter().filter(|kernel| kernel.simd <= Machine::detect().simd);
     assert!(reached.contains("segments"), "no cycle is cut");
     for name in here.map(|kernel| kernel.name).filter(is_here) {

@@ -1,43 +1,43 @@
 //! A few small moves through every portable kernel, for Miri, with which the whole suite would take days.
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{Backend, BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
+use trundle_core::{Backend, BitOrder, Layout, Move, Op, Packing, Width};
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
 use trundle_testing::MOST_BOXES;
 
-use crate::common::streaming;
+use crate::common::{map_of, streaming};
 
-/// Runs `ops` between buffers that end at the last element; destination elements begin at `offset_bytes`. A threshold
-/// of 0 streams the result.
-fn check(ops: &[Op], sizes: &[usize], width: usize, streaming_bytes: usize, offset_bytes: usize) {
-    let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
-        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
-    });
-    let src = Layout::row_major(map.in_shape(), width).unwrap();
-    let dst = Layout::row_major(map.out_shape(), width).unwrap();
-    let dst = Layout::strided(map.out_shape(), offset_bytes, dst.strides_bytes()).unwrap();
+/// Runs `ops` between buffers that end at the last element; destination elements begin at `offset`, in bytes or sub-byte
+/// elements. A threshold of 0 streams the result.
+fn check(ops: &[Op], sizes: &[usize], width: Width, streaming_bytes: usize, offset: usize) {
+    let map = map_of(ops, sizes);
+    let src = Layout::row_major(map.in_shape(), width.units()).unwrap();
+    let dst = Layout::row_major(map.out_shape(), width.units()).unwrap();
+    let dst = Layout::strided(map.out_shape(), offset, dst.strides_bytes()).unwrap();
     let work = Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap();
-
     let machine = Machine {
         simd: Simd::Portable,
         tuning: streaming(streaming_bytes),
         ..Machine::detect().clone()
     };
     let cpu = Cpu::with_planner(Planner::new(machine));
-    let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
+    let data: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
     let (mut got, mut expected) = (vec![0; work.dst_bytes()], vec![0; work.dst_bytes()]);
     let plan = cpu.plan(&work);
-    cpu.run(&plan, &src, &mut got).unwrap();
-    let width = work.width();
-    work.for_each_pair(|from, to| {
-        expected[to..to + width].copy_from_slice(&src[from..from + width]);
+    cpu.run(&plan, &data, &mut got).unwrap();
+    map.out_shape().for_each_index(|index| {
+        let (from, to) = (src.offset_of(&map.source_of(index)), dst.offset_of(index));
+        match width.packing() {
+            Some(packing) => packing.set(&mut expected, to, packing.get(&data, from)),
+            None => expected[to..][..width.units()].copy_from_slice(&data[from..][..width.units()]),
+        }
     });
     assert_eq!(got, expected, "{plan}");
 }
 
 fn check_all(streaming_bytes: usize, offset_bytes: usize) {
-    let check = |ops: &[Op], sizes: &[usize], width| {
-        check(ops, sizes, width, streaming_bytes, offset_bytes);
+    let check = |ops: &[Op], sizes: &[usize], width: usize| {
+        check(ops, sizes, width.into(), streaming_bytes, offset_bytes);
     };
     let transpose = || Op::from(Transpose::new(&[]));
     let flip = |axis| Op::from(Flip::new(&[axis]));
@@ -63,38 +63,14 @@ fn check_all(streaming_bytes: usize, offset_bytes: usize) {
     check(&[], &[300], 1);
 }
 
-/// Runs `ops` on sub-byte elements; destination elements begin at number `first`.
-fn check_packed(ops: &[Op], sizes: &[usize], packing: Packing, first: usize) {
-    let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
-        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
-    });
-    let src = Layout::row_major(map.in_shape(), 1).unwrap();
-    let dst = Layout::row_major(map.out_shape(), 1).unwrap();
-    let dst = Layout::strided(map.out_shape(), first, dst.strides_bytes()).unwrap();
-    let work = Move::new(&map, packing, &src, &dst, MOST_BOXES).unwrap();
-    let machine = Machine { simd: Simd::Portable, ..Machine::detect().clone() };
-    let cpu = Cpu::with_planner(Planner::new(machine));
-    let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
-    let (mut got, mut expected) = (vec![0; work.dst_bytes()], vec![0; work.dst_bytes()]);
-    let plan = cpu.plan(&work);
-    cpu.run(&plan, &src, &mut got).unwrap();
-    map.out_shape().for_each_index(|index| {
-        let from = index_in(map.in_shape(), &map.source_of(index));
-        packing.set(&mut expected, dst.offset_of(index), packing.get(&src, from));
-    });
-    assert_eq!(got, expected, "{plan}");
-}
-
-fn index_in(shape: &Shape, index: &[usize]) -> usize {
-    index.iter().zip(shape.iter()).fold(0, |at, (i, size)| at * size + i)
-}
-
 #[test]
 fn packed_elements() {
     for (bits, order) in [(1, BitOrder::HighFirst), (3, BitOrder::Split), (4, BitOrder::LowFirst)] {
         let packing = Packing::new(bits, order).unwrap();
         for first in [0, 5] {
-            let check = |ops: &[Op], sizes: &[usize]| check_packed(ops, sizes, packing, first);
+            let check = |ops: &[Op], sizes: &[usize]| {
+                check(ops, sizes, packing.into(), 1 << 30, first);
+            };
             let lengths: Vec<u64> = (0..18).collect();
             check(&[Transpose::new(&[]).into()], &[5, 19]);
             check(&[Roll::new(&[3], &[0]).into()], &[37]);

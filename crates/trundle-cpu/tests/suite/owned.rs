@@ -9,14 +9,10 @@ use trundle_core::{
 use trundle_cpu::{Cpu, Plan};
 use trundle_testing::MOST_BOXES;
 
+use crate::common::move_of;
+
 fn plans(maps: &[IndexMap], width: usize) -> Vec<Plan> {
-    let packed = |shape: &Shape| Layout::row_major(shape, width).unwrap();
-    let plan = |map: &IndexMap| {
-        let work =
-            Move::new(map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES);
-        Cpu::new(Some(2)).plan(&work.unwrap())
-    };
-    maps.iter().map(plan).collect()
+    maps.iter().map(|map| Cpu::new(Some(2)).plan(&move_of(map, width))).collect()
 }
 
 fn run<T>(plans: &[Plan], values: &mut Vec<T>) -> Result<()> {

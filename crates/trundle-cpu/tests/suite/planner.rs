@@ -5,15 +5,14 @@ use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Place, Planner, Rolled, Simd, Step, Store};
 use trundle_testing::MOST_BOXES;
 
-use crate::common::streaming;
+use crate::common::{map_of, move_of, moved_over, streaming};
 
 #[test]
 fn results_beyond_what_the_tuning_record_says_are_streamed() {
     let planner = Planner::new(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
     for (bytes, store) in [(1000, Store::Ordinary), (1001, Store::Streaming)] {
         let shape = Shape::new([bytes]).unwrap();
-        let layout = Layout::row_major(&shape, 1).unwrap();
-        let work = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout, MOST_BOXES).unwrap();
+        let work = move_of(&IndexMap::identity(&shape), 1);
         assert_eq!(planner.plan(&work).steps()[0].store, store, "{bytes} bytes");
     }
 }
@@ -24,12 +23,12 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     let planner =
         Planner::new(Machine { tuning: streaming(1000), simd, ..Machine::detect().clone() });
     let map = Op::from(Transpose::new(&[1, 0])).index_map(&Shape::new([50, 60]).unwrap()).unwrap();
-    for (width, kernel) in [(4, "transposed-portable"), (12, "strided-portable")] {
-        let src = Layout::row_major(map.in_shape(), width).unwrap();
-        let dst = Layout::row_major(map.out_shape(), width).unwrap();
-        let plan = planner.plan(&Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap());
+    for (width, kernel, store) in
+        [(4, "transposed-portable", Store::Streaming), (12, "strided-portable", Store::Ordinary)]
+    {
+        let plan = planner.plan(&move_of(&map, width));
         let step = &plan.steps()[0];
-        assert_eq!((step.kernel.name, step.store), (kernel, Store::Ordinary));
+        assert_eq!((step.kernel.name, step.store), (kernel, store));
     }
 }
 
@@ -41,9 +40,7 @@ fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
 /// Returns the steps of a map between packed f32 tensors.
 fn steps_of(map: &IndexMap) -> Vec<Step> {
     let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
-    let src = Layout::row_major(map.in_shape(), 4).unwrap();
-    let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-    planner.plan(&Move::new(map, 4, &src, &dst, MOST_BOXES).unwrap()).steps().to_vec()
+    planner.plan(&move_of(map, 4)).steps().to_vec()
 }
 
 /// Returns the kernel of a single step, the lengths of its outer loops, and its rows and columns.
@@ -93,12 +90,8 @@ fn many_short_axes_get_tables() {
     for simd in Simd::available().filter(|simd| *simd != Simd::Portable) {
         let planner = Planner::new(Machine { simd, ..Machine::detect().clone() });
         for sizes in [&[2; 12][..], &[2, 4, 1024, 2, 2], &[2, 1 << 15, 2]] {
-            let shape = Shape::new(sizes).unwrap();
-            let flip = Flip::new(&[0]).index_map(&shape).unwrap();
-            let map = flip.then(&Transpose::new(&[]).index_map(&shape).unwrap()).unwrap();
-            let src = Layout::row_major(map.in_shape(), 4).unwrap();
-            let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-            let plan = planner.plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
+            let map = map_of(&[Flip::new(&[0]).into(), Transpose::new(&[]).into()], sizes);
+            let plan = planner.plan(&move_of(&map, 4));
             let name = plan.steps()[0].kernel.name;
             assert!(name.starts_with("bit-permuted"), "{sizes:?}: {plan}");
         }
@@ -107,9 +100,8 @@ fn many_short_axes_get_tables() {
 
 #[test]
 fn reversed_rows_of_a_transpose_rise_through_the_source() {
-    let flip = Flip::new(&[1]).index_map(&Shape::new([20, 30]).unwrap()).unwrap();
-    let transpose = Transpose::new(&[1, 0]).index_map(flip.out_shape()).unwrap();
-    let steps = steps_of(&flip.then(&transpose).unwrap());
+    let ops = [Flip::new(&[1]).into(), Transpose::new(&[1, 0]).into()];
+    let steps = steps_of(&map_of(&ops, &[20, 30]));
     assert_eq!(shape_of(&steps), ("transposed-portable", vec![], 30, 20));
     let Step { rows, src_offset, dst_offset, .. } = &steps[0];
     assert_eq!((rows.src_stride, rows.dst_stride), (4, -80));
@@ -154,9 +146,7 @@ fn every_unit_is_in_one_task() {
         for threads in 1..=7 {
             let map = op.index_map(&Shape::new(sizes).unwrap()).unwrap();
             let planner = Planner::new(Machine { threads, ..Machine::detect().clone() });
-            let src = Layout::row_major(map.in_shape(), 4).unwrap();
-            let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-            let plan = planner.plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
+            let plan = planner.plan(&move_of(&map, 4));
             let mut taken: Vec<Vec<u32>> =
                 plan.steps().iter().map(|step| vec![0; step.units()]).collect();
             for task in plan.tasks() {
@@ -190,10 +180,7 @@ fn many_short_axes_to_lines_with_gaps_are_right() {
             let mut room = vec![0xee; work.dst_bytes() + 128];
             let first = room.as_ptr().align_offset(64);
             let written = &mut room[first..first + work.dst_bytes()];
-            let mut expected = written.to_vec();
-            work.for_each_pair(|from, to| {
-                expected[to..to + width].copy_from_slice(&read[from..from + width]);
-            });
+            let expected = moved_over(written.to_vec(), &work, &read);
             cpu.run(&plan, &read, written).unwrap();
             assert!(*written == expected[..], "{simd}, {nearest:?}: {plan}");
         }
@@ -204,11 +191,8 @@ fn many_short_axes_to_lines_with_gaps_are_right() {
 #[test]
 fn tiles_of_many_short_axes_are_small() {
     let sizes = [7, 7, 89, 89, 7, 7];
-    let map = Op::from(Flip::new(&[4])).index_map(&Shape::new(sizes).unwrap()).unwrap();
-    let map = map.then(&Op::from(Transpose::new(&[])).index_map(map.out_shape()).unwrap()).unwrap();
-    let src = Layout::row_major(map.in_shape(), 1).unwrap();
-    let dst = Layout::row_major(map.out_shape(), 1).unwrap();
-    let work = Move::new(&map, 1, &src, &dst, MOST_BOXES).unwrap();
+    let map = map_of(&[Flip::new(&[4]).into(), Transpose::new(&[]).into()], &sizes);
+    let work = move_of(&map, 1);
     let plan = Planner::new(Machine { threads: 2, ..Machine::detect().clone() }).plan(&work);
     assert!(plan.tasks().len() > 2 && plan.parts().len() > 8, "{plan}");
 }

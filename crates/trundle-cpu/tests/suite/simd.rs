@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use trundle_core::Backend;
 use trundle_core::ops::Transpose;
-use trundle_core::{Backend, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Simd};
-use trundle_testing::MOST_BOXES;
+
+use crate::common::{map_of, move_of};
 
 /// Set in processes that a test started, which then print their instruction set.
 const ASKED: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
@@ -16,11 +17,8 @@ fn tells_of_its_set() {
     if std::env::var_os(ASKED).is_none() {
         return;
     }
-    let shape = Shape::new([200, 300]).unwrap();
-    let map = Op::from(Transpose::new(&[1, 0])).index_map(&shape).unwrap();
-    let src = Layout::row_major(map.in_shape(), 4).unwrap();
-    let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-    let plan = Cpu::default().plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
+    let map = map_of(&[Transpose::new(&[1, 0]).into()], &[200, 300]);
+    let plan = Cpu::default().plan(&move_of(&map, 4));
     let most = plan.steps().iter().map(|step| step.kernel.simd).max().unwrap();
     println!("\nforced: {} {most}", Machine::detect().simd);
 }

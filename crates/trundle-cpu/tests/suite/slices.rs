@@ -11,7 +11,7 @@ use trundle_core::{
 use trundle_cpu::{Cpu, Machine, Plan, Planner, Simd};
 use trundle_testing::MOST_BOXES;
 
-use crate::common::streaming;
+use crate::common::{move_of, streaming};
 
 fn packed(size: usize, width: usize) -> Layout {
     Layout::row_major(&Shape::new([size]).unwrap(), width).unwrap()
@@ -116,11 +116,7 @@ fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
             let machine =
                 Machine { simd, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
             let cpu = Cpu::with_planner(Planner::new(machine));
-            let plan = |map: &IndexMap| {
-                let src = Layout::row_major(map.in_shape(), width).unwrap();
-                let dst = Layout::row_major(map.out_shape(), width).unwrap();
-                cpu.plan(&Move::new(map, width, &src, &dst, MOST_BOXES).unwrap())
-            };
+            let plan = |map: &IndexMap| cpu.plan(&move_of(map, width));
             let transposed = plan(&transpose).run_slice(values).unwrap();
             results.push(plan(&flip).run_slice(&transposed).unwrap());
         }

@@ -1,11 +1,11 @@
 //! Large moves on several threads, repeatedly and from several callers at once.
 
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
-use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
+use trundle_core::{Backend, IndexMap, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Plan, Planner};
-use trundle_testing::{MOST_BOXES, everything};
+use trundle_testing::everything;
 
-use crate::common::streaming;
+use crate::common::{map_of, move_of, moved_over, streaming};
 
 /// Moves of three to five megabytes, with edges inside tiles and cache lines.
 fn moves() -> Vec<Move> {
@@ -24,24 +24,12 @@ fn moves() -> Vec<Move> {
         (Op::from(ReverseSequence::new(1, 0, lengths(101, 4001))), &[101, 4001], 8),
         (Op::from(ReverseSequence::new(0, 1, lengths(1501, 530))), &[530, 1501], 4),
     ];
-    let bound = |(op, shape, width): (Op, &[usize], usize)| {
-        let map = op.index_map(&Shape::new(shape).unwrap()).unwrap();
-        let src = Layout::row_major(map.in_shape(), width).unwrap();
-        let dst = Layout::row_major(map.out_shape(), width).unwrap();
-        Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap()
-    };
+    let bound = |(op, sizes, width): (Op, &[usize], usize)| move_of(&map_of(&[op], sizes), width);
     cases.into_iter().map(bound).collect()
 }
 
 fn source(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|byte| (byte * 31 + byte / 251 + byte / 65_537) as u8).collect()
-}
-
-/// Returns the expected result, element by element.
-fn expected(work: &Move, src: &[u8]) -> Vec<u8> {
-    let (mut dst, width) = (vec![0; work.dst_bytes()], work.width());
-    work.for_each_pair(|from, to| dst[to..to + width].copy_from_slice(&src[from..from + width]));
-    dst
 }
 
 /// Makes a plan for up to `threads` threads. A threshold of 0 streams the result.
@@ -56,7 +44,7 @@ fn every_run_on_any_number_of_threads_is_exact() {
     let runs = if everything() { 5 } else { 2 };
     for work in moves() {
         let src = source(work.src_bytes());
-        let expected = expected(&work, &src);
+        let expected = moved_over(vec![0; work.dst_bytes()], &work, &src);
         for threads in [1, 2, 3, 7] {
             for streaming_bytes in [0, 1 << 30] {
                 let plan = plan(&work, threads, streaming_bytes);
@@ -75,12 +63,8 @@ fn every_run_on_any_number_of_threads_is_exact() {
 #[test]
 fn every_unit_is_in_one_task() {
     // Many sizes, for last tasks of many lengths.
-    let sizes = (0..200).map(|more| Shape::new([90 + more, 1024]).unwrap());
-    let transposes = sizes.map(|shape| {
-        let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
-        let layout = |shape| Layout::row_major(shape, 4).unwrap();
-        Move::new(&map, 4, &layout(&shape), &layout(map.out_shape()), MOST_BOXES).unwrap()
-    });
+    let transposes =
+        (0..200).map(|more| move_of(&map_of(&[Transpose::new(&[]).into()], &[90 + more, 1024]), 4));
     for work in moves().into_iter().chain(transposes) {
         for threads in [1, 2, 3, 7] {
             let plan = plan(&work, threads, 0);
@@ -106,7 +90,7 @@ fn callers_of_one_plan_do_not_disturb_each_other() {
     let work = &moves()[5];
     let runs = if everything() { 20 } else { 5 };
     let (plan, src) = (plan(work, 3, 0), source(work.src_bytes()));
-    let expected = expected(work, &src);
+    let expected = moved_over(vec![0; work.dst_bytes()], work, &src);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -124,9 +108,7 @@ fn callers_of_one_plan_do_not_disturb_each_other() {
 #[test]
 fn any_number_of_threads_can_be_asked_for() {
     let shape = Shape::new([usize::MAX / 4 + 1]).unwrap();
-    let map = IndexMap::identity(&shape);
-    let layout = Layout::row_major(&shape, 1).unwrap();
-    let work = Move::new(&map, 1, &layout, &layout, MOST_BOXES).unwrap();
+    let work = move_of(&IndexMap::identity(&shape), 1);
     for (asked, most) in [(0, 1), (1, 1), (usize::MAX, 1024)] {
         let plan = plan(&work, asked, 0);
         assert_eq!(plan.threads(), most);

@@ -5,44 +5,20 @@ use std::mem::MaybeUninit;
 /// N bytes of elements. Elements may hold padding, which is not a valid value of any integer.
 pub(crate) type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
 
-/// Calls `$body` with a constant `W` equal to `$width` for the common widths, and `$other` for any other width.
+/// Calls `$body` with a constant `W` equal to `$width` for the given widths, or else the common ones, and `$other` for
+/// any other width.
 macro_rules! by_width {
-    ($width:expr, $W:ident => $body:expr, $other:expr) => {
+    ([$($known:literal)*] $width:expr, $W:ident => $body:expr, $other:expr) => {
         match $width {
-            1 => {
-                const $W: usize = 1;
+            $($known => {
+                const $W: usize = $known;
                 $body
-            }
-            2 => {
-                const $W: usize = 2;
-                $body
-            }
-            3 => {
-                const $W: usize = 3;
-                $body
-            }
-            4 => {
-                const $W: usize = 4;
-                $body
-            }
-            6 => {
-                const $W: usize = 6;
-                $body
-            }
-            8 => {
-                const $W: usize = 8;
-                $body
-            }
-            12 => {
-                const $W: usize = 12;
-                $body
-            }
-            16 => {
-                const $W: usize = 16;
-                $body
-            }
+            })*
             _ => $other,
         }
+    };
+    ($width:expr, $W:ident => $body:expr, $other:expr) => {
+        by_width!([1 2 3 4 6 8 12 16] $width, $W => $body, $other)
     };
 }
 pub(crate) use by_width;

@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::tables::{GatherTile, Offset, Tables};
+use crate::elements::copy::by_width;
 use crate::pattern::Pattern;
 use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::Store;
@@ -39,13 +40,9 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
-        match tile.width {
-            1 => rounds::<V, 1>(token, tile),
-            2 => rounds::<V, 2>(token, tile),
-            4 => rounds::<V, 4>(token, tile),
-            8 => rounds::<V, 8>(token, tile),
-            _ => rounds::<V, 16>(token, tile),
-        }
+        by_width!([1 2 4 8] tile.width, W => rounds::<V, W>(token, tile), {
+            rounds::<V, 16>(token, tile);
+        });
     }
 }
 

@@ -3,10 +3,12 @@
 use std::array;
 
 use crate::elements::copy::{Elements, Opaque, by_width, copy, copy_each};
-use crate::pattern::{Pattern, Space};
+use crate::pattern::Space;
 use crate::simd::prefetch;
 use crate::tile::AffineLoop;
 use crate::tuning::Tuning;
+
+pub(crate) use crate::pattern::always as applies;
 
 /// Rows of elements that are each read at an index.
 #[derive(Clone, Copy)]
@@ -74,11 +76,6 @@ pub const FAR_BYTES: usize = 1 << 20;
 /// A tile has as many columns as a second-level cache holds indices, and one or more rows.
 const MOST_COLS: usize = 1 << 12;
 const MOST_ELEMENTS: usize = 1 << 13;
-
-/// The planner selects this kernel by its roles.
-pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
-    true
-}
 
 /// Few enough elements that other threads get work, and that a stop takes effect soon.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {

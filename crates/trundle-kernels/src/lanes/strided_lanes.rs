@@ -2,17 +2,13 @@
 
 use super::ragged::{LaneTile, Ragged};
 use crate::elements::copy::{self, by_width};
-use crate::pattern::Pattern;
 use crate::tile::Tile;
 
 /// The number of lanes whose cuts are computed before their rows are moved.
 const LANES: usize = 64;
 
 pub(crate) use super::packed_lanes::tile;
-
-pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
-    true
-}
+pub(crate) use crate::pattern::always as applies;
 
 /// Copies rows of the ragged axis across lanes that each have a length.
 ///

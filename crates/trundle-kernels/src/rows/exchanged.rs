@@ -3,11 +3,11 @@
 //! Both rows are read before either is written, vector by vector, so no buffer is needed.
 
 use crate::elements::copy::by_width;
-use crate::pattern::Pattern;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::AffineLoop;
 
 pub(crate) use super::tile;
+pub(crate) use crate::pattern::never as applies;
 
 /// Rows to exchange.
 #[derive(Clone, Copy)]
@@ -29,11 +29,6 @@ pub struct ExchangeTile {
 /// How far ahead short rows are prefetched, in bytes and in rows (measured; docs/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 const MOST_ROWS_AHEAD: usize = 32;
-
-/// The planner requests this kernel by name.
-pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
-    false
-}
 
 /// Exchanges the rows.
 ///
@@ -57,19 +52,19 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
         }
         // SAFETY: both rows have `cols` elements, and do not overlap.
         unsafe {
-            match width {
-                _ if !is_reversed => exchange(token, first, second, cols * width),
-                1 => backwards::<V, 1>(token, first, second, cols),
-                2 => backwards::<V, 2>(token, first, second, cols),
-                4 => backwards::<V, 4>(token, first, second, cols),
-                8 => backwards::<V, 8>(token, first, second, cols),
-                16 => backwards::<V, 16>(token, first, second, cols),
-                _ => by_width!(
-                    width,
+            if !is_reversed {
+                exchange(token, first, second, cols * width);
+                continue;
+            }
+            by_width!(
+                [1 2 4 8 16] width,
+                W => backwards::<V, W>(token, first, second, cols),
+                by_width!(
+                    [3 6 12] width,
                     W => elements::<W>(first, second, cols, W),
                     elements::<0>(first, second, cols, width)
-                ),
-            }
+                )
+            );
         }
     }
 }

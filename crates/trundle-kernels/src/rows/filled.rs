@@ -11,12 +11,12 @@ use crate::parts::line::Line;
 use crate::parts::lines::Lines;
 use crate::parts::scratch::{OUT_BYTES, Scratch, scratch};
 use crate::parts::writer::Writer;
-use crate::pattern::Pattern;
 use crate::simd::{L1, L2, LINE, Token, Vector};
 use crate::tile::{AffineLoop, Store};
 use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
+pub(crate) use crate::pattern::always as applies;
 
 /// Shorter rows are assembled in the cache (measured; docs/kernels.md).
 const LEAST_DIRECT_BYTES: usize = 192;
@@ -166,11 +166,6 @@ impl Iterator for Rows<'_> {
         (self.slab, self.row) = (slab + 1, 0);
         Some((src, if self.slab == slabs.len { behind } else { self.between[1] }))
     }
-}
-
-/// The planner selects this kernel by its roles.
-pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
-    true
 }
 
 /// Copies the rows and fills the gaps around them.

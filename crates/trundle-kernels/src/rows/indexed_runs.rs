@@ -5,20 +5,17 @@
 
 use crate::gather::indexed::IndexTile;
 use crate::parts::writer::Writer;
-use crate::pattern::{Pattern, Space};
+use crate::pattern::Space;
 use crate::simd::{L1, L2, LINE, Token, Vector};
 use crate::tuning::Level;
+
+pub(crate) use crate::pattern::always as applies;
 
 /// How many bytes ahead the source is prefetched: this many lines are in flight (measured; docs/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 
 /// The bytes of a tile, whose first rows are not prefetched (a guess: a fraction of a second-level cache).
 const TILE_BYTES: usize = 256 << 10;
-
-/// The planner selects this kernel by its roles. The columns are the rows that are moved.
-pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
-    true
-}
 
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (1, (TILE_BYTES / space.pattern.width).max(1))

@@ -16,7 +16,6 @@ macro_rules! by_grain_and_level {
 }
 
 // Kernels.
-pub(crate) mod climbed;
 pub(crate) mod exchanged;
 pub(crate) mod filled;
 pub(crate) mod indexed_runs;
@@ -25,6 +24,7 @@ pub(crate) mod repeated;
 pub(crate) mod reversed;
 pub(crate) mod rolled;
 pub(crate) mod rolled_short;
+pub(crate) mod rotated;
 pub(crate) mod runs;
 
 // Parts of kernels.

@@ -25,19 +25,17 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
-        match tile.width {
-            // Registers hold whole elements of these widths, and can reverse them.
-            1 => vectors::<V, 1>(token, tile),
-            2 => vectors::<V, 2>(token, tile),
-            4 => vectors::<V, 4>(token, tile),
-            8 => vectors::<V, 8>(token, tile),
-            16 => vectors::<V, 16>(token, tile),
-            // A window holds few elements of half a line, and costs more than moving them.
-            _ if V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == Store::Streaming) => {
+        // Registers hold whole elements of the first widths, and can reverse them. A window holds few elements of half
+        // a line, and costs more than moving them.
+        let has_windows =
+            V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == Store::Streaming);
+        by_width!([1 2 4 8 16] tile.width, W => vectors::<V, W>(token, tile), {
+            if has_windows {
                 backwards(token, tile);
+            } else {
+                by_width!([3 6 12] tile.width, W => elements_of_rows::<W>(tile), strided::run(tile));
             }
-            width => by_width!(width, W => elements_of_rows::<W>(tile), strided::run(tile)),
-        }
+        });
     }
 }
 

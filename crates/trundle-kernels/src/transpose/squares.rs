@@ -8,10 +8,11 @@ use std::mem::MaybeUninit;
 
 use super::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
 use super::packed_panel::are_aliasing;
-use crate::pattern::Pattern;
+use crate::elements::copy::by_width;
 use crate::rows::runs::copy_run;
 use crate::simd::{LINE, Token, Vector};
 
+pub(crate) use crate::pattern::never as applies;
 pub(crate) use crate::rows::tile;
 
 /// A tile of a matrix, and the tile at its transposed position. Both may be the same tile.
@@ -54,11 +55,6 @@ pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
 /// How many rows ahead of the staged row are prefetched (measured; docs/kernels.md).
 const ROWS_AHEAD: isize = 8;
 
-/// The planner requests this kernel by name.
-pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
-    false
-}
-
 /// Exchanges the tiles.
 ///
 /// # Safety
@@ -67,14 +63,11 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
-        match tile.width {
-            1 => exchange::<V, 1>(token, tile),
-            2 => exchange::<V, 2>(token, tile),
-            4 => exchange::<V, 4>(token, tile),
-            8 => exchange::<V, 8>(token, tile),
-            16 => exchange::<V, 16>(token, tile),
-            width => unreachable!("squares of elements of {width} bytes"),
-        }
+        by_width!(
+            [1 2 4 8 16] tile.width,
+            W => exchange::<V, W>(token, tile),
+            unreachable!("squares of elements of {} bytes", tile.width)
+        );
     }
 }
 

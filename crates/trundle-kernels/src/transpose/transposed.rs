@@ -26,6 +26,7 @@ use super::panel::{Panel, are_aligned};
 use super::row_block::{MOST_ROWS, RowBlock};
 use super::short_rows::{ShortRows, are_short_rows};
 use super::whole_lines::WholeLines;
+use crate::elements::copy::by_width;
 use crate::elements::strided;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::pattern::{Pattern, Space};
@@ -126,17 +127,14 @@ fn cached_rows(pattern: &Pattern) -> usize {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
-        match tile.width {
-            1 => V::outlined::<Lines<1>>(token, tile),
-            2 => V::outlined::<Lines<2>>(token, tile),
-            4 => V::outlined::<Lines<4>>(token, tile),
-            8 => V::outlined::<Lines<8>>(token, tile),
-            16 => V::outlined::<Lines<16>>(token, tile),
-            _ => match tile.tuning.transpose_level {
+        by_width!(
+            [1 2 4 8 16] tile.width,
+            W => V::outlined::<Lines<W>>(token, tile),
+            match tile.tuning.transpose_level {
                 Level::L1 => V::outlined::<WholeLines<L1>>(token, tile),
                 Level::L2 => V::outlined::<WholeLines<L2>>(token, tile),
-            },
-        }
+            }
+        );
     }
 }
 

@@ -16,7 +16,6 @@ Tasks run in this process, on an executor, or in any process that is given a tas
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -149,10 +148,6 @@ def plan(
         The approximate number of bytes that each task writes. None: a thousandth of the result, but at least 64 MiB.
     """
     source, target = _path(src), _path(dst)
-    if not _is_url(source) and not os.path.exists(source):
-        raise FileNotFoundError(errno.ENOENT, "no such file or store", source)
-    if os.path.exists(target) and not overwrite:
-        raise FileExistsError(errno.EEXIST, "already exists; overwrite=True replaces it", target)
     options = {
         "chunks": _sizes(chunks),
         "shards": _sizes(shards),
@@ -316,11 +311,6 @@ def _workers_of(executor: Executor) -> int | None:
     return getattr(executor, "_max_workers", None) or os.cpu_count()
 
 
-def _is_url(path: str) -> bool:
-    """Whether a path is the URL of an object in a bucket."""
-    return path.startswith("s3://")
-
-
 def _path(given: Any) -> str:
     """The absolute path of a store or a file."""
     store = getattr(given, "store", None)
@@ -337,7 +327,7 @@ def _path(given: Any) -> str:
         from urllib.request import url2pathname
 
         path = url2pathname(urlsplit(path).path)
-    elif _is_url(path):
+    elif path.startswith("s3://"):
         return path
     elif "://" in path:
         raise ValueError(f"{path}: only local folders, files and s3:// are read and written")

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use trundle::ops::{IndexMode, Operand, PutAlongAxis, Take, TakeAlongAxis};
 
-use super::axis_or_axes;
+use super::{AxisOrNone, axis_or_axes};
 use crate::array::Class;
 use crate::assembled::{Assembly, assembled};
 use crate::error::{axis_out_of_range, refused};
@@ -119,17 +119,6 @@ fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
     })
 }
 
-/// An axis argument, which may be missing or explicitly None.
-pub(crate) enum OneAxis<'py> {
-    Last,
-    Given(Option<Bound<'py, PyAny>>),
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "as PyO3 calls it")]
-fn given<'py>(axis: &Bound<'py, PyAny>) -> PyResult<OneAxis<'py>> {
-    Ok(OneAxis::Given(Some(axis).filter(|axis| !axis.is_none()).cloned()))
-}
-
 /// Takes for each position of `indices` an element of the same row of `x` along an axis, at this index.
 ///
 /// ``out[i, j, k] == x[i, indices[i, j, k], k]`` for the middle one of three axes.
@@ -178,26 +167,25 @@ fn given<'py>(axis: &Bound<'py, PyAny>) -> PyResult<OneAxis<'py>> {
 /// array([[30,  6, 20]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, indices, /, axis=OneAxis::Last, *, out=None, threads=None, axes=None),
+    signature = (x, indices, /, axis=AxisOrNone::Default, *, out=None, threads=None, axes=None),
     text_signature = "(x, indices, /, axis=-1, *, out=None, threads=None)"
 )]
 pub(crate) fn take_along_axis<'py>(
     x: &Bound<'py, PyAny>,
     indices: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = given)] axis: OneAxis<'py>,
+    axis: AxisOrNone<'py>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let axis = match (axis, axes) {
-        (OneAxis::Last, None) => OneAxis::Last,
-        (OneAxis::Last, Some(axes)) => OneAxis::Given(Some(axes.clone())),
-        (OneAxis::Given(axis), axes) => {
-            OneAxis::Given(axis_or_axes("take_along_axis", axis, axes.cloned())?)
-        }
+    // None for the last axis; an axis that is None takes `x` as if it were flat.
+    let given = match axis {
+        AxisOrNone::Default => axes.cloned(),
+        AxisOrNone::Given(axis) if axis.is_none() && axes.is_some() => axes.cloned(),
+        AxisOrNone::Given(axis) => axis_or_axes("take_along_axis", Some(axis), axes.cloned())?,
     };
-    let is_flat = matches!(axis, OneAxis::Given(None));
+    let is_flat = given.as_ref().is_some_and(|axis| axis.is_none());
     let class = if is_flat { Class::Plain } else { Class::Kept };
     let (mut x, threads) = (Tensor::to_read("x", x, class)?, numbers::threads(threads)?);
     if is_flat {
@@ -205,11 +193,11 @@ pub(crate) fn take_along_axis<'py>(
     }
     let sizes = &x.memory.sizes;
     let rank = sizes.len();
-    let axis = match axis {
-        OneAxis::Given(None) => 0,
-        OneAxis::Given(Some(axis)) => numbers::axis("axis", &axis, rank)?,
-        OneAxis::Last if rank == 0 => return Err(axis_out_of_range(py, "axis", -1, rank)),
-        OneAxis::Last => rank.cast_signed() as i64 - 1,
+    let axis = match given {
+        _ if is_flat => 0,
+        Some(axis) => numbers::axis("axis", &axis, rank)?,
+        None if rank == 0 => return Err(axis_out_of_range(py, "axis", -1, rank)),
+        None => rank.cast_signed() as i64 - 1,
     };
     if !is_flat
         && let Some(lent) = Lent::of(&x, axis, indices)

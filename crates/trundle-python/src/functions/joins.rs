@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use trundle::{IndexMap, Program, Shape, TensorId};
 
+use super::AxisOrNone;
 use crate::array::Class;
 use crate::assembled::{Assembly, assembled};
 use crate::error::refused;
@@ -46,7 +47,7 @@ use crate::tensor::Tensor;
 /// array([[1, 2, 3, 4]])
 #[pyfunction]
 #[pyo3(
-    signature = (arrays, /, axis=AxisOrNone::Zero, *, out=None, threads=None),
+    signature = (arrays, /, axis=AxisOrNone::Default, *, out=None, threads=None),
     text_signature = "(arrays, /, axis=0, *, out=None, threads=None)"
 )]
 pub(crate) fn concatenate<'py>(
@@ -59,10 +60,10 @@ pub(crate) fn concatenate<'py>(
     let tensors = read("concatenate", arrays)?;
     let rank = tensors[0].memory.sizes.len();
     let axis = match axis {
-        AxisOrNone::Zero if rank > 0 => Some(0),
+        AxisOrNone::Default if rank > 0 => Some(0),
         AxisOrNone::Given(axis) if axis.is_none() => None,
         AxisOrNone::Given(axis) if rank > 0 => Some(numbers::axis("axis", &axis, rank)?),
-        AxisOrNone::Zero | AxisOrNone::Given(_) => {
+        AxisOrNone::Default | AxisOrNone::Given(_) => {
             let message = "zero-dimensional arrays cannot be concatenated";
             return Err(PyValueError::new_err(message));
         }
@@ -136,22 +137,6 @@ pub(crate) fn stack<'py>(
     let program = |program: &mut Program, given: &[TensorId]| program.stacked(axis, given);
     let assembly = Assembly::new(&tensors, program).map_err(|error| refused(py, &error))?;
     assembled(py, &assembly, out, numbers::threads(threads)?)
-}
-
-/// An axis argument whose default is 0 and which may be None.
-pub(crate) enum AxisOrNone<'py> {
-    /// The argument is missing.
-    Zero,
-    /// The given value, which may be None.
-    Given(Bound<'py, PyAny>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for AxisOrNone<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(AxisOrNone::Given(object.to_owned()))
-    }
 }
 
 /// Reads a sequence of arrays, which must have the kind and dtype of the first.

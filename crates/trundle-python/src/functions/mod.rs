@@ -34,3 +34,19 @@ fn required<T>(function: &str, name: &str, value: Option<T>) -> PyResult<T> {
         PyTypeError::new_err(format!("{function}() missing required argument '{name}'"))
     })
 }
+
+/// An axis argument that has a default, and may be None.
+pub(crate) enum AxisOrNone<'py> {
+    /// The argument is missing.
+    Default,
+    /// The given value, which may be None.
+    Given(Bound<'py, PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for AxisOrNone<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(AxisOrNone::Given(object.to_owned()))
+    }
+}

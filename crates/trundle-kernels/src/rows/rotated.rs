@@ -1,0 +1,172 @@
+//! Moves segments of the cycles of a rotation.
+//!
+//! A segment is a list of positions, each of which takes the run of bytes at the next one; the last position takes
+//! `last`. Some lines of every position are moved at a time. They overwrite lines that were read just before, so
+//! memory reads and writes each line once. A single position has a source elsewhere, and is streamed.
+
+use super::runs::copy_run;
+use crate::parts::line::Line;
+use crate::simd::{LINE, Token, Vector};
+
+pub(crate) use super::tile;
+pub(crate) use crate::pattern::never as applies;
+
+/// Segments of cycles at consecutive base positions.
+#[derive(Clone, Copy)]
+pub struct SegmentTile<'a> {
+    /// The memory of all positions.
+    pub memory: *mut u8,
+    /// The offset of each position's run, in bytes from `base`.
+    pub positions: &'a [usize],
+    /// The offset of all runs, in bytes from the start of the memory.
+    pub base: usize,
+    /// The source of the last position. It may overlap a single position. It may overlap several positions only
+    /// [`MOST_TOGETHER_BYTES`] or more ahead of the bytes that are moved.
+    pub last: *const u8,
+    /// The bytes of each run.
+    pub bytes: usize,
+    /// The order of the moves.
+    pub order: SegmentOrder,
+}
+
+/// The order in which positions are moved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SegmentOrder {
+    /// From the start.
+    Forwards,
+    /// From the end, if the source of the last position is before its destination.
+    Backwards,
+    /// A single position from the start, by ordinary stores, which leave it in the caches.
+    Cached,
+    /// As `Cached`, without overlap: each byte of `last` is overwritten with a byte from here after it has been
+    /// moved.
+    Refilled(*const u8),
+}
+
+/// Up to this number of positions, fewer bytes of each are moved at a time.
+const FEW_POSITIONS: usize = 12;
+
+/// The number of bytes of each position that are moved at a time, for few positions (measured; docs/kernels.md).
+const TOGETHER_BYTES: usize = 256;
+
+/// The number of bytes for more positions.
+pub const MOST_TOGETHER_BYTES: usize = 1024;
+
+/// Moves the runs of all positions.
+///
+/// # Safety
+/// As [`Call::SegmentTile`](crate::Call::SegmentTile).
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SegmentTile<'_>) {
+    let SegmentTile { memory, positions, base, last, bytes, order } = *tile;
+    let is_backwards = order == SegmentOrder::Backwards;
+    // SAFETY: the caller guarantees that the bytes are valid.
+    unsafe {
+        if let [only] = positions {
+            let dst = memory.add(base + only);
+            return match order {
+                SegmentOrder::Cached => copy_down(token, last, dst, bytes),
+                SegmentOrder::Refilled(refill) => {
+                    copy_and_refill(token, (last.cast_mut(), refill), dst, bytes);
+                }
+                SegmentOrder::Forwards | SegmentOrder::Backwards => {
+                    shift(token, last, dst, bytes, is_backwards);
+                }
+            };
+        }
+        let is_few = positions.len() <= FEW_POSITIONS;
+        let together = if is_few { TOGETHER_BYTES } else { MOST_TOGETHER_BYTES };
+        for done in (0..bytes).step_by(together) {
+            let len = together.min(bytes - done);
+            let at = if is_backwards { bytes - done - len } else { done };
+            for pair in positions.windows(2) {
+                let (to, from) = (memory.add(base + pair[0] + at), memory.add(base + pair[1] + at));
+                if !is_few {
+                    let ahead =
+                        if is_backwards { from.wrapping_sub(len) } else { from.wrapping_add(len) };
+                    (0..len)
+                        .step_by(LINE)
+                        .for_each(|line| V::prefetch_l2(ahead.wrapping_add(line)));
+                }
+                copy_run(token, from, to, len);
+            }
+            let end = positions[positions.len() - 1];
+            copy_run(token, last.add(at), memory.add(base + end + at), len);
+        }
+    }
+}
+
+/// Streams a run to a destination that may overlap the bytes already read: those before it, or after it if
+/// backwards.
+///
+/// # Safety
+/// Both are valid for reads and writes.
+#[inline(always)]
+unsafe fn shift<V: Vector>(
+    token: Token<V>,
+    src: *const u8,
+    dst: *mut u8,
+    bytes: usize,
+    is_backwards: bool,
+) {
+    let head = dst.align_offset(LINE).min(bytes);
+    let end = head + (bytes - head) / LINE * LINE;
+    // SAFETY: written lines are not read again.
+    unsafe {
+        if is_backwards {
+            std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+            for at in (head..end).step_by(LINE).rev() {
+                Line::load(token, src.add(at)).stream(dst.add(at));
+            }
+            std::ptr::copy(src, dst, head);
+        } else {
+            std::ptr::copy(src, dst, head);
+            for at in (head..end).step_by(LINE) {
+                Line::load(token, src.add(at)).stream(dst.add(at));
+            }
+            std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+        }
+    }
+}
+
+/// Copies a run to a destination that may overlap the bytes already read.
+///
+/// # Safety
+/// Both are valid for reads and writes.
+#[inline(always)]
+unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
+    let end = bytes / LINE * LINE;
+    // SAFETY: written lines are not read again.
+    unsafe {
+        for at in (0..end).step_by(LINE) {
+            V::prefetch(src.wrapping_add(at + 4096));
+            Line::load(token, src.add(at)).store(dst.add(at));
+        }
+        std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+    }
+}
+
+/// Copies a run and overwrites it with `refill`.
+///
+/// # Safety
+/// All are valid for reads and writes, and do not overlap.
+#[inline(always)]
+unsafe fn copy_and_refill<V: Vector>(
+    token: Token<V>,
+    (run, refill): (*mut u8, *const u8),
+    dst: *mut u8,
+    bytes: usize,
+) {
+    let end = bytes / LINE * LINE;
+    // SAFETY: the caller guarantees that the bytes are valid.
+    unsafe {
+        for at in (0..end).step_by(LINE) {
+            V::prefetch(refill.wrapping_add(at + 4096));
+            let next = Line::load(token, refill.add(at));
+            Line::load(token, run.add(at)).store(dst.add(at));
+            next.store(run.add(at));
+        }
+        std::ptr::copy_nonoverlapping(run.add(end), dst.add(end), bytes - end);
+        std::ptr::copy_nonoverlapping(refill.add(end), run.add(end), bytes - end);
+    }
+}
