@@ -23,12 +23,10 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     let planner =
         Planner::new(Machine { tuning: streaming(1000), simd, ..Machine::detect().clone() });
     let map = Op::from(Transpose::new(&[1, 0])).index_map(&Shape::new([50, 60]).unwrap()).unwrap();
-    for (width, kernel, store) in
-        [(4, "transposed-portable", Store::Streaming), (12, "strided-portable", Store::Ordinary)]
-    {
+    for (width, kernel) in [(4, "transposed-portable"), (12, "strided-portable")] {
         let plan = planner.plan(&move_of(&map, width));
         let step = &plan.steps()[0];
-        assert_eq!((step.kernel.name, step.store), (kernel, store));
+        assert_eq!((step.kernel.name, step.store), (kernel, Store::Ordinary));
     }
 }
 
