@@ -24,8 +24,8 @@ use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 /// assert!(std::sync::Arc::ptr_eq(&planned, &plans.planned(&model, &x, None)?));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct PlanCache<P = PlannedModel>(Mutex<Vec<(Key, Arc<P>)>>);
+#[derive(Debug, Default)]
+pub struct PlanCache(Mutex<Vec<(Key, Arc<PlannedModel>)>>);
 
 /// The largest number of plans in a cache.
 const MOST: usize = 16;
@@ -47,15 +47,9 @@ struct Key {
     deciding: Vec<(usize, Vec<u8>)>,
 }
 
-impl<P> Default for PlanCache<P> {
-    fn default() -> PlanCache<P> {
-        PlanCache(Mutex::default())
-    }
-}
-
-impl<P> PlanCache<P> {
+impl PlanCache {
     /// Returns the cached plan for the inputs, if there is one.
-    pub fn find(&self, inputs: &[Lent<'_>], threads: Option<usize>) -> Option<Arc<P>> {
+    pub fn find(&self, inputs: &[Lent<'_>], threads: Option<usize>) -> Option<Arc<PlannedModel>> {
         let kept = self.0.try_lock().ok()?;
         let is_same = |key: &Key| {
             key.threads == threads
@@ -65,16 +59,16 @@ impl<P> PlanCache<P> {
         kept.iter().find(|(key, _)| is_same(key)).map(|(_, plan)| Arc::clone(plan))
     }
 
-    /// Caches a plan, which depends on the elements of the `deciding` inputs. The oldest plan makes way if the
-    /// cache is full.
+    /// Caches a plan, which depends on the elements of the `deciding` inputs. If the cache is full, this drops the
+    /// oldest plan.
     #[doc(hidden)]
     pub fn keep(
         &self,
         inputs: &[Lent<'_>],
         threads: Option<usize>,
         deciding: impl IntoIterator<Item = usize>,
-        plan: P,
-    ) -> Arc<P> {
+        plan: PlannedModel,
+    ) -> Arc<PlannedModel> {
         let plan = Arc::new(plan);
         if let Ok(mut kept) = self.0.try_lock() {
             if kept.len() == MOST {
@@ -87,9 +81,7 @@ impl<P> PlanCache<P> {
         }
         plan
     }
-}
 
-impl PlanCache {
     /// Returns the cached plan for the inputs, or makes one. `threads` is passed to [`PlannedModel::new`].
     ///
     /// # Errors
@@ -148,26 +140,32 @@ fn elements(model: &Model, inputs: &[Lent<'_>]) -> Vec<Option<Data>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Program, ResolvedModel};
 
-    const NONE: [Lent<'_>; 0] = [];
+    fn keep(cache: &PlanCache, size: usize) {
+        let resolved = ResolvedModel::new(Program::new(), Vec::new(), Vec::new()).unwrap();
+        let plan = PlannedModel::new(resolved, None).unwrap();
+        cache.keep(&[Lent { sizes: &[size], bytes: &[] }], None, [], plan);
+    }
+
+    fn has(cache: &PlanCache, size: usize) -> bool {
+        cache.find(&[Lent { sizes: &[size], bytes: &[] }], None).is_some()
+    }
 
     #[test]
-    fn the_oldest_plans_make_way() {
+    fn the_oldest_plan_is_dropped() {
         let cache = PlanCache::default();
-        for number in 0..=MOST {
-            cache.keep(&[Lent { sizes: &[number], bytes: &[] }], None, [], number);
-        }
-        let find = |number| cache.find(&[Lent { sizes: &[number], bytes: &[] }], None);
-        assert!(find(0).is_none());
-        assert!((1..=MOST).all(|number| find(number).as_deref() == Some(&number)));
+        (0..=MOST).for_each(|size| keep(&cache, size));
+        assert!(!has(&cache, 0));
+        assert!((1..=MOST).all(|size| has(&cache, size)));
     }
 
     #[test]
     fn a_cache_in_use_does_not_block() {
         let cache = PlanCache::default();
-        cache.keep(&NONE, None, [], 1);
+        keep(&cache, 1);
         let _in_use = cache.0.lock();
-        assert!(cache.find(&NONE, None).is_none());
-        assert_eq!(*cache.keep(&NONE, None, [], 2), 2);
+        assert!(!has(&cache, 1));
+        keep(&cache, 2);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trundle::lowering::{Backend, Device, PlannedPass, PlannedProgram};
-use trundle_core::program::{Budget, Made, Program, TensorId};
+use trundle_core::program::{Budget, Made, TensorId};
 use trundle_core::{AxisMap, IndexMap, Line};
 
 use crate::{Error, ResolvedModel, Result};
@@ -39,7 +39,10 @@ impl PlannedModel {
         budget: Budget,
         device: Device,
     ) -> Result<PlannedModel> {
-        let joined = joins(model.program());
+        let is_join =
+            |id: &TensorId| matches!(model.program().tensor(*id).made, Made::Joined { .. });
+        let ids = (0..model.program().tensors().len()).map(TensorId);
+        let joined: Vec<TensorId> = ids.filter(is_join).collect();
         let model = model.simplified(&budget);
         let is_roll = |id: &TensorId| match &model.program().tensor(*id).made {
             Made::Moved { map, .. } => is_roll(map),
@@ -117,11 +120,6 @@ fn firsts(outputs: &[TensorId]) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let first = |(number, id): (usize, &TensorId)| *seen.entry(*id).or_insert(number);
     outputs.iter().enumerate().map(first).collect()
-}
-
-fn joins(program: &Program) -> Vec<TensorId> {
-    let is_join = |id: &TensorId| matches!(program.tensor(*id).made, Made::Joined { .. });
-    (0..program.tensors().len()).map(TensorId).filter(is_join).collect()
 }
 
 /// Whether a map only rotates axes.

@@ -91,33 +91,25 @@ impl Survey {
     }
 }
 
-/// The set of values that depend on the elements of a model's inputs.
-pub(crate) struct Dependents<V>(HashSet<V>);
-
-impl<V: Eq + Hash> Dependents<V> {
-    pub(crate) fn of(inputs: impl IntoIterator<Item = V>) -> Dependents<V> {
-        Dependents(inputs.into_iter().collect())
+/// Whether a node reads one of the values that depend on the elements of a model's inputs; if so, adds its outputs to
+/// these. Call this for the nodes in order.
+pub(crate) fn depends<V: Eq + Hash>(
+    dependents: &mut HashSet<V>,
+    inputs: impl IntoIterator<Item = V>,
+    outputs: impl IntoIterator<Item = V>,
+) -> bool {
+    let reads = inputs.into_iter().any(|input| dependents.contains(&input));
+    if reads {
+        dependents.extend(outputs);
     }
-
-    /// Whether a node reads a value of the set; if so, adds its outputs. Call this for the nodes in order.
-    pub(crate) fn follow(
-        &mut self,
-        inputs: impl IntoIterator<Item = V>,
-        outputs: impl IntoIterator<Item = V>,
-    ) -> bool {
-        let reads = inputs.into_iter().any(|input| self.0.contains(&input));
-        if reads {
-            self.0.extend(outputs);
-        }
-        reads
-    }
+    reads
 }
 
 /// The error for a model whose arithmetic computes with elements of inputs; the message starts with `first`.
 pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut survey = Survey::default();
-    let mut depends = Dependents::of(model.inputs.iter().map(|input| input.value));
-    add_arithmetic(&model.nodes, &mut depends, &mut survey);
+    let mut dependents = model.inputs.iter().map(|input| input.value).collect();
+    add_arithmetic(&model.nodes, &mut dependents, &mut survey);
     Error::Unsupported(format!(
         "{first}: not supported: {}: numbers are reckoned with only where shapes and constants say them",
         survey.list()
@@ -125,21 +117,21 @@ pub(crate) fn computing(model: &Model, first: &str) -> Error {
 }
 
 /// Adds the arithmetic on elements of inputs; counts nodes of bodies once.
-fn add_arithmetic(nodes: &[Node], depends: &mut Dependents<ValueId>, survey: &mut Survey) {
+fn add_arithmetic(nodes: &[Node], dependents: &mut HashSet<ValueId>, survey: &mut Survey) {
     for node in nodes {
         for body in node.bodies() {
             let given = node.inputs.iter().zip(&body.inputs);
             for (input, own) in given.filter_map(|(input, own)| Some(((*input)?, own.value))) {
-                depends.follow([input], [own]);
+                depends(dependents, [input], [own]);
             }
-            add_arithmetic(&body.nodes, depends, survey);
+            add_arithmetic(&body.nodes, dependents, survey);
         }
         let says_shapes = matches!(
             node.operator,
             Operator::Shape { .. } | Operator::Size | Operator::Eye { sizes: EyeSizes::OfData, .. }
         );
         if !says_shapes
-            && depends.follow(node.reads(), node.outputs.iter().copied())
+            && depends(dependents, node.reads(), node.outputs.iter().copied())
             && matches!(node.operator, Operator::Arithmetic(_))
         {
             survey.add(Why::Computes, node.kind.escape_debug().to_string(), String::new);

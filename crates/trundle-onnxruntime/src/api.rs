@@ -68,7 +68,7 @@ impl Api {
         unsafe { ((*self.0).CreateStatus)(OrtErrorCode::ORT_FAIL, message.as_ptr()) }
     }
 
-    /// Calls a function that writes its result to a place, which holds `told` before.
+    /// Calls a function that overwrites `told` with its result, and returns the result.
     ///
     /// # Errors
     /// The function's error.

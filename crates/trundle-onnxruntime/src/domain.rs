@@ -48,7 +48,7 @@ impl Domain {
             custom_op::<Chained>(),
         ];
         for op in ops {
-            let declared: &'static Declared = Box::leak(Box::new(Declared::new(op, api)));
+            let declared: &'static Declared = Box::leak(Box::new(Declared { op, api }));
             // SAFETY: the domain was created above, and the operator is leaked. The pointer is to the whole
             // `Declared`.
             api.check(unsafe {

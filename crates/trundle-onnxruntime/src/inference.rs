@@ -17,9 +17,9 @@ pub(crate) struct Inference {
     context: *const OrtShapeInferContext,
 }
 
-/// The known type and shape of an input.
-pub(crate) struct Known {
-    pub(crate) element: ElementType,
+/// The known type and shape of an input or output.
+pub(crate) struct Known<E = ElementType> {
+    pub(crate) element: E,
     pub(crate) sizes: Vec<Size>,
 }
 

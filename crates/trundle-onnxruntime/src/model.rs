@@ -45,14 +45,7 @@ impl Operator for Moved {
         self.check(&inputs)?;
         let lent: Vec<Lent<'_>> = inputs.iter().map(Input::lent).collect();
         let planned = self.plans.planned(&self.model, &lent, None)?;
-        let mut outputs = self.outputs(context, &planned)?;
-        let types = inputs.iter().map(|input| input.element);
-        let types =
-            types.chain(planned.model().outputs().iter().map(|id| planned.model().element(*id)));
-        match types.into_iter().any(|element| element == ElementType::String) {
-            true => run_with_texts(&planned, &inputs, &mut outputs),
-            false => run(&planned, &inputs, &mut outputs),
-        }
+        run_planned(context, &planned, &inputs, &self.stated)
     }
 
     fn infer(inference: &Inference) -> Result<()> {
@@ -87,23 +80,34 @@ impl Moved {
         }
         Ok(())
     }
-
-    fn outputs<'a>(
-        &self,
-        context: &'a Context,
-        planned: &PlannedModel,
-    ) -> Result<Vec<Written<'a>>> {
-        let model = planned.model();
-        let output = |(number, (id, stated)): (usize, (&TensorId, &Option<ElementType>))| {
-            let shape = model.shape(*id);
-            Ok((*id, context.output(number, (model.element(*id), shape), *stated)?))
-        };
-        model.outputs().iter().zip(&self.stated).enumerate().map(output).collect()
-    }
 }
 
 /// A tensor of the plan and its output, or `None` if no node reads it.
 type Written<'a> = (TensorId, Option<Output<'a>>);
+
+/// Creates the outputs and moves the inputs to them. `stated` has the output types that the graph declares.
+pub(crate) fn run_planned(
+    context: &Context,
+    planned: &PlannedModel,
+    inputs: &[Input<'_>],
+    stated: &[Option<ElementType>],
+) -> Result<()> {
+    let model = planned.model();
+    let output = |(number, (id, stated)): (usize, (&TensorId, &Option<ElementType>))| {
+        Ok((*id, context.output(number, (model.element(*id), model.shape(*id)), *stated)?))
+    };
+    let outputs = model.outputs().iter().zip(stated).enumerate().map(output);
+    let mut outputs = outputs.collect::<Result<Vec<Written<'_>>>>()?;
+    if outputs.iter().all(|(_, output)| output.is_none()) {
+        return Ok(());
+    }
+    let given = inputs.iter().map(|input| input.element);
+    let mut types = given.chain(model.outputs().iter().map(|id| model.element(*id)));
+    match types.any(|element| element == ElementType::String) {
+        true => run_with_texts(planned, inputs, &mut outputs),
+        false => run(planned, inputs, &mut outputs),
+    }
+}
 
 /// Moves bytes directly to the outputs.
 fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::pool::Pool;
 pub(crate) trait Operator: Sized + Sync {
     const NAME: &'static CStr;
     const INPUTS: &'static [Port];
-    /// The only output, or all outputs.
+    /// The kind of the only output, or of all outputs.
     const OUTPUT: Port;
 
     fn new(node: &Node) -> Result<Self>;
@@ -52,15 +52,11 @@ struct Kernel<O> {
 /// An operator, with the functions of the ONNX Runtime that has it: not every call brings them.
 #[repr(C)]
 pub(crate) struct Declared {
-    op: OrtCustomOp,
-    api: Api,
+    pub(crate) op: OrtCustomOp,
+    pub(crate) api: Api,
 }
 
 impl Declared {
-    pub(crate) fn new(op: OrtCustomOp, api: Api) -> Declared {
-        Declared { op, api }
-    }
-
     /// The functions of the ONNX Runtime that has an operator.
     ///
     /// # Safety

@@ -1,28 +1,20 @@
 //! Plans of one-tensor chains, cached for the latest calls.
 
-use trundle::{Chain, DType, ProgramPlan, Shape};
-use trundle_models::{ElementType, Lent, PlanCache};
+use trundle::{Chain, DType};
+use trundle_models::{ElementType, Lent, PlanCache, PlannedModel, ResolvedModel, TensorInfo};
 
 use crate::context::Context;
 use crate::failure::{Failure, Result};
+use crate::model::run_planned;
 use crate::node::Node;
 use crate::tensor::Input;
 
 /// Cached plans of a node.
 pub(crate) struct Plans {
-    cache: PlanCache<Planned>,
+    cache: PlanCache,
     /// Output type that the graph declares.
     stated: Option<ElementType>,
 }
-
-struct Planned {
-    element: ElementType,
-    plan: ProgramPlan,
-    out: Shape,
-}
-
-/// Strings are moved as their indices.
-const INDEX: DType = DType::Bytes(size_of::<u64>());
 
 impl Plans {
     pub(crate) fn new(node: &Node) -> Result<Plans> {
@@ -42,46 +34,31 @@ impl Plans {
             return Err(Failure("has no input".to_owned()));
         };
         let lent: Vec<Lent<'_>> = inputs.iter().map(Input::lent).collect();
-        let found = self.cache.find(&lent, None);
-        let planned = match found.filter(|planned| planned.element == data.element) {
+        let found = self.cache.find(&lent, None).filter(|planned| {
+            let model = planned.model();
+            model.element(model.outputs()[0]) == data.element
+        });
+        let planned = match found {
             Some(planned) => planned,
             None => {
-                let planned = Planned::new(data, &chain(&inputs)?)?;
+                let planned = planned(data, &chain(&inputs)?)?;
                 self.cache.keep(&lent, None, 1..lent.len(), planned)
             }
         };
-        self.run_planned(context, &planned, data)
-    }
-
-    fn run_planned(&self, context: &Context, planned: &Planned, data: &Input<'_>) -> Result<()> {
-        let Planned { plan, out, .. } = planned;
-        let Some(mut output) = context.output(0, (data.element, out), self.stated)? else {
-            return Ok(());
-        };
-        if data.element != ElementType::String {
-            return Ok(plan.run(&[data.bytes], output.bytes()?)?);
-        }
-        let texts = data.texts()?;
-        let indices: Vec<u8> = (0..texts.len() as u64).flat_map(u64::to_ne_bytes).collect();
-        let mut moved = vec![0; out.bytes(INDEX)?];
-        plan.run(&[&indices], &mut moved)?;
-        let (moved, _) = moved.as_chunks();
-        let text = |index: &[u8; 8]| {
-            let index = usize::try_from(u64::from_ne_bytes(*index)).ok();
-            index.and_then(|index| texts.get(index)).map_or("", String::as_str)
-        };
-        output.put(&moved.iter().map(text).collect::<Vec<_>>())
+        run_planned(context, &planned, &inputs[..1], &[self.stated])
     }
 }
 
-impl Planned {
-    fn new(data: &Input<'_>, chain: &Chain) -> Result<Planned> {
-        let dtype = match data.element {
-            ElementType::Fixed(dtype) => dtype,
-            ElementType::String => INDEX,
-        };
-        let program = chain.program([data.shape.clone()], dtype)?;
-        let out = program.tensor(program.outputs()[0]).shape.clone();
-        Ok(Planned { element: data.element, plan: ProgramPlan::row_major(&program, None)?, out })
-    }
+/// Plans a chain for a tensor.
+fn planned(data: &Input<'_>, chain: &Chain) -> Result<PlannedModel> {
+    let element = data.element;
+    let dtype = match element {
+        ElementType::Fixed(dtype) => dtype,
+        // Texts are moved as their indices.
+        ElementType::String => DType::Bytes(size_of::<u64>()),
+    };
+    let program = chain.program([data.shape.clone()], dtype)?;
+    let infos = vec![TensorInfo { element, name: String::new() }; program.tensors().len()];
+    let resolved = ResolvedModel::new(program, infos, Vec::new())?;
+    Ok(PlannedModel::new(resolved, None)?)
 }

@@ -17,12 +17,6 @@ const SAMPLES: [[usize; MOST_NAMES]; 3] =
 /// Most symbolic sizes supported.
 const MOST_NAMES: usize = 4;
 
-/// The inferred type and shape of an output.
-pub(crate) struct Inferred<E> {
-    pub(crate) element: E,
-    pub(crate) sizes: Vec<Size>,
-}
-
 /// Infers the outputs from `outputs`, a function of fixed input shapes.
 ///
 /// # Errors
@@ -31,7 +25,7 @@ pub(crate) struct Inferred<E> {
 pub(crate) fn inferred<E: PartialEq>(
     inputs: &[Known],
     outputs: impl Fn(&[Shape]) -> Result<Vec<(E, Shape)>>,
-) -> Result<Vec<Inferred<E>>> {
+) -> Result<Vec<Known<E>>> {
     let mut names: Vec<&str> = Vec::new();
     for size in inputs.iter().flat_map(|input| &input.sizes) {
         if let Size::Named(name) = size
@@ -71,7 +65,7 @@ pub(crate) fn inferred<E: PartialEq>(
             alike(&sizes, &names).ok_or_else(unknown)
         };
         let sizes = (0..shape.rank()).map(size).collect::<Result<_>>()?;
-        Ok(Inferred { element, sizes })
+        Ok(Known { element, sizes })
     };
     first.into_iter().enumerate().map(of).collect()
 }

@@ -38,7 +38,7 @@ impl<'a> Builder<'a> {
         let mut body = |graph, attribute, path, takes, gives| {
             let label = format!("{label}, {attribute}");
             let path = format!("{}{}/{path}/", scope.path, name(node));
-            self.body(graph, label, path, [takes, gives], scope)
+            self.body(graph, &label, path, [takes, gives], scope)
         };
         Ok(match holder {
             Holder::If([then, otherwise]) => Operator::Choose([
@@ -62,12 +62,12 @@ impl<'a> Builder<'a> {
     fn body(
         &mut self,
         graph: &'a proto::Graph,
-        label: String,
+        label: &str,
         path: String,
         sizes: [usize; 2],
         scope: &mut Scope<'a>,
     ) -> Result<Body> {
-        let of_graph = |problem: Problem| problem.of(label.as_str());
+        let of_graph = |problem: Problem| problem.of(label);
         self.check_graph(graph, sizes, scope).map_err(of_graph)?;
         // Messages about inputs and outputs of the graph repeat the label.
         let values = graph.input.len() + graph.output.len();

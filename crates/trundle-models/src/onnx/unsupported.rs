@@ -10,7 +10,7 @@ use super::operators::{is_holder, is_known, names, order_of};
 use super::opsets::domain;
 use super::proto;
 use crate::Result;
-use crate::survey::{Dependents, Survey, Why};
+use crate::survey::{Survey, Why, depends};
 
 /// Operators that move elements, but are not supported or not in every form.
 const MOVES: [&str; 3] = ["BitCast", "Compress", "Unique"];
@@ -71,13 +71,13 @@ pub(super) fn unsupported(node: &proto::Node) -> Option<(Why, String)> {
 fn add_arithmetic<'a>(graph: &'a proto::Graph, survey: &mut Survey) {
     let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
     let inputs = graph.input.iter().map(|input| &input.name[..]);
-    let mut depends = Dependents::of(inputs.filter(|name| !held.contains(name)));
+    let mut dependents = inputs.filter(|name| !held.contains(name)).collect();
     for node in &graph.node {
         let is_own = domain(&node.domain).is_empty();
         let says_shapes = is_own && matches!(&node.op_type[..], "EyeLike" | "Shape" | "Size");
         let names = |names: &'a [String]| names.iter().map(String::as_str);
         if !says_shapes
-            && depends.follow(names(&node.input), names(&node.output))
+            && depends(&mut dependents, names(&node.input), names(&node.output))
             && is_own
             && is_arithmetic(&node.op_type)
         {

@@ -15,7 +15,7 @@ use super::wiring::Wiring;
 use crate::arithmetic::Arithmetic;
 use crate::order;
 use crate::problem::{Checked, unsupported, wrong};
-use crate::survey::{Dependents, Survey, Why};
+use crate::survey::{Survey, Why, depends};
 use crate::{
     BlockOrder, BroadcastRule, ElementType, EyeSizes, IndexRule, IntegerTypes, Integers, Operator,
     PadValue, Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
@@ -158,11 +158,11 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
     let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
     let Ok(order) = order::sorted(layers.len(), reads, |_| String::new()) else { return };
     let inputs = (0..layers.len()).filter(|at| layers[*at].kind == "Parameter");
-    let mut depends = Dependents::of(inputs);
+    let mut dependents = inputs.collect();
     for at in order {
         let layer = &layers[at];
         if layer.kind != "ShapeOf"
-            && depends.follow(reads(at), [at])
+            && depends(&mut dependents, reads(at), [at])
             && ARITHMETIC.iter().any(|kind| kind.name == layer.kind)
         {
             survey.add(Why::Computes, layer.kind.to_owned(), || layer.place());

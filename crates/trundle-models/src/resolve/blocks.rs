@@ -20,34 +20,13 @@ pub(super) fn depth_to_space(
     block: usize,
     order: BlockOrder,
 ) -> Checked<TensorId> {
-    let shape = site.data_shape()?;
-    let spatial = spatial_axes(&shape, block)?;
-    let blocks = power(block, spatial.len())
-        .filter(|blocks| shape[1].is_multiple_of(*blocks))
-        .ok_or_else(|| {
-            let (channels, axes) = (shape[1], spatial.len());
-            format!("{channels} channels do not hold blocks of {block} along {axes} axes")
-        })?;
-    let depth = shape[1] / blocks;
-    let sides = spatial.len();
-    // The batch, the split channel axis, and the spatial axes.
-    let mut split = vec![shape[0]];
-    let (depth_at, block_at) = match order {
-        BlockOrder::BlocksFirst => (1 + sides, 1),
-        BlockOrder::DepthFirst => (1, 2),
-    };
-    split.extend(std::iter::repeat_n(block, sides));
-    split.insert(depth_at, depth);
-    split.extend(spatial);
-    // Each spatial axis, followed by the block's axis that merges into it.
-    let mut axes = vec![0, depth_at];
-    axes.extend((0..sides).flat_map(|side| [2 + sides + side, block_at + side]));
-    let mut merged = vec![shape[0], depth];
-    for size in spatial {
-        merged.push(times(*size, block)?);
+    let (data, shape) = (site.data()?, site.data_shape()?);
+    let axes = spatial_axes(&shape, block)?.len();
+    if power(block, axes).is_none_or(|blocks| !shape[1].is_multiple_of(blocks)) {
+        let channels = shape[1];
+        return wrong!("{channels} channels do not hold blocks of {block} along {axes} axes");
     }
-    let data = site.data()?;
-    rearranged(site, data, split, &axes, merged)
+    spread(site, data, 1, &vec![block; axes], order)
 }
 
 /// `SpaceToDepth`, the inverse of [`depth_to_space`].
@@ -58,29 +37,15 @@ pub(super) fn space_to_depth(
     block: usize,
     order: BlockOrder,
 ) -> Checked<TensorId> {
-    let shape = site.data_shape()?;
+    let (data, shape) = (site.data()?, site.data_shape()?);
     let spatial = spatial_axes(&shape, block)?;
     if let Some(size) = spatial.iter().find(|size| !size.is_multiple_of(block)) {
         return wrong!("size {size} does not hold blocks of {block}");
     }
-    let sides = spatial.len();
-    let Some(blocks) = power(block, sides) else {
+    if power(block, spatial.len()).is_none() {
         return wrong!("the blocks have more elements than fit");
-    };
-    let mut split = vec![shape[0], shape[1]];
-    split.extend(spatial.iter().flat_map(|size| [size / block, block]));
-    let outside = (0..sides).map(|side| 2 + 2 * side);
-    let inside = (0..sides).map(|side| 3 + 2 * side);
-    let mut axes = vec![0];
-    match order {
-        BlockOrder::BlocksFirst => axes.extend(inside.chain([1])),
-        BlockOrder::DepthFirst => axes.extend([1].into_iter().chain(inside)),
     }
-    axes.extend(outside);
-    let mut merged = vec![shape[0], times(shape[1], blocks)?];
-    merged.extend(spatial.iter().map(|size| size / block));
-    let data = site.data()?;
-    rearranged(site, data, split, &axes, merged)
+    collected(site, data, 1, &vec![block; spatial.len()], order)
 }
 
 /// `ShuffleChannels`.
@@ -109,23 +74,12 @@ pub(super) fn batch_to_space(site: &mut Site, block: &Integers, crops: &Pads) ->
     let block = sides(site, &shape, block)?;
     let (begins, ends) = around(site, &shape, "crops", crops)?;
     let blocks = block.iter().try_fold(1usize, |blocks, side| blocks.checked_mul(*side));
-    let Some(blocks) = blocks.filter(|blocks| shape[0].is_multiple_of(*blocks)) else {
+    if blocks.is_none_or(|blocks| !shape[0].is_multiple_of(blocks)) {
         return wrong!("a batch of {} does not hold blocks of {block:?}", shape[0]);
-    };
-    let (batch, rank) = (shape[0] / blocks, shape.rank());
-    // The block's axes, the remaining batch, and the spatial axes.
-    let mut split = block[1..].to_vec();
-    split.push(batch);
-    split.extend(&shape[1..]);
-    let mut axes = vec![rank - 1];
-    axes.extend((1..rank).flat_map(|axis| [rank - 1 + axis, axis - 1]));
-    let mut merged = vec![batch];
-    for (size, side) in shape[1..].iter().zip(&block[1..]) {
-        merged.push(times(*size, *side)?);
     }
-    let spread = rearranged(site, data, split, &axes, merged)?;
+    let spread = spread(site, data, 0, &block[1..], BlockOrder::BlocksFirst)?;
     let shape = site.builder.shape(spread).clone();
-    let mut kept = Vec::with_capacity(rank);
+    let mut kept = Vec::with_capacity(shape.rank());
     for (axis, (size, (begin, end))) in shape.iter().zip(begins.into_iter().zip(ends)).enumerate() {
         match size.checked_sub(end) {
             Some(stop) if begin <= stop => kept.push(begin..stop),
@@ -143,23 +97,15 @@ pub(super) fn space_to_batch(site: &mut Site, block: &Integers, pads: &Pads) -> 
     let block = sides(site, &shape, block)?;
     around(site, &shape, "pads", pads)?;
     let padded = pad(site, pads, None, None)?;
-    let (shape, rank) = (site.builder.shape(padded).clone(), shape.rank());
-    let mut split = vec![shape[0]];
-    let mut merged = vec![shape[0]];
+    let shape = site.builder.shape(padded);
     for (axis, (size, side)) in shape.iter().zip(&block).enumerate().skip(1) {
         if !size.is_multiple_of(*side) {
             return wrong!(
                 "axis {axis} of size {size} with its pads does not hold blocks of {side}"
             );
         }
-        split.extend([size / side, *side]);
-        merged[0] = times(merged[0], *side)?;
-        merged.push(size / side);
     }
-    let mut axes: Vec<usize> = (1..rank).map(|axis| 2 * axis).collect();
-    axes.push(0);
-    axes.extend((1..rank).map(|axis| 2 * axis - 1));
-    rearranged(site, padded, split, &axes, merged)
+    collected(site, padded, 0, &block[1..], BlockOrder::BlocksFirst)
 }
 
 /// The block's size along each axis; it must be 1 along the batch.
@@ -216,6 +162,60 @@ fn power(block: usize, sides: usize) -> Option<usize> {
 
 fn times(size: usize, factor: usize) -> Checked<usize> {
     size.checked_mul(factor).ok_or_else(|| format!("size {size} times {factor} overflows").into())
+}
+
+/// Moves blocks from an axis, whose size is a multiple of theirs, to the axes after it. `sides` has the size of a block
+/// along each of these.
+fn spread(
+    site: &mut Site,
+    data: TensorId,
+    axis: usize,
+    sides: &[usize],
+    order: BlockOrder,
+) -> Checked<TensorId> {
+    let shape = site.builder.shape(data).to_vec();
+    let (before, after) = (&shape[..axis], &shape[axis + 1..]);
+    let depth = shape[axis] / sides.iter().product::<usize>();
+    let (depth_at, block_at) = match order {
+        BlockOrder::BlocksFirst => (axis + sides.len(), axis),
+        BlockOrder::DepthFirst => (axis, axis + 1),
+    };
+    let mut split = [before, sides, after].concat();
+    split.insert(depth_at, depth);
+    // Each axis after, followed by the block's axis that merges into it.
+    let after_at = axis + 1 + sides.len();
+    let mut axes: Vec<usize> = (0..axis).chain([depth_at]).collect();
+    axes.extend((0..sides.len()).flat_map(|side| [after_at + side, block_at + side]));
+    let mut merged = [before, &[depth]].concat();
+    for (size, side) in after.iter().zip(sides) {
+        merged.push(times(*size, *side)?);
+    }
+    rearranged(site, data, split, &axes, merged)
+}
+
+/// Moves blocks into an axis from the axes after it, whose sizes are multiples of theirs: the inverse of [`spread`].
+fn collected(
+    site: &mut Site,
+    data: TensorId,
+    axis: usize,
+    sides: &[usize],
+    order: BlockOrder,
+) -> Checked<TensorId> {
+    let shape = site.builder.shape(data).to_vec();
+    let after = || shape[axis + 1..].iter().zip(sides);
+    let mut split = shape[..=axis].to_vec();
+    split.extend(after().flat_map(|(size, side)| [size / side, *side]));
+    let inside = (0..sides.len()).map(|side| axis + 2 + 2 * side);
+    let mut axes: Vec<usize> = (0..axis).collect();
+    match order {
+        BlockOrder::BlocksFirst => axes.extend(inside.chain([axis])),
+        BlockOrder::DepthFirst => axes.extend([axis].into_iter().chain(inside)),
+    }
+    axes.extend((0..sides.len()).map(|side| axis + 1 + 2 * side));
+    let mut merged = shape[..axis].to_vec();
+    merged.push(sides.iter().try_fold(shape[axis], |size, side| times(size, *side))?);
+    merged.extend(after().map(|(size, side)| size / side));
+    rearranged(site, data, split, &axes, merged)
 }
 
 /// Splits axes of the data, transposes (in gather form), and merges axes.

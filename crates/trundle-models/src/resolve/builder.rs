@@ -22,20 +22,18 @@ const MOST_AXES: usize = 1 << 21;
 const MOST_ITERATED: usize = 1 << 20;
 
 pub(super) struct Builder<'m> {
-    model: &'m Model,
+    pub(super) model: &'m Model,
     /// The inputs given by the caller; they are the first tensors.
     pub(super) given: &'m [Given<'m>],
     /// The tensors of the values resolved so far.
     pub(super) values: HashMap<ValueId, TensorId>,
-    /// Whether arithmetic on integer inputs is allowed; see [`Model::is_part`].
-    pub(super) is_part: bool,
     /// The steps taken to read lists of integers, limited by `MOST_STEPS`.
     pub(super) steps: usize,
     /// The number of indices in all scatters, limited by `MOST_INDICES`.
     pub(super) indices: usize,
     /// Constants that were widened to another type already.
     pub(super) widened: HashMap<(TensorId, DType), TensorId>,
-    program: Program,
+    pub(super) program: Program,
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
     axes: usize,
@@ -53,7 +51,6 @@ impl<'m> Builder<'m> {
             model,
             given,
             values: HashMap::new(),
-            is_part: model.is_part,
             steps: 0,
             indices: 0,
             widened: HashMap::new(),
@@ -80,14 +77,6 @@ impl<'m> Builder<'m> {
             self.program.output(*output).map_err(unknown)?;
         }
         ResolvedModel::new(self.program, self.infos, self.constants)
-    }
-
-    pub(super) fn program(&self) -> &Program {
-        &self.program
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.infos.len()
     }
 
     pub(super) fn shape(&self, id: TensorId) -> &Shape {
@@ -139,10 +128,6 @@ impl<'m> Builder<'m> {
         Ok(id)
     }
 
-    pub(super) fn zero(&mut self, dtype: DType) -> Checked<TensorId> {
-        self.filled(ElementType::Fixed(dtype))
-    }
-
     /// Adds a tensor of which only type and shape are known; no output may contain its elements.
     pub(super) fn unknown(
         &mut self,
@@ -150,14 +135,14 @@ impl<'m> Builder<'m> {
         element: ElementType,
         shape: &Shape,
     ) -> Checked<TensorId> {
-        let id = self.filled(element)?;
+        let id = self.zero(element)?;
         self.name(id, name);
         self.unknown.insert(id);
         self.moved(id, IndexMap::broadcast(shape))
     }
 
     /// Adds a scalar whose bits are all 0.
-    fn filled(&mut self, element: ElementType) -> Checked<TensorId> {
+    pub(super) fn zero(&mut self, element: ElementType) -> Checked<TensorId> {
         let width = width_of(element);
         let id = self.program.fill(width, &vec![0; width.bytes(width.units())])?;
         self.known(id, element)

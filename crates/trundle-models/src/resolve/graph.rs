@@ -25,7 +25,7 @@ pub(super) fn add(nodes: &[Node], builder: &mut Builder) -> Result<()> {
 }
 
 fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
-    let made_before = builder.len();
+    let made_before = builder.program.tensors().len();
     let mut site = Site::new(node, builder)?;
     let outputs = match &node.operator {
         // Only the taken branch is resolved, so errors in the other do not matter.

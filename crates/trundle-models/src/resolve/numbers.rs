@@ -188,7 +188,7 @@ impl Site<'_, '_> {
         let shape = self.builder.shape(tensor).clone();
         let element = StoredDType::little_endian(dtype);
         // In a part of a larger model, integer inputs are allowed: they are sizes and axes.
-        let may_be_input = self.builder.is_part && is_integer(dtype);
+        let may_be_input = self.builder.model.is_part && is_integer(dtype);
         let one = |at: usize| {
             let found = self.entry(what, tensor, at, &element, may_be_input)?;
             found.ok_or_else(|| format!("its {what} are not numbers").into())
@@ -234,14 +234,14 @@ impl Site<'_, '_> {
     fn holder(&mut self, what: &str, tensor: TensorId, at: usize) -> Checked<(TensorId, usize)> {
         let (mut id, mut at) = (tensor, at);
         loop {
-            let tensor = self.builder.program().tensor(id);
+            let tensor = self.builder.program.tensor(id);
             let cost = match &tensor.made {
                 Made::Given(_) | Made::Fill(_) => 1,
                 Made::Moved { map, .. } => 1 + map.in_shape().rank() + tensor.shape.rank(),
                 Made::Joined { .. } => 1 + tensor.shape.rank(),
             };
             self.spend(what, cost)?;
-            match self.builder.program().source_of(id, at) {
+            match self.builder.program.source_of(id, at) {
                 Some(next) => (id, at) = next,
                 None => return Ok((id, at)),
             }

@@ -240,7 +240,7 @@ pub(super) fn scalar_value(site: &mut Site, value: Option<PadValue>) -> Checked<
             }
             Data::Bytes(bytes.into())
         }
-        (None, ElementType::Fixed(dtype)) => return site.builder.zero(dtype),
+        (None, ElementType::Fixed(_)) => return site.builder.zero(element),
         (None, ElementType::String) => Data::Strings(Arc::new([String::new()])),
     };
     site.builder.constant(&Constant { element, shape, data })

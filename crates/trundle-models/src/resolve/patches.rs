@@ -53,10 +53,11 @@ pub(super) fn patches(
         counts[side] = size.checked_sub(extent).map_or(0, |left| left / strides[side] + 1);
     }
     if widths.as_flattened().iter().any(|width| *width > 0) {
-        let ElementType::Fixed(dtype) = site.builder.element(data) else {
+        let element = site.builder.element(data);
+        if element == ElementType::String {
             return wrong!("strings have no zero to be put around them");
-        };
-        let zero = site.builder.zero(dtype)?;
+        }
+        let zero = site.builder.zero(element)?;
         data = site.builder.padded(data, &widths, zero)?;
     }
     let out = [batches, depth, counts[0], counts[1]];

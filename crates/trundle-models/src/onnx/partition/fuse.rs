@@ -83,19 +83,11 @@ impl Partition {
                 Err(error) => refused.push((subgraph.operators.clone(), error)),
             }
         }
-        let is_external = source.external();
-        let mut fused = Fused {
-            file: vec![self.file.clone()],
-            nodes: Vec::new(),
-            refused,
-            unchanged,
-            is_external,
+        let (file, nodes) = match chosen.is_empty() {
+            true => (vec![self.file.clone()], Vec::new()),
+            false => Rest::new(&source, &mut chosen).file(&source, &chosen)?,
         };
-        if !chosen.is_empty() {
-            let rest = Rest::new(&source, &mut chosen);
-            (fused.file, fused.nodes) = rest.file(&source, &chosen)?;
-        }
-        Ok(fused)
+        Ok(Fused { file, nodes, refused, unchanged, is_external: source.external() })
     }
 }
 

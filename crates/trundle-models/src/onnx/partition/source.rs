@@ -12,8 +12,8 @@ use super::wire::{Field, fields, payloads};
 use super::{Partition, cost};
 use crate::onnx::builder::held_graphs;
 use crate::onnx::element::element_type;
-use crate::onnx::value_info::tensor_type;
 use crate::onnx::malformed;
+use crate::onnx::value_info::tensor_type;
 use crate::{ElementType, Error, Result};
 
 /// Field numbers of `ModelProto`, then of `GraphProto`.
