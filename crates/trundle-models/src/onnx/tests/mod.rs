@@ -22,7 +22,7 @@ use super::proto::{
 };
 use super::read_bytes;
 use crate::{Model, Result};
-use text::{graph, nodes};
+use text::nodes;
 
 const FLOAT: i32 = 1;
 const INT64: i32 = 7;

@@ -13,12 +13,6 @@ pub(super) fn nodes(text: &str) -> Vec<Node> {
     nodes
 }
 
-/// Reads a graph such as `(int64 i, bool goes, c) => (bool still, c) { still = Identity(goes) }`. Values
-/// without a type are floats.
-pub(super) fn graph(text: &str) -> Graph {
-    Text(text).graph()
-}
-
 /// The text that has not been read yet.
 struct Text<'a>(&'a str);
 
@@ -101,6 +95,8 @@ impl Text<'_> {
         }
     }
 
+    /// A graph such as `(int64 i, bool goes, c) => (bool still, c) { still = Identity(goes) }`. Values without a
+    /// type are floats.
     fn graph(&mut self) -> Graph {
         self.expect("(");
         let input = self.list(")", Text::value);
