@@ -27,8 +27,8 @@ pub struct trundle_tensor_desc {
     pub strides_elems: *const i64,
 }
 
-/// The contents of a description, not yet checked. [`Descriptor::read`] gives equal results for equal contents, so
-/// this serves as a cache key.
+/// The contents of a description, before sizes and strides are checked. [`Descriptor::read`] gives equal results for
+/// equal contents, so this serves as a cache key.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Described<'a> {
     dtype: trundle_dtype,
@@ -37,24 +37,26 @@ pub(crate) struct Described<'a> {
 }
 
 impl Described<'_> {
-    /// Reads `desc`; `None` if [`Descriptor::read`] would fail before following its pointers.
+    /// Reads the description of `argument`.
     ///
     /// # Safety
     /// As [`Descriptor::read`].
     #[inline(always)]
-    pub(crate) unsafe fn read(desc: *const trundle_tensor_desc) -> Option<Self> {
+    pub(crate) unsafe fn read(argument: &str, desc: *const trundle_tensor_desc) -> Result<Self> {
+        let name = format_args!("{argument}_desc");
         // SAFETY: the caller guarantees a valid description, whose lists have `rank` entries.
         unsafe {
-            let desc = value("", desc).ok()?;
+            let desc = value(name, desc)?;
             // An unknown type marks an uninitialized description, whose pointers are not followed.
-            element("", desc.dtype).ok()?;
-            let rank = checked_rank("", desc.rank).ok()?;
-            let sizes = entries("", desc.sizes, rank).ok()?;
-            let strides_elems = match desc.strides_elems.is_null() {
+            element(name, desc.dtype)?;
+            let rank = checked_rank(name, desc.rank)?;
+            let sizes = entries(format_args!("{name}->sizes"), desc.sizes, rank)?;
+            let strides = desc.strides_elems;
+            let strides_elems = match strides.is_null() {
                 true => None,
-                false => Some(entries("", desc.strides_elems, rank).ok()?),
+                false => Some(entries(format_args!("{name}->strides_elems"), strides, rank)?),
             };
-            Some(Described { dtype: desc.dtype, sizes, strides_elems })
+            Ok(Described { dtype: desc.dtype, sizes, strides_elems })
         }
     }
 }
@@ -85,21 +87,10 @@ impl Descriptor {
         argument: &'static str,
         desc: *const trundle_tensor_desc,
     ) -> Result<Descriptor> {
-        let name = format_args!("{argument}_desc");
-        // SAFETY: the caller guarantees a description at an aligned pointer that is not null.
-        let desc = unsafe { value(name, desc)? };
-        let element = element(name, desc.dtype)?;
-        let rank = checked_rank(name, desc.rank)?;
-        // SAFETY: the caller guarantees `rank` entries.
-        let sizes = unsafe { entries(format_args!("{name}->sizes"), desc.sizes, rank)? };
-        let shape = shape_of(sizes)?;
-        if desc.strides_elems.is_null() {
-            return Descriptor::new(argument, element, &shape, None);
-        }
-        // SAFETY: the caller guarantees `rank` entries.
-        let strides =
-            unsafe { entries(format_args!("{name}->strides_elems"), desc.strides_elems, rank)? };
-        Descriptor::new(argument, element, &shape, Some(strides))
+        // SAFETY: the caller guarantees a valid description.
+        let read = unsafe { Described::read(argument, desc)? };
+        let element = element(argument, read.dtype)?;
+        Descriptor::new(argument, element, &shape_of(read.sizes)?, read.strides_elems)
     }
 
     /// Makes the description of a tensor of `shape` with these strides in elements; without strides it is packed
@@ -259,15 +250,11 @@ fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
 
 /// Returns the alignment of elements of this type in C, in bytes.
 fn alignment(dtype: DType) -> usize {
-    match dtype {
-        DType::Bytes(_) => 1,
-        DType::Complex64 => align_of::<f32>(),
-        DType::Complex128 => align_of::<f64>(),
-        _ => match dtype.width() {
-            2 => align_of::<u16>(),
-            4 => align_of::<u32>(),
-            8 => align_of::<u64>(),
-            _ => 1,
-        },
+    match (dtype, dtype.width()) {
+        (DType::Bytes(_), _) => 1,
+        (DType::Complex64, _) | (_, 4) => align_of::<u32>(),
+        (DType::Complex128, _) | (_, 8) => align_of::<u64>(),
+        (_, 2) => align_of::<u16>(),
+        _ => 1,
     }
 }

@@ -145,5 +145,4 @@ mod tests {
         assert_eq!(guarded(|| Ok(())), TRUNDLE_OK);
         assert_eq!(last_message(), "onetwo");
     }
-
 }

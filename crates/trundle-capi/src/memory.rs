@@ -56,6 +56,16 @@ pub(crate) unsafe fn value<T: Copy>(argument: impl Display, pointer: *const T) -
     Ok(unsafe { pointer.read() })
 }
 
+/// Returns the object at `pointer`, which must outlive `'a`.
+///
+/// # Safety
+/// A pointer that is aligned and not null points to an object.
+pub(crate) unsafe fn object<'a, T>(argument: impl Display, pointer: *const T) -> Result<&'a T> {
+    check_pointer(argument, pointer)?;
+    // SAFETY: the pointer is aligned and not null, so the caller has an object there.
+    Ok(unsafe { &*pointer })
+}
+
 /// Returns the list of `len` entries at `first`, which may be null if `len` is 0.
 ///
 /// # Safety

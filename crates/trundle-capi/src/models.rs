@@ -14,9 +14,9 @@ use trundle_models::{
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::dtype::{number_of_element, trundle_dtype};
 use super::error::{Failure, Result, guarded};
-use super::memory::{check_pointer, check_room, list};
+use super::memory::{check_pointer, check_room, list, object};
 use super::pair::check_types;
-use super::plan::{Work, made, trundle_plan};
+use super::plan::{Work, free, made, trundle_plan};
 use super::status::{
     TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_TOO_LARGE,
     trundle_status,
@@ -77,10 +77,7 @@ pub unsafe extern "C" fn trundle_model_describe(
     needed: *mut usize,
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; `model` comes from trundle_model_open().
-    guarded(|| unsafe {
-        check_pointer("model", model)?;
-        tell_words(&(*model).model, buffer, capacity, needed)
-    })
+    guarded(|| unsafe { tell_words(&object("model", model)?.model, buffer, capacity, needed) })
 }
 
 /// Returns the number of inputs of a model; 0 for NULL.
@@ -144,10 +141,10 @@ pub unsafe extern "C" fn trundle_model_input(
     // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to;
     // `model` comes from trundle_model_open().
     guarded(|| unsafe {
-        check_pointer("model", model)?;
+        let model = object("model", model)?;
         check_pointer("rank", rank)?;
         check_optional("dtype", dtype)?;
-        let own = (*model).input(input)?;
+        let own = model.input(input)?;
         let number = number_of(own)?;
         match &own.shape {
             PartialShape::Unknown => rank.write(TRUNDLE_RANK_ANY),
@@ -181,8 +178,8 @@ pub unsafe extern "C" fn trundle_model_deciding_inputs(
     // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to;
     // `model` comes from trundle_model_open().
     guarded(|| unsafe {
-        check_pointer("model", model)?;
-        let (model, inputs) = (&(*model).model, (*model).described(input_descs, count)?);
+        let model = object("model", model)?;
+        let (model, inputs) = (&model.model, model.described(input_descs, count)?);
         check_room("decides", decides, count, count)?;
         let data = elements(&inputs, data)?;
         let deciding = model.deciding_inputs(&given(&inputs, &data))?;
@@ -217,8 +214,8 @@ pub unsafe extern "C" fn trundle_model_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires; `model` comes from trundle_model_open().
     unsafe {
         made(plan, || {
-            check_pointer("model", model)?;
-            let (model, inputs) = (&(*model).model, (*model).described(input_descs, count)?);
+            let model = object("model", model)?;
+            let (model, inputs) = (&model.model, model.described(input_descs, count)?);
             // For most models shapes are enough. For the others the data that is read is copied.
             let shapes_alone = model.resolve(&given(&inputs, &vec![None; count]));
             let resolved = match shapes_alone {
@@ -233,13 +230,8 @@ pub unsafe extern "C" fn trundle_model_plan(
 /// Frees a model that no call is using. NULL is ignored. Plans of the model stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_free(model: *mut trundle_model) {
-    guarded(|| {
-        if !model.is_null() {
-            // SAFETY: `model` comes from trundle_model_open(), and no call uses it any more.
-            drop(unsafe { Box::from_raw(model) });
-        }
-        Ok(())
-    });
+    // SAFETY: `model` comes from trundle_model_open(), and no call uses it any more.
+    unsafe { free(model) };
 }
 
 impl trundle_model {

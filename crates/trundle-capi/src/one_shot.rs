@@ -72,8 +72,9 @@ pub(crate) unsafe fn moved<const N: usize>(
     };
     // SAFETY: the caller also owns the memory of the tensors.
     guarded(|| unsafe {
-        let plan = match (Described::read(data_desc), entries(lists), Described::read(out_desc)) {
-            (Some(data), Ok(lists), Some(out)) => {
+        let (from, to) = (Described::read("data", data_desc), Described::read("out", out_desc));
+        let plan = match (from, entries(lists), to) {
+            (Ok(data), Ok(lists), Ok(out)) => {
                 let call = Call { declared, lists, data, out, threads: trundle::threads() };
                 planned(&PLANS, &call, plan, |made| made.own_bytes())?
             }

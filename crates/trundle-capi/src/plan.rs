@@ -10,7 +10,7 @@ use trundle_models::PlannedModel;
 use super::descriptor::{Descriptor, sizes_of};
 use super::dtype::trundle_dtype;
 use super::error::{Failure, Result, guarded};
-use super::memory::{Memory, check_all_apart, check_pointer, list};
+use super::memory::{Memory, check_all_apart, check_pointer, list, object};
 use super::models::no_room;
 use super::pair::Pair;
 use super::scatters::Scatter;
@@ -223,11 +223,8 @@ pub unsafe extern "C" fn trundle_plan_run(
     data: *const c_void,
     out: *mut c_void,
 ) -> trundle_status {
-    guarded(|| {
-        check_pointer("plan", plan)?;
-        // SAFETY: `plan` comes from a planning function, and the caller owns the memory of its tensors.
-        unsafe { (*plan).run(&[data], &[out], &[]) }
-    })
+    // SAFETY: `plan` comes from a planning function, and the caller owns the memory of its tensors.
+    guarded(|| unsafe { object("plan", plan)?.run(&[data], &[out], &[]) })
 }
 
 /// Runs a plan with several inputs and one output.
@@ -248,9 +245,9 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
-        check_pointer("plan", plan)?;
+        let plan = object("plan", plan)?;
         let inputs = list("inputs", inputs, count)?;
-        (*plan).run(inputs, &[out], &[Memory::of("inputs", inputs)])
+        plan.run(inputs, &[out], &[Memory::of("inputs", inputs)])
     })
 }
 
@@ -272,9 +269,9 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
-        check_pointer("plan", plan)?;
+        let plan = object("plan", plan)?;
         let outputs = list("outputs", outputs, count)?;
-        (*plan).run(&[data], outputs, &[Memory::of("outputs", outputs)])
+        plan.run(&[data], outputs, &[Memory::of("outputs", outputs)])
     })
 }
 
@@ -296,11 +293,11 @@ pub unsafe extern "C" fn trundle_plan_run_all(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
-        check_pointer("plan", plan)?;
+        let plan = object("plan", plan)?;
         let inputs = list("inputs", inputs, input_count)?;
         let outputs = list("outputs", outputs, output_count)?;
         let lists = [Memory::of("inputs", inputs), Memory::of("outputs", outputs)];
-        (*plan).run(inputs, outputs, &lists)
+        plan.run(inputs, outputs, &lists)
     })
 }
 
@@ -324,10 +321,9 @@ pub unsafe extern "C" fn trundle_plan_output(
     // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to; `plan`
     // comes from a planning function.
     guarded(|| unsafe {
-        check_pointer("plan", plan)?;
+        let outputs = &object("plan", plan)?.outputs;
         check_pointer("rank", rank)?;
         check_optional("dtype", dtype)?;
-        let outputs = &(*plan).outputs;
         let out = outputs.get(output).ok_or_else(|| {
             let count = outputs.len();
             let message = format!("output {output} is out of range: the plan has {count}");
@@ -358,22 +354,14 @@ pub unsafe extern "C" fn trundle_plan_describe(
     needed: *mut usize,
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
-    guarded(|| unsafe {
-        check_pointer("plan", plan)?;
-        tell_words(&*plan, buffer, capacity, needed)
-    })
+    guarded(|| unsafe { tell_words(object("plan", plan)?, buffer, capacity, needed) })
 }
 
 /// Frees a plan that no thread is running. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
-    guarded(|| {
-        if !plan.is_null() {
-            // SAFETY: `plan` comes from a planning function, and no thread uses it any more.
-            drop(unsafe { Box::from_raw(plan) });
-        }
-        Ok(())
-    });
+    // SAFETY: `plan` comes from a planning function, and no thread uses it any more.
+    unsafe { free(plan) };
 }
 
 /// Checks that a plan is run on as many tensors as it was made for.
@@ -384,6 +372,20 @@ fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
     let plural = if planned == 1 { "" } else { "s" };
     let message = format!("the plan is for {planned} {what}{plural}, and is run on {given}");
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
+}
+
+/// Frees a plan or a model. NULL is ignored.
+///
+/// # Safety
+/// The object comes from a function of this library, and no call uses it any more.
+pub(crate) unsafe fn free<T>(object: *mut T) {
+    guarded(|| {
+        if !object.is_null() {
+            // SAFETY: the caller guarantees that this is the last use.
+            drop(unsafe { Box::from_raw(object) });
+        }
+        Ok(())
+    });
 }
 
 /// Writes the plan that `make` returns to `plan`.

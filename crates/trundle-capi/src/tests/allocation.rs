@@ -10,8 +10,8 @@ use trundle_testing::choices::Choices;
 
 use super::super::descriptor::Descriptor;
 use super::super::plan::described;
-use super::plans::Owned;
 use super::models::{OwnedModel, turning, turning_descs};
+use super::plans::Owned;
 use super::*;
 
 /// The system's allocator, with a count of each thread's allocations.

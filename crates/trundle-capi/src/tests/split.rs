@@ -135,8 +135,7 @@ fn what_does_not_fit_is_refused_before_any_part_is_written() {
         (TRUNDLE_ERROR_OVERLAP, "overlaps out at 0x", &[second, output(&one, at[1])], 1),
     ] {
         // SAFETY: invalid pointers are rejected before they are dereferenced.
-        let refused =
-            unsafe { trundle_split(&desc, from, outputs.as_ptr(), outputs.len(), axis) };
+        let refused = unsafe { trundle_split(&desc, from, outputs.as_ptr(), outputs.len(), axis) };
         assert_refused(refused, status, words);
     }
     // SAFETY: as above.
