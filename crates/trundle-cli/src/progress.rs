@@ -44,30 +44,27 @@ impl Progress {
         Progress::with("{msg:>11} {wide_bar} {percent:>3}% {pos}/{len} {elapsed} {eta} left", shown)
     }
 
-    /// Creates JSON lines instead of a bar, unless `quiet`.
-    pub(crate) fn events(quiet: bool) -> Progress {
+    /// Creates a bar, or if `json`, JSON lines instead, unless `quiet`.
+    pub(crate) fn of_report(json: bool, quiet: bool) -> Progress {
+        if !json || quiet {
+            return Progress::new(quiet);
+        }
         let now = Instant::now();
-        Progress::with(
-            "",
-            if quiet { Shown::Nothing } else { Shown::Events(Mutex::new((now, now))) },
-        )
+        Progress::with("", Shown::Events(Mutex::new((now, now))))
     }
 
     fn with(template: &str, shown: Shown) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let key = |bytes: fn(&ProgressState) -> u64| {
+            move |state: &ProgressState, to: &mut dyn Write| {
+                // Errors are ignored, since the bar cannot fail.
+                let _ = to.write_str(&readable(bytes(state)));
+            }
+        };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(
-                style
-                    .with_key("done", |state: &ProgressState, to: &mut dyn Write| {
-                        show_bytes(to, state.pos());
-                    })
-                    .with_key("all", |state: &ProgressState, to: &mut dyn Write| {
-                        show_bytes(to, state.len().unwrap_or_default());
-                    })
-                    .with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
-                        show_bytes(to, state.per_sec() as u64);
-                    }),
-            );
+            let style = style.with_key("done", key(ProgressState::pos));
+            let style = style.with_key("all", key(|state| state.len().unwrap_or_default()));
+            bar.set_style(style.with_key("rate", key(|state| state.per_sec() as u64)));
         }
         Progress { bar, start: Instant::now(), shown }
     }
@@ -123,11 +120,6 @@ impl Progress {
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
-}
-
-/// Writes bytes as the other messages show them. Errors are ignored, since the bar cannot fail.
-fn show_bytes(to: &mut dyn Write, bytes: u64) {
-    let _ = to.write_str(&readable(bytes));
 }
 
 impl Observer for Progress {

@@ -99,10 +99,7 @@ impl Pairs {
     ) -> Result<Vec<Verdict>, Failure> {
         let CmpArgs { means, quiet, .. } = args;
         let options = plan_options(0, &means.resources())?;
-        let progress = match means.json {
-            true => Progress::events(*quiet),
-            false => Progress::new(*quiet),
-        };
+        let progress = Progress::of_report(means.json, *quiet);
         let [one, other] = files.each_mut();
         let mut sources = [
             Source { file: one, path: inputs[0].path() },

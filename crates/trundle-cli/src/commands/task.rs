@@ -95,17 +95,14 @@ pub(crate) fn finish(args: &FinishArgs) -> Result<(), Failure> {
         Ok(joined.output.to_owned())
     })?;
     progress.finish();
-    let file = shown_path(&args.plan);
-    match (&output, args.json, args.quiet) {
-        (_, true, _) => print_json(&json!({ "finished": true, "before": output.is_none() })),
-        (_, _, true) => Ok(()),
-        (Some(output), ..) => {
-            say(&format!("{}: finished", shown_path(output)));
-            Ok(())
-        }
-        (None, ..) => {
-            say(&format!("{file}: was finished before"));
-            Ok(())
-        }
+    if args.json {
+        return print_json(&json!({ "finished": true, "before": output.is_none() }));
     }
+    if !args.quiet {
+        say(&match &output {
+            Some(output) => format!("{}: finished", shown_path(output)),
+            None => format!("{}: was finished before", shown_path(&args.plan)),
+        });
+    }
+    Ok(())
 }

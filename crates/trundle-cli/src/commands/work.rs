@@ -26,7 +26,7 @@ pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), F
         warn(&decided, quiet);
     }
     signals::when_stopped(decided.writes_store().then_some(signals::STORE));
-    let progress = if json { Progress::events(quiet) } else { Progress::new(quiet) };
+    let progress = Progress::of_report(json, quiet);
     let outcome = decided.run(&progress)?;
     progress.finish();
     let seconds = start.elapsed().as_secs_f64();

@@ -152,14 +152,7 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
 #[test]
 fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
     let place = Place::new();
-    let bytes: u64 = 1 << 43;
-    let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({bytes},), }}");
-    let header = npy::header(1, &text);
-    place.write("x.npy", &header);
-    // A sparse file.
-    let file = File::options().write(true).open(place.path("x.npy")).unwrap();
-    if file.set_len(header.len() as u64 + bytes).is_err() {
-        eprintln!("skipped: no file can be so long here");
+    if !place.write_zeros("x.npy", "|u1", 1, &[1 << 43]) {
         return;
     }
     place
@@ -178,14 +171,7 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
     ];
     for (sizes, descr, width) in shapes {
         let place = Place::new();
-        let listed: String = sizes.iter().map(|size| format!("{size},")).collect();
-        let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({listed}), }}");
-        let header = npy::header(1, &text);
-        place.write("x.npy", &header);
-        let file = File::options().write(true).open(place.path("x.npy")).unwrap();
-        let bytes = sizes.iter().product::<u64>() * width;
-        if file.set_len(header.len() as u64 + bytes).is_err() {
-            eprintln!("skipped: no file can be so long here");
+        if !place.write_zeros("x.npy", descr, width, sizes) {
             continue;
         }
         for operation in ["transpose x.npy --row-major", "flip x.npy --axes 0"] {

@@ -4,21 +4,12 @@
 use std::fs;
 use std::path::Path;
 
+use crate::Place;
 use crate::npy::{self, Tensor};
-use crate::{Place, Run};
 
 fn file(name: &str) -> Vec<u8> {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-hdf5/tests/files");
     fs::read(files.join(name)).unwrap()
-}
-
-impl Run {
-    /// Checks the exit code; returns stderr.
-    #[track_caller]
-    fn ended_with(&self, code: i32) -> &str {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        &self.stderr
-    }
 }
 
 /// The numbers 0 to 34 as a [5, 7] tensor.
@@ -138,7 +129,7 @@ fn what_cannot_be_moved_is_named_and_hides_no_others() {
     let info = place.run("info in.h5").done().text();
     assert!(info.contains("  virtual  cannot be read: is virtual"), "{info}");
     assert!(info.contains("  big  f64  [5, 7]"), "{info}");
-    place.run("flip in.h5 --axes 0 -o out.h5").ended_with(3);
+    place.run("flip in.h5 --axes 0 -o out.h5").refused(3, "");
     place.run("flip in.h5 --axes 0 --tensor big --only -o out.h5").done();
 }
 
@@ -164,10 +155,8 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
             "trundle writes HDF5 without chunks: write .zarr, or run nccopy -c on the result",
         ),
     ] {
-        let run = place.run(args);
-        let error = run.ended_with(code);
-        assert!(error.contains(word), "{args:?}: {error}");
+        place.run(args).refused(code, word);
     }
-    place.run("flip cut.h5 --axes 0 -o x.npz").ended_with(3);
+    place.run("flip cut.h5 --axes 0 -o x.npz").refused(3, "");
     assert!(!place.path("x.npz").exists() && !place.path("x.h5").exists());
 }

@@ -16,7 +16,7 @@ use trundle_testing::everything;
 use crate::npy::{PLAIN, Tensor};
 use crate::refusals::unix::is_ignored;
 use crate::safetensors::{self, Named};
-use crate::work::signal;
+use crate::work::{noted_lines, signal};
 use crate::{Place, Run, skip};
 
 /// The content of each file in a folder, and the target of each symbolic link, by path.
@@ -192,14 +192,7 @@ struct Counts {
 /// output, 3 a random moment after the renaming, 4 a moment near the end.
 fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
     let (begin, inode) = (Instant::now(), work.inode());
-    let is_noted = || {
-        let hidden = fs::read_dir(work.place.path("")).unwrap().map(Result::unwrap);
-        hidden.filter(|entry| entry.file_name().to_string_lossy().ends_with(".journal")).any(
-            |entry| {
-                fs::read(entry.path()).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
-            },
-        )
-    };
+    let is_noted = || noted_lines(&work.place.path("")) >= 2;
     let mut until = |reached: &dyn Fn() -> bool| {
         while !reached() && child.try_wait().unwrap().is_none() {
             assert!(begin.elapsed() < Duration::from_secs(120), "waited for too long");

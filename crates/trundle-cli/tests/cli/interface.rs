@@ -157,12 +157,7 @@ fn pictures_of_floats_are_drawn_in_colour() {
 #[test]
 fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
     let place = Place::new();
-    let none = Tensor::counting(&[0]).file(PLAIN);
-    let head = String::from_utf8_lossy(&none[10..]).replace("(0,)", "(131072, 262144)");
-    place.write("x.npy", &crate::npy::header(1, head.trim_end()));
-    let file = std::fs::File::options().write(true).open(place.path("x.npy")).unwrap();
-    let header = file.metadata().unwrap().len();
-    file.set_len(header + 131_072 * 262_144 * 2).unwrap();
+    place.write_zeros("x.npy", "<u2", 2, &[131_072, 262_144]);
     let run = place.run("view x.npy --max-mem 64M").done();
     assert_eq!(
         run.stderr,
@@ -363,12 +358,7 @@ fn too_little_memory_for_an_element_is_refused() {
 #[test]
 fn plans_in_a_row_are_of_one_disk() {
     let place = Place::new();
-    let header =
-        npy::header(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (8192,8192,), }");
-    place.write("x.npy", &header);
-    // A sparse file.
-    let file = std::fs::File::options().write(true).open(place.path("x.npy")).unwrap();
-    file.set_len(header.len() as u64 + (1 << 28)).unwrap();
+    place.write_zeros("x.npy", "<f4", 4, &[8192, 8192]);
     let storage = |more: &str| {
         let plan = "plan transpose x.npy --row-major --max-mem 16M --json";
         let mut command = place.command(&format!("{plan} {more}"));

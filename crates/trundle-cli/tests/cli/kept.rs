@@ -293,14 +293,7 @@ fn killed_run_is_resumed(rows: usize) -> bool {
     let args = "flip m.safetensors --axes 0 --tensor b -o x.safetensors";
     let slowly = "--max-mem 8M --storage hdd --threads 1 --resume --json";
     let args = format!("{args} {slowly}");
-    let journal = || {
-        let entries = std::fs::read_dir(place.path("")).unwrap().filter_map(Result::ok);
-        entries.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with(".journal"))
-    };
-    let has_noted = || {
-        let noted = journal().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
-        noted.iter().filter(|byte| **byte == b'\n').count() >= 2
-    };
+    let has_noted = || crate::work::noted_lines(&place.path("")) >= 2;
     let mut child = place.command(&args).spawn().unwrap();
     while child.try_wait().unwrap().is_none() && !has_noted() {
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -278,7 +278,7 @@ fn what_is_larger_than_memory_goes_in_parts() {
 #[cfg(unix)]
 #[test]
 fn a_model_in_parts_that_was_killed_goes_on() {
-    use crate::work::signal;
+    use crate::work::{noted_lines, signal};
 
     let place = Place::new();
     let sizes = [2000, 2300];
@@ -289,14 +289,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     let expected = place.read("out/y.npy");
     std::fs::remove_file(place.path("out/y.npy")).unwrap();
     let slowly = format!("{RUN_BOTH} --max-mem 8M --storage hdd --threads=1");
-    let noted = || {
-        let journals = std::fs::read_dir(place.path("out")).into_iter().flatten().flatten();
-        let mut journals =
-            journals.filter(|file| file.path().extension() == Some("journal".as_ref()));
-        journals.any(|file| {
-            std::fs::read_to_string(file.path()).is_ok_and(|text| text.lines().count() > 1)
-        })
-    };
+    let noted = || noted_lines(&place.path("out")) >= 2;
     let mut kills = 0;
     while kills < if trundle_testing::everything() { 3 } else { 1 } {
         let mut child = place.command(&format!("{slowly} --force --verify")).spawn().unwrap();

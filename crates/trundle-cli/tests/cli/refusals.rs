@@ -473,12 +473,7 @@ pub(crate) mod unix {
     #[test]
     fn too_little_memory_is_a_message() {
         let place = Place::new();
-        let bytes = 64 << 20;
-        let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({bytes},), }}");
-        place.write("x.npy", &npy::header(1, &text));
-        let file = File::options().write(true).open(place.path("x.npy")).unwrap();
-        // A sparse file.
-        file.set_len(128 + bytes).unwrap();
+        place.write_zeros("x.npy", "|u1", 1, &[64 << 20]);
         let mut refused = 0;
         for limit in (60..=180).step_by(20) {
             let script = format!("ulimit -v {} || exit 0; exec \"$0\" \"$@\"", limit << 10);

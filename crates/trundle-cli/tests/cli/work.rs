@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -137,8 +137,7 @@ impl Work {
 
     /// Whether the journal has more than its first line.
     pub(crate) fn has_noted(&self) -> bool {
-        let lines = |path: PathBuf| fs::read(path).map_or(0, |text| count_lines(&text));
-        self.file(".journal").map_or(0, lines) >= 2
+        noted_lines(&self.place.path("")) >= 2
     }
 
     /// The number of finished passes in the journal.
@@ -188,6 +187,10 @@ pub(crate) fn signal(signal: Signal, child: &Child) {
     let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 
-fn count_lines(text: &[u8]) -> usize {
+/// The number of whole lines of the journal in a folder; 0 if there is none.
+pub(crate) fn noted_lines(folder: &Path) -> usize {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
+    let mut journals = files.filter(|path| path.to_string_lossy().ends_with(".journal"));
+    let text = journals.next().and_then(|path| fs::read(path).ok()).unwrap_or_default();
     text.iter().filter(|byte| **byte == b'\n').count()
 }
