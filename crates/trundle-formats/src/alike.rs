@@ -46,12 +46,7 @@ mod tests {
     use trundle_core::BitOrder;
 
     use super::*;
-    use crate::literal::Literal;
-    use crate::numpy_dtype;
-
-    fn element(descr: &str) -> StoredDType {
-        numpy_dtype::element(&Literal::parse(descr).unwrap()).unwrap()
-    }
+    use crate::numpy_dtype::tests::element;
 
     #[test]
     fn byte_orders_make_no_other_type() {

@@ -9,7 +9,11 @@ use trundle_zarr::{Below, Elsewhere, Object, ObjectStore, Part, Stat, check_byte
 
 /// The bucket of a store.
 #[derive(Debug)]
-pub(crate) struct Objects(pub(crate) Arc<Bucket>);
+pub(crate) struct Objects {
+    pub(crate) bucket: Arc<Bucket>,
+    /// The first failed request that read, so that a network failure is not reported as a malformed array.
+    failure: OnceLock<String>,
+}
 
 #[derive(Debug)]
 struct InBucket {
@@ -33,20 +37,17 @@ impl Elsewhere for InBucket {
     }
 }
 
-/// Records the first failed request while metadata is read, so that a network failure is not reported as a
-/// malformed array.
-#[derive(Debug)]
-pub(crate) struct Answering {
-    objects: Objects,
-    failure: OnceLock<String>,
-}
-
-impl Answering {
-    pub(crate) fn new(bucket: Bucket) -> Answering {
-        Answering { objects: Objects(Arc::new(bucket)), failure: OnceLock::new() }
+impl Objects {
+    /// Opens the bucket of a URL.
+    ///
+    /// # Errors
+    /// If the URL or the settings are invalid.
+    pub(crate) fn open(url: &str) -> io::Result<Objects> {
+        let bucket = Arc::new(Bucket::open(url)?);
+        Ok(Objects { bucket, failure: OnceLock::new() })
     }
 
-    /// Checks that all requests so far have succeeded.
+    /// Checks that all requests that read have succeeded so far.
     ///
     /// # Errors
     /// The first request that failed.
@@ -64,66 +65,35 @@ impl Answering {
     }
 }
 
-impl ObjectStore for Answering {
-    fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
-        self.noted(self.objects.stat(key))
-    }
-
-    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
-        self.noted(self.objects.read(key, part, most))
-    }
-
-    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
-        self.noted(self.objects.object(key, most))
-    }
-
-    fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
-        self.noted(self.objects.folders(path))
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
-
-    fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
-        self.noted(self.objects.write(key, object))
-    }
-}
-
 impl ObjectStore for Objects {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
-        let found = self.0.stat(key)?;
+        let found = self.noted(self.bucket.stat(key))?;
         Ok(found.map(|found| Stat { bytes: found.bytes, modified: Some(found.modified) }))
     }
 
     fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
         let asked = match part {
             Part::All => trundle_s3::Part::All,
-            // Servers refuse empty ranges, and open-ended ranges need the size.
-            Part::From(_) | Part::Range(_, 0) | Part::Last(0) => {
-                let Some(found) = self.0.stat(key)? else { return Ok(None) };
-                let range = part.within(found.bytes, most)?;
-                let length = range.end - range.start;
-                if length == 0 {
-                    return Ok(Some(Vec::new()));
-                }
-                trundle_s3::Part::Range(range.start, length)
+            // Servers refuse empty ranges.
+            Part::Range(_, 0) | Part::Last(0) => {
+                let Some(found) = self.noted(self.bucket.stat(key))? else { return Ok(None) };
+                return part.within(found.bytes, most).map(|_| Some(Vec::new()));
             }
             Part::Range(start, length) => trundle_s3::Part::Range(start, length),
             Part::Last(length) => trundle_s3::Part::Last(length),
         };
-        self.0.read(key, asked, |all, _| part.within(all, most).map(drop))
+        self.noted(self.bucket.read(key, asked, |all, _| part.within(all, most).map(drop)))
     }
 
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
-        let Some(found) = self.0.stat(key)? else { return Ok(None) };
+        let Some(found) = self.noted(self.bucket.stat(key))? else { return Ok(None) };
         check_bytes(found.bytes, most)?;
-        let (bucket, key) = (Arc::clone(&self.0), key.to_owned());
+        let (bucket, key) = (Arc::clone(&self.bucket), key.to_owned());
         Ok(Some(Object::Elsewhere(Box::new(InBucket { bucket, key, bytes: found.bytes }))))
     }
 
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
-        let names = self.0.folders(path)?;
+        let names = self.noted(self.bucket.folders(path))?;
         Ok(names.into_iter().map(|name| Below { name, is_link: false }).collect())
     }
 
@@ -134,10 +104,10 @@ impl ObjectStore for Objects {
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         if let Object::Elsewhere(elsewhere) = &object
             && let Some(from) = (&**elsewhere as &dyn Any).downcast_ref::<InBucket>()
-            && self.0.is_beside(&from.bucket)
+            && self.bucket.is_beside(&from.bucket)
             && from.bytes <= MOST_COPIED_BYTES
         {
-            match self.0.copy(key, &from.bucket, &from.key) {
+            match self.bucket.copy(key, &from.bucket, &from.key) {
                 Ok(()) => return Ok(from.bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
                 // The user may lack the permission to copy, or the server the operation. Download and upload
@@ -147,7 +117,7 @@ impl ObjectStore for Objects {
         }
         let bytes = in_memory(object)?;
         let written = bytes.len() as u64;
-        self.0.write(key, bytes, trundle_s3::New::OrReplace)?;
+        self.bucket.write(key, bytes, trundle_s3::New::OrReplace)?;
         Ok(written)
     }
 }

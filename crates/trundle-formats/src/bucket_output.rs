@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::SystemTime;
 
 use trundle_s3::{Bucket, New};
@@ -78,13 +78,13 @@ pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Unfinished>> {
     urls.extend(bucket.folders("")?.iter().map(|name| format!("{url}/{name}")));
     let mut left = Vec::new();
     for url in urls {
-        let objects = Objects(Arc::new(Bucket::open(&url)?));
+        let objects = Objects::open(&url)?;
         let Some(claim) = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES)? else { continue };
         let tag = String::from_utf8(claim)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        let is_finished = objects.0.stat(METADATA)?.is_some();
+        let is_finished = objects.bucket.stat(METADATA)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
-        let Some(all) = objects.0.all_below(below)? else { continue };
+        let Some(all) = objects.bucket.all_below(below)? else { continue };
         left.push(Unfinished { url, tag, bytes: all.bytes, modified: all.modified });
     }
     Ok(left)
@@ -98,7 +98,7 @@ impl BucketOutput {
     /// a run may be replaced. A finished store is never replaced, because the old and the new store would be
     /// mixed for a time.
     pub(crate) fn check(url: &str, overwrite: bool) -> Result<(), Problem> {
-        has_leftover(&open(url)?, overwrite).map(drop)
+        has_leftover(&Objects::open(url).map_err(Problem::opening)?, overwrite).map(drop)
     }
 
     /// Begins a store at a URL, under a unique tag.
@@ -110,9 +110,9 @@ impl BucketOutput {
         overwrite: bool,
         tag: &str,
     ) -> Result<Arc<BucketOutput>, Problem> {
-        let objects = open(url)?;
+        let objects = Objects::open(url).map_err(Problem::opening)?;
         if has_leftover(&objects, overwrite)? {
-            clear(&objects.0, "").map_err(removing)?;
+            clear(&objects.bucket, "").map_err(removing)?;
         }
         if !is_made(&objects, CLAIM, tag.as_bytes().to_vec(), tag)? {
             return Err(Problem::Unfinished);
@@ -129,11 +129,11 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if the bucket cannot be read.
     pub(crate) fn join(url: &str, tag: &str) -> Result<Result<BucketOutput, bool>, Problem> {
-        let objects = open(url)?;
+        let objects = Objects::open(url).map_err(Problem::opening)?;
         if is_claimed(&objects, tag)? {
             return Ok(Ok(BucketOutput::new(objects, tag, true)));
         }
-        let of_root = objects.0.tag(METADATA).map_err(Problem::opening)?;
+        let of_root = objects.bucket.tag(METADATA).map_err(Problem::opening)?;
         Ok(Err(of_root.as_deref() == Some(own(tag))))
     }
 
@@ -142,14 +142,14 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if it cannot be removed.
     pub(crate) fn discard(url: &str, tag: &str) -> Result<(), Problem> {
-        let objects = open(url)?;
+        let objects = Objects::open(url).map_err(Problem::opening)?;
         if !is_claimed(&objects, tag)? {
             return Ok(());
         }
         // A finished store keeps its objects; only the claim and notes are left to remove.
-        let is_finished = objects.0.tag(METADATA).map_err(Problem::opening)?.is_some();
+        let is_finished = objects.bucket.tag(METADATA).map_err(Problem::opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
-        clear(&objects.0, below).map_err(removing)
+        clear(&objects.bucket, below).map_err(removing)
     }
 
     fn new(objects: Objects, tag: &str, is_kept: bool) -> BucketOutput {
@@ -157,16 +157,15 @@ impl BucketOutput {
         BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept, writing: RwLock::default() }
     }
 
-    /// Runs a write. During the removal of the store, it waits for the end of the program instead.
-    fn writes<T>(&self, write: impl FnOnce() -> T) -> T {
-        let _writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
-        write()
+    /// Begins a write. During the removal of the store, it waits for the end of the program instead.
+    fn writing(&self) -> RwLockReadGuard<'_, ()> {
+        self.writing.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the store, unless it is kept or another run has claimed its path.
     fn remove(&self) {
         if !self.is_kept() && self.is_there() {
-            let _ = clear(&self.objects.0, "");
+            let _ = clear(&self.objects.bucket, "");
         }
     }
 
@@ -175,12 +174,9 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if the metadata cannot be written.
     pub(crate) fn keep(&self) -> Result<(), Problem> {
-        self.writes(|| self.keep_all())
-    }
-
-    fn keep_all(&self) -> Result<(), Problem> {
+        let _writing = self.writing();
         for (key, bytes) in std::mem::take(&mut *self.metadata()) {
-            let written = self.objects.0.write(&kept(&key), bytes, New::OrReplace);
+            let written = self.objects.bucket.write(&kept(&key), bytes, New::OrReplace);
             written.map_err(Problem::writing)?;
         }
         self.is_kept.store(true, Ordering::Relaxed);
@@ -196,15 +192,12 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if it cannot be written, or if another process has written a store there.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
-        self.writes(|| self.finish_all())
-    }
-
-    fn finish_all(&self) -> Result<(), Problem> {
+        let _writing = self.writing();
         // Another run may have claimed the path.
         if !self.is_there() {
             return Err(Problem::Busy);
         }
-        let bucket = &self.objects.0;
+        let bucket = &self.objects.bucket;
         let mut metadata = std::mem::take(&mut *self.metadata());
         if self.is_kept() {
             for key in bucket.keys(&kept(""), usize::MAX).map_err(Problem::reading)? {
@@ -245,19 +238,15 @@ impl Drop for BucketOutput {
     }
 }
 
-fn open(url: &str) -> Result<Objects, Problem> {
-    Ok(Objects(Arc::new(Bucket::open(url).map_err(Problem::opening)?)))
-}
-
 /// Returns whether the path holds the leftovers of an interrupted run; an error if it holds anything else.
 fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
-    if objects.0.keys("", 1).map_err(Problem::opening)?.is_empty() {
+    if objects.bucket.keys("", 1).map_err(Problem::opening)?.is_empty() {
         return Ok(false);
     }
     if Store::is_in(objects)? {
         return Err(Problem::NotReplaced);
     }
-    match objects.0.stat(CLAIM).map_err(Problem::opening)? {
+    match objects.bucket.stat(CLAIM).map_err(Problem::opening)? {
         Some(_) if overwrite => Ok(true),
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder),
@@ -277,11 +266,11 @@ fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
 
 /// Creates an object. Returns `false` if another run has created it first.
 fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
-    match objects.0.write_tagged(key, bytes, New::Only, own(tag)) {
+    match objects.bucket.write_tagged(key, bytes, New::Only, own(tag)) {
         Ok(()) => Ok(true),
         // A request is repeated if its answer was lost, and may then find its own object.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Ok(objects.0.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
+            Ok(objects.bucket.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
         }
         Err(error) => Err(Problem::writing(error)),
     }
@@ -341,7 +330,8 @@ impl ObjectStore for BucketOutput {
 
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         if !is_metadata(key) {
-            return self.writes(|| self.objects.write(key, object));
+            let _writing = self.writing();
+            return self.objects.write(key, object);
         }
         let bytes = in_memory(object)?;
         let written = bytes.len() as u64;

@@ -34,7 +34,9 @@ impl StoredDType {
         if let Some(integer) = self.integer(bytes) {
             return Some(integer.to_string());
         }
-        let part = |dtype: DType, bytes: &[u8]| self.with_dtype(dtype).value(bytes);
+        let part = |dtype: DType, bytes: &[u8]| {
+            StoredDType::ordered(dtype, self.byte_order()).value(bytes)
+        };
         match self.dtype() {
             DType::Complex64 => {
                 let (real, imaginary) = bytes.split_at_checked(4)?;
@@ -72,12 +74,7 @@ fn hexadecimal<'a>(bytes: impl ExactSizeIterator<Item = &'a u8>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::literal::Literal;
-    use crate::numpy_dtype;
-
-    fn element(descr: &str) -> StoredDType {
-        numpy_dtype::element(&Literal::parse(descr).unwrap()).unwrap()
-    }
+    use crate::numpy_dtype::tests::element;
 
     #[test]
     fn elements_read_as_what_they_stand_for() {

@@ -98,10 +98,6 @@ impl Format {
         if self.is_folder() { element.to_little_endian() } else { element.clone() }
     }
 
-    pub(crate) fn folder(&self) -> Option<FolderFormat> {
-        self.folder
-    }
-
     /// Returns the endings of its files, without the dot.
     pub fn endings(&self) -> &'static [&'static str] {
         self.endings
@@ -161,13 +157,5 @@ impl Format {
             }
         }
         skeleton(tensors, metadata)
-    }
-
-    pub(crate) fn open(
-        &self,
-        source: Source,
-        hint: &TensorHint,
-    ) -> Result<Box<dyn Contents>, Problem> {
-        (self.open)(source, hint)
     }
 }

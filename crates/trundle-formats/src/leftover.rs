@@ -11,7 +11,7 @@ use crate::bucket_output::{self, BucketOutput, Unfinished};
 #[cfg(feature = "s3")]
 use crate::output::Output;
 use crate::shared_folder::PLANNED;
-use crate::temporary_file::is_at;
+use crate::temporary_file::{is_at, is_folder};
 use crate::temporary_name::TemporaryName;
 #[cfg(not(feature = "s3"))]
 use crate::url::no_s3;
@@ -189,8 +189,7 @@ impl Leftover {
         let mut locked = Vec::new();
         for left in &self.files {
             let path = &left.path;
-            let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-            let file = match open_as_is(path, !is_folder) {
+            let file = match open_as_is(path, !is_folder(path)) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Removal::Failed(path.clone(), error),
@@ -204,8 +203,8 @@ impl Leftover {
             }
         }
         for (_, path) in &locked {
-            let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-            let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            let removed =
+                if is_folder(path) { fs::remove_dir_all(path) } else { fs::remove_file(path) };
             match removed {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Removal::Failed((*path).clone(), error);

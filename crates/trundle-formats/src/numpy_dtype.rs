@@ -14,7 +14,12 @@ pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
         Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
         _ => {
             let (descr, width) = composite(descr)?;
-            Ok(StoredDType::opaque(width, format!("V{width}"), descr, ByteOrder::NATIVE))
+            Ok(StoredDType::stated(
+                DType::Bytes(width),
+                format!("V{width}"),
+                descr,
+                ByteOrder::NATIVE,
+            ))
         }
     }
 }
@@ -83,7 +88,7 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
         _ => (byte_order.sign(), byte_order),
     };
     let descr = format!("'{sign}{kind}{size}{unit}'");
-    let element = StoredDType::opaque(width, name, descr, byte_order);
+    let element = StoredDType::stated(DType::Bytes(width), name, descr, byte_order);
     Ok(if matches!(kind, 'M' | 'm') { element.counting_time() } else { element })
 }
 
@@ -189,10 +194,10 @@ fn field_shape(shape: &Literal) -> Result<(Literal, usize), Problem> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn element(descr: &str) -> StoredDType {
+    pub(crate) fn element(descr: &str) -> StoredDType {
         super::element(&Literal::parse(descr).unwrap()).unwrap()
     }
 
@@ -280,30 +285,12 @@ mod tests {
 
     #[test]
     fn other_descriptions_are_refused_with_what_was_found() {
-        for descr in [
-            "''",
-            "'<'",
-            "'<f'",
-            "'<f3'",
-            "'<i16'",
-            "'f04x'",
-            "'|b2'",
-            "'<f4 '",
-            "' <f4'",
-            "'?'",
-            "'float64'",
-            "'<i4,<f4'",
-            "'<U-1'",
-            "'<M4'",
-            "'<M8[xx]'",
-            "'<M8[s'",
-            "'<M8s'",
-            "'<M8[99999999999s]'",
-            "'<f4[s]'",
-            "'|T16'",
-            "'é4'",
-            "'<f+4'",
-        ] {
+        let short = [
+            "''", "'<'", "'<f'", "'<f3'", "'<i16'", "'f04x'", "'|b2'", "'<f4 '", "' <f4'", "'?'",
+            "'<U-1'", "'<M4'", "'<M8[s'", "'<M8s'", "'<f4[s]'", "'|T16'", "'é4'", "'<f+4'",
+        ];
+        let long = ["'float64'", "'<i4,<f4'", "'<M8[xx]'", "'<M8[99999999999s]'"];
+        for descr in short.into_iter().chain(long) {
             let message = refusal(descr);
             assert!(
                 message.starts_with("malformed header: expected a type string as"),
@@ -311,53 +298,38 @@ mod tests {
             );
             assert!(message.ends_with(&format!("found {descr}")), "{message}");
         }
-        for (descr, message) in [
-            ("3", "expected a type string or a list of fields in 'descr', found 3"),
+        let (name, field) = (
+            "a type string or a list of fields",
+            "a field as ('name', type) or ('name', type, shape)",
+        );
+        let sizes = "a shape of sizes from 0 up";
+        for (descr, wanted, found) in [
+            ("3", name, "3"),
+            ("('<f4', (2,))", name, "('<f4', (2,))"),
+            ("[('a', None)]", name, "None"),
+            ("['a']", field, "'a'"),
+            ("[('a',)]", field, "('a',)"),
+            ("[(1, '<f4')]", field, "(1, '<f4')"),
+            ("[('a', '<f4', (-1,))]", sizes, "(-1,)"),
+            ("[('a', '<f4', True)]", sizes, "True"),
+            ("[('a', ('<f4',))]", "a pair of a type and a shape", "('<f4',)"),
+        ] {
+            let expected = format!("expected {wanted} in 'descr', found {found}");
+            assert_eq!(refusal(descr), format!("malformed header: {expected}"));
+        }
+        let [most, half] = [u64::MAX, u64::MAX / 2];
+        for (descr, large) in [
+            ("'|S99999999999999999999'".to_owned(), "'|S99999999999999999999'".to_owned()),
+            (format!("'<U{half}'"), format!("'<U{half}'")),
+            (format!("[('a', '|S9', ({half},))]"), format!("('a', '|S9', ({half},))")),
+            (format!("[('a', '|S9', ({half}, 9))]"), format!("({half}, 9)")),
             (
-                "('<f4', (2,))",
-                "expected a type string or a list of fields in 'descr', found ('<f4', (2,))",
-            ),
-            ("[('a', None)]", "expected a type string or a list of fields in 'descr', found None"),
-            (
-                "['a']",
-                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found 'a'",
-            ),
-            (
-                "[('a',)]",
-                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found ('a',)",
-            ),
-            (
-                "[(1, '<f4')]",
-                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found (1, '<f4')",
-            ),
-            (
-                "[('a', '<f4', (-1,))]",
-                "expected a shape of sizes from 0 up in 'descr', found (-1,)",
-            ),
-            ("[('a', '<f4', True)]", "expected a shape of sizes from 0 up in 'descr', found True"),
-            (
-                "[('a', ('<f4',))]",
-                "expected a pair of a type and a shape in 'descr', found ('<f4',)",
-            ),
-            (
-                "'|S99999999999999999999'",
-                "an element of type '|S99999999999999999999' is too large",
-            ),
-            ("'<U9223372036854775807'", "an element of type '<U9223372036854775807' is too large"),
-            (
-                "[('a', '|S9', (9223372036854775807,))]",
-                "an element of type ('a', '|S9', (9223372036854775807,)) is too large",
-            ),
-            (
-                "[('a', '|S18446744073709551615'), ('b', '|S1')]",
-                "an element of type [('a', '|S18446744073709551615'), ('b', '|S1')] is too large",
-            ),
-            (
-                "[('a', '|S9', (9223372036854775807, 9))]",
-                "an element of type (9223372036854775807, 9) is too large",
+                format!("[('a', '|S{most}'), ('b', '|S1')]"),
+                format!("[('a', '|S{most}'), ('b', '|S1')]"),
             ),
         ] {
-            assert_eq!(refusal(descr), format!("malformed header: {message}"));
+            let expected = format!("malformed header: an element of type {large} is too large");
+            assert_eq!(refusal(&descr), expected);
         }
     }
 

@@ -83,7 +83,7 @@ impl Output {
     /// # Errors
     /// As [`Output::check`]. A folder is overwritten only if it has the same format.
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
-        let Some(folder) = format.folder() else { return Output::check(path, overwrite) };
+        let Some(folder) = format.folder else { return Output::check(path, overwrite) };
         let check = || {
             #[cfg(feature = "s3")]
             if let Some(url) = url_of(path) {
@@ -111,7 +111,7 @@ impl Output {
         tag: &str,
         begin: Begin,
     ) -> Result<Output, Error> {
-        let Some(folder) = format.folder() else {
+        let Some(folder) = format.folder else {
             return Output::create_tagged(path, overwrite, tag, begin);
         };
         let create = || {

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use crate::lock::lock;
 use crate::{Blob, FileSkeleton, Problem};
@@ -16,9 +16,12 @@ pub(crate) trait Shared: Debug + Send + Sync {
 
     fn is_there(&self) -> bool;
 
-    fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
-
-    fn written(&self) -> &WrittenFiles;
+    /// Opens the output for writing, which adds to `written`.
+    fn blob(
+        &self,
+        skeleton: &FileSkeleton,
+        written: Arc<WrittenFiles>,
+    ) -> Result<Box<dyn Blob>, Problem>;
 
     fn has(&self, path: &str, bytes: u64) -> bool;
 
@@ -45,15 +48,11 @@ impl WrittenFiles {
     /// Records a file: its path in the output, and its size in bytes.
     #[cfg(feature = "zarr")]
     pub(crate) fn note(&self, path: String, bytes: u64) {
-        self.lock().push((path, bytes));
+        lock(&self.0).push((path, bytes));
     }
 
     /// Returns the files that were noted since the last call.
     pub(crate) fn take(&self) -> Vec<(String, u64)> {
-        std::mem::take(&mut *self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
-        lock(&self.0)
+        std::mem::take(&mut *lock(&self.0))
     }
 }

@@ -9,43 +9,44 @@ use trundle_zarr::{ObjectStore, Part};
 
 use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES, UNFINISHED};
 use crate::format::{FolderFormat, NewFolder};
+use crate::output::only_stores;
 use crate::shared::{Shared, WrittenFiles};
-use crate::{Blob, FileSkeleton, Problem};
+use crate::{Blob, FileSkeleton, Format, Problem};
 
 /// A store in a bucket that several processes write. They note there which parts are done.
 #[derive(Debug)]
-pub(crate) struct SharedBucket {
+struct SharedBucket {
     format: FolderFormat,
     output: Arc<BucketOutput>,
-    written: Arc<WrittenFiles>,
 }
 
-impl SharedBucket {
-    pub(crate) fn begin(
-        format: FolderFormat,
-        url: &str,
-        overwrite: bool,
-        tag: &str,
-        skeleton: &FileSkeleton,
-    ) -> Result<SharedBucket, Problem> {
-        let output = BucketOutput::begin(url, overwrite, tag)?;
-        (format.begin)(NewFolder::Bucket(Arc::clone(&output) as _, None), skeleton)?;
-        output.keep()?;
-        Ok(SharedBucket { format, output, written: Arc::default() })
-    }
+/// Begins a store at a URL. Other formats are refused.
+pub(crate) fn begin_in_bucket(
+    format: &Format,
+    url: &str,
+    overwrite: bool,
+    tag: &str,
+    skeleton: &FileSkeleton,
+) -> Result<Box<dyn Shared>, Problem> {
+    let format = format.folder.ok_or_else(only_stores)?;
+    let output = BucketOutput::begin(url, overwrite, tag)?;
+    (format.begin)(NewFolder::Bucket(Arc::clone(&output) as _, None), skeleton)?;
+    output.keep()?;
+    Ok(Box::new(SharedBucket { format, output }))
+}
 
-    /// Joins the store; `Err(is_finished)` if it is no longer being written.
-    pub(crate) fn join(
-        format: FolderFormat,
-        url: &str,
-        tag: &str,
-    ) -> Result<Result<SharedBucket, bool>, Problem> {
-        let joined = BucketOutput::join(url, tag)?;
-        Ok(joined.map(|output| {
-            let output = Arc::new(output);
-            SharedBucket { format, output, written: Arc::default() }
-        }))
-    }
+/// Joins the store; `Err(is_finished)` if it is no longer being written.
+pub(crate) fn join_in_bucket(
+    format: &Format,
+    url: &str,
+    tag: &str,
+) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
+    let format = format.folder.ok_or_else(only_stores)?;
+    let joined = BucketOutput::join(url, tag)?;
+    Ok(joined.map(|output| -> Box<dyn Shared> {
+        let output = Arc::new(output);
+        Box::new(SharedBucket { format, output })
+    }))
 }
 
 impl Shared for SharedBucket {
@@ -57,13 +58,13 @@ impl Shared for SharedBucket {
         self.output.is_there()
     }
 
-    fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
-        let written = Some(Arc::clone(&self.written));
-        (self.format.begin)(NewFolder::Bucket(Arc::clone(&self.output) as _, written), skeleton)
-    }
-
-    fn written(&self) -> &WrittenFiles {
-        &self.written
+    fn blob(
+        &self,
+        skeleton: &FileSkeleton,
+        written: Arc<WrittenFiles>,
+    ) -> Result<Box<dyn Blob>, Problem> {
+        let output = Arc::clone(&self.output);
+        (self.format.begin)(NewFolder::Bucket(output, Some(written)), skeleton)
     }
 
     fn has(&self, path: &str, bytes: u64) -> bool {
@@ -84,7 +85,7 @@ impl Shared for SharedBucket {
     }
 
     fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        self.output.objects.0.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
+        self.output.objects.bucket.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
     }
 
     /// Does nothing: stores in a bucket are never removed automatically, as no locks show whether they are in
@@ -95,7 +96,7 @@ impl Shared for SharedBucket {
 
     fn unnote(&self, name: &str) {
         // It is not an error if there was no such note.
-        let _ = self.output.objects.0.remove(&note(name));
+        let _ = self.output.objects.bucket.remove(&note(name));
     }
 
     /// Does nothing: completed requests are durable.

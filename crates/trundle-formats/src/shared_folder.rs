@@ -33,7 +33,6 @@ pub(crate) struct SharedFolder {
     /// The work folder, opened with a shared lock; `None` where folders cannot be opened.
     taken: Option<File>,
     format: Option<FolderFormat>,
-    written: Arc<WrittenFiles>,
 }
 
 /// Returns the work folder for the output at `path` and the run `tag`.
@@ -106,7 +105,7 @@ impl SharedFolder {
         overwrite: bool,
         tag: &str,
     ) -> Result<SharedFolder, Problem> {
-        let place = match format.folder() {
+        let place = match format.folder {
             Some(folder) => find_folder_place(path, overwrite, folder)?,
             None => find_place(path, overwrite)?.0,
         };
@@ -117,8 +116,7 @@ impl SharedFolder {
             part: part_of(&work),
             work,
             taken: None,
-            format: format.folder(),
-            written: Arc::default(),
+            format: format.folder,
         })
     }
 
@@ -168,21 +166,17 @@ impl Shared for SharedFolder {
         self.taken.as_ref().map_or(self.work.exists(), |taken| is_at(taken, &self.work))
     }
 
-    fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
+    fn blob(
+        &self,
+        skeleton: &FileSkeleton,
+        written: Arc<WrittenFiles>,
+    ) -> Result<Box<dyn Blob>, Problem> {
         let Some(format) = self.format else {
             let file = File::options().read(true).write(true).open(&self.part);
             return Ok(Box::new(file.map_err(Problem::writing)?));
         };
-        let shared = NewFolder::Shared {
-            folder: &self.part,
-            made_in: &self.work,
-            written: Arc::clone(&self.written),
-        };
+        let shared = NewFolder::Shared { folder: &self.part, made_in: &self.work, written };
         (format.begin)(shared, skeleton)
-    }
-
-    fn written(&self) -> &WrittenFiles {
-        &self.written
     }
 
     fn has(&self, path: &str, bytes: u64) -> bool {

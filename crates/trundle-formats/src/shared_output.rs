@@ -3,14 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[cfg(feature = "s3")]
 use crate::bucket_output::BucketOutput;
+use crate::shared::{Shared, WrittenFiles};
 #[cfg(feature = "s3")]
-use crate::format::FolderFormat;
-#[cfg(feature = "s3")]
-use crate::output::only_stores;
-use crate::shared::Shared;
+use crate::shared_bucket::{begin_in_bucket, join_in_bucket};
 use crate::shared_folder::{SharedFolder, work_folder};
 use crate::temporary_name::random_tag;
 use crate::url::url_of;
@@ -27,6 +26,7 @@ pub struct SharedOutput {
     path: PathBuf,
     tag: String,
     shared: Box<dyn Shared>,
+    written: Arc<WrittenFiles>,
 }
 
 /// Result of joining a shared output.
@@ -61,7 +61,11 @@ impl SharedOutput {
             Ok(Box::new(SharedFolder::begin(format, path, overwrite, &tag, skeleton)?))
         };
         let shared = begin().map_err(|problem| Error::at(path, "stdout", problem))?;
-        Ok(SharedOutput { path: path.to_owned(), tag, shared })
+        Ok(SharedOutput::new(path, tag, shared))
+    }
+
+    fn new(path: &Path, tag: String, shared: Box<dyn Shared>) -> SharedOutput {
+        SharedOutput { path: path.to_owned(), tag, shared, written: Arc::default() }
     }
 
     /// Joins an output that another process has begun. `id` is that output's [`SharedOutput::id`].
@@ -83,9 +87,7 @@ impl SharedOutput {
             Ok(joined.map(|shared| -> Box<dyn Shared> { Box::new(shared) }))
         };
         Ok(match join().map_err(|problem| Error::at(path, "stdout", problem))? {
-            Ok(shared) => {
-                Joined::Begun(SharedOutput { path: path.to_owned(), tag: tag.to_owned(), shared })
-            }
+            Ok(shared) => Joined::Begun(SharedOutput::new(path, tag.to_owned(), shared)),
             Err(true) => Joined::Finished,
             Err(false) => Joined::Gone,
         })
@@ -131,12 +133,12 @@ impl SharedOutput {
     /// # Errors
     /// [`Error`] if it cannot be opened.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
-        self.shared.blob(skeleton).map_err(|problem| self.error(problem))
+        self.shared.blob(skeleton, Arc::clone(&self.written)).map_err(|problem| self.error(problem))
     }
 
     /// Returns the files of a folder output written through this value: path in the folder, and bytes.
     pub fn written(&self) -> Vec<(String, u64)> {
-        self.shared.written().take()
+        self.written.take()
     }
 
     /// Returns whether a folder output has a file with this path and size.
@@ -209,24 +211,6 @@ impl SharedOutput {
     }
 }
 
-/// Returns the folder format; an error for other formats, which buckets do not support.
-#[cfg(feature = "s3")]
-fn in_bucket(format: &Format) -> Result<FolderFormat, Problem> {
-    format.folder().ok_or_else(only_stores)
-}
-
-#[cfg(feature = "s3")]
-fn begin_in_bucket(
-    format: &Format,
-    url: &str,
-    overwrite: bool,
-    tag: &str,
-    skeleton: &FileSkeleton,
-) -> Result<Box<dyn Shared>, Problem> {
-    let folder = in_bucket(format)?;
-    Ok(Box::new(crate::shared_bucket::SharedBucket::begin(folder, url, overwrite, tag, skeleton)?))
-}
-
 #[cfg(not(feature = "s3"))]
 fn begin_in_bucket(
     _: &Format,
@@ -236,17 +220,6 @@ fn begin_in_bucket(
     _: &FileSkeleton,
 ) -> Result<Box<dyn Shared>, Problem> {
     Err(crate::url::no_s3())
-}
-
-/// Joins a store in a bucket; `Err(is_finished)` if it is no longer being written.
-#[cfg(feature = "s3")]
-fn join_in_bucket(
-    format: &Format,
-    url: &str,
-    tag: &str,
-) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
-    let joined = crate::shared_bucket::SharedBucket::join(in_bucket(format)?, url, tag)?;
-    Ok(joined.map(|shared| -> Box<dyn Shared> { Box::new(shared) }))
 }
 
 #[cfg(not(feature = "s3"))]

@@ -100,16 +100,6 @@ impl StoredDType {
         StoredDType { name: name.to_owned(), values: Values::Unknown, ..bits }
     }
 
-    /// Creates a type of uninterpreted bytes.
-    pub(crate) fn opaque(
-        width: usize,
-        name: String,
-        descr: String,
-        byte_order: ByteOrder,
-    ) -> StoredDType {
-        StoredDType::stated(DType::Bytes(width), name, descr, byte_order)
-    }
-
     pub(crate) fn counting_time(self) -> StoredDType {
         StoredDType { values: Values::Times, ..self }
     }
@@ -295,11 +285,6 @@ impl StoredDType {
         counts.then(|| self.bits(bytes).map(i64::from_le_bytes)).flatten()
     }
 
-    /// Returns the type of a part of an element, in the same byte order.
-    pub(crate) fn with_dtype(&self, dtype: DType) -> StoredDType {
-        StoredDType::ordered(dtype, self.byte_order)
-    }
-
     /// Returns whether bits have the same meaning as in `other`, which has the same [`DType`].
     pub(crate) fn has_values_of(&self, other: &StoredDType) -> bool {
         self.values == other.values
@@ -350,13 +335,8 @@ fn bits_of(dtype: DType) -> DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::literal::Literal;
-    use crate::numpy_dtype;
+    use crate::numpy_dtype::tests::element;
     use trundle_core::DTypeError;
-
-    fn element(descr: &str) -> StoredDType {
-        numpy_dtype::element(&Literal::parse(descr).unwrap()).unwrap()
-    }
 
     #[test]
     fn values_are_read_in_both_byte_orders() {

@@ -25,7 +25,10 @@ impl StoredDType {
         }
         let order = ByteOrder::NATIVE;
         let descr = format!("'{}U{longest}'", order.sign());
-        Some((StoredDType::opaque(4 * longest, format!("U{longest}"), descr, order), bytes))
+        Some((
+            StoredDType::stated(DType::Bytes(4 * longest), format!("U{longest}"), descr, order),
+            bytes,
+        ))
     }
 
     /// Returns the strings in the bytes of elements; `None` if the type is not a string type or a string is

@@ -87,12 +87,16 @@ pub fn begin_finishing() -> io::Result<()> {
     Ok(())
 }
 
+/// Returns whether there is a folder at `path`, and not a link to one.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
 /// Removes the file or folder at `path`. A folder is renamed first, so that other threads create no new files
 /// in it.
 pub(crate) fn remove(path: &Path) {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     // Removal is best effort.
-    if !is_folder {
+    if !is_folder(path) {
         let _ = fs::remove_file(path);
         return;
     }

@@ -90,7 +90,7 @@ impl TensorFile {
                 None => guessed(&mut source, hint)?
                     .ok_or_else(|| Format::unknown_ending(path, false))?,
             };
-            Ok((format, format.open(source, hint)?))
+            Ok((format, (format.open)(source, hint)?))
         };
         let (format, contents) = open().map_err(|problem| Error::at(path, "stdin", problem))?;
         Ok(TensorFile { file: file_name(path, "stdin"), format, contents })
@@ -105,7 +105,7 @@ impl TensorFile {
     ) -> Result<TensorFile, Error> {
         let error = |problem| Error::at(shown, "stdin", problem);
         let source = Source::open(path).map_err(error)?;
-        let contents = format.open(source, hint).map_err(error)?;
+        let contents = (format.open)(source, hint).map_err(error)?;
         Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
     }
 
@@ -142,7 +142,7 @@ impl TensorFile {
         source: Source,
     ) -> Result<TensorFile, Error> {
         let file = source.name().to_owned();
-        match format.open(source, hint) {
+        match (format.open)(source, hint) {
             Ok(contents) => Ok(TensorFile { file, format, contents }),
             Err(problem) => Err(Error { file, problem }),
         }

@@ -170,9 +170,9 @@ fn text_of(bytes: &[u8], is_padded_by_spaces: bool) -> String {
 }
 
 fn number_of(datatype: &Datatype, element: &[u8]) -> Option<Number> {
-    let bytes = datatype.to_little_endian(element.to_vec());
     match datatype.class {
         Class::Integer { is_signed, .. } => {
+            let bytes = datatype.to_little_endian(element.to_vec());
             let is_negative = is_signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
             let mut long = [if is_negative { 0xff } else { 0 }; 8];
             long.get_mut(..bytes.len())?.copy_from_slice(&bytes);
@@ -182,13 +182,16 @@ fn number_of(datatype: &Datatype, element: &[u8]) -> Option<Number> {
                 u64::from_le_bytes(long).into()
             })
         }
-        Class::Float { .. } => match *bytes {
-            [a, b, c, d] => Number::from_f64(f32::from_le_bytes([a, b, c, d]).into()),
-            [a, b, c, d, e, f, g, h] => {
-                Number::from_f64(f64::from_le_bytes([a, b, c, d, e, f, g, h]))
-            }
-            _ => None,
-        },
+        _ => Number::from_f64(float_of(datatype, element)?),
+    }
+}
+
+/// Returns the value of one element; `None` unless it is an f32 or f64.
+pub(crate) fn float_of(datatype: &Datatype, element: &[u8]) -> Option<f64> {
+    let Class::Float { .. } = datatype.class else { return None };
+    match *datatype.to_little_endian(element.to_vec()) {
+        [a, b, c, d] => Some(f32::from_le_bytes([a, b, c, d]).into()),
+        [a, b, c, d, e, f, g, h] => Some(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
         _ => None,
     }
 }

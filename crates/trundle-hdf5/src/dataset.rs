@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::attributes::{Attribute, Attributes, Heaps};
+use crate::attributes::{Attribute, Attributes, Heaps, float_of};
 use crate::chunks::{Chunked, MOST_CHUNK_BYTES};
-use crate::datatype::{Class, Datatype};
+use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::filters::Filters;
 use crate::header::{ObjectHeader, kind};
@@ -95,7 +95,13 @@ impl Dataset {
             Layout::Compact(data) => held(data, bytes)?,
             Layout::Contiguous(None) => Data::Filled(element),
             Layout::Contiguous(Some(_)) if bytes == 0 => Data::Filled(element),
-            Layout::Contiguous(Some(address)) => Data::At(place(metadata, address, bytes)?),
+            Layout::Contiguous(Some(address)) => {
+                Data::At(metadata.place(address, bytes).ok_or_else(|| {
+                    Error::malformed(format!(
+                        "its {bytes} bytes at byte {address} are beyond the end of the file"
+                    ))
+                })?)
+            }
             Layout::Chunked { address, chunk, width, index, edges_are_plain } => {
                 if width != datatype.width as u64 {
                     return Err(Error::malformed(format!(
@@ -154,7 +160,7 @@ pub(crate) fn public(
     let public = all.iter().filter(|attribute| !is_internal(&attribute.name));
     let (mut held, mut unheld) = (Attributes::new(), Vec::new());
     for attribute in public {
-        let value = match attribute.float() {
+        let value = match float_of(&attribute.datatype, &attribute.data) {
             Some(float) if attribute.name == FILL_VALUE => {
                 Some(Value::String(STANDARD.encode(float.to_le_bytes())))
             }
@@ -168,18 +174,6 @@ pub(crate) fn public(
     (held, unheld)
 }
 
-impl Attribute {
-    /// The value, if the attribute is a single float.
-    fn float(&self) -> Option<f64> {
-        let Class::Float { .. } = self.datatype.class else { return None };
-        match *self.datatype.to_little_endian(self.data.clone()) {
-            [a, b, c, d] => Some(f32::from_le_bytes([a, b, c, d]).into()),
-            [a, b, c, d, e, f, g, h] => Some(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
-            _ => None,
-        }
-    }
-}
-
 fn held(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {
     if (data.len() as u64) < bytes {
         let got = data.len();
@@ -187,18 +181,6 @@ fn held(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {
     }
     data.truncate(bytes as usize);
     Ok(Data::Held(data))
-}
-
-/// Returns the file offset of data at an address, if its `bytes` bytes are in the file.
-fn place(metadata: &Metadata, address: u64, bytes: u64) -> Result<u64, Error> {
-    let place = address.checked_add(metadata.base);
-    let end = place.and_then(|place| place.checked_add(bytes));
-    match (place, end) {
-        (Some(place), Some(end)) if end <= metadata.bytes.bytes() => Ok(place),
-        _ => Err(Error::malformed(format!(
-            "its {bytes} bytes at byte {address} are beyond the end of the file"
-        ))),
-    }
 }
 
 fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, Error> {

@@ -65,10 +65,6 @@ impl Filters {
         Ok(Filters(filters))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The estimated cost of undoing the filters, in picoseconds per byte on a core of 2023 (measured).
     pub(crate) fn picoseconds(&self) -> u64 {
         let of_filter = |filter: &FilterDescription| match filter.id {
@@ -81,7 +77,7 @@ impl Filters {
 
     /// The most stored bytes of a chunk of `bytes` bytes.
     pub(crate) fn most_stored(&self, bytes: usize) -> usize {
-        if self.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
+        if self.0.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
     }
 
     /// Decodes a stored chunk to exactly `bytes` bytes, with elements of `width` bytes. A bit of `mask` marks a filter

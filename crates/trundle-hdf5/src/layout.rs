@@ -36,9 +36,11 @@ impl Dataspace {
         if axes > MOST_AXES {
             return Err(Error::unsupported(format!("{axes} axes, where {MOST_AXES} are the most")));
         }
-        let mut list = || (0..axes).map(|_| cursor.read_length(metadata.length_size)).collect();
-        let sizes: Vec<u64> = list_of(&mut list)?;
-        let most = if flags & 1 != 0 { list_of(&mut list)? } else { sizes.clone() };
+        let mut list = || -> Result<Vec<u64>, Error> {
+            (0..axes).map(|_| Ok(cursor.read_length(metadata.length_size)?)).collect()
+        };
+        let sizes = list()?;
+        let most = if flags & 1 != 0 { list()? } else { sizes.clone() };
         let unlimited = u64::MAX >> (64 - 8 * u32::from(metadata.length_size));
         let most = most.into_iter().map(|most| if most == unlimited { u64::MAX } else { most });
         Ok(Dataspace { sizes, most: most.collect(), is_null: version == 2 && kind == 2 })
@@ -51,12 +53,6 @@ impl Dataspace {
         }
         self.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size))
     }
-}
-
-fn list_of(
-    list: &mut impl FnMut() -> Result<Vec<u64>, hdf5_reader::error::Error>,
-) -> Result<Vec<u64>, Error> {
-    Ok(list()?)
 }
 
 /// The layout of a dataset's data. The address is `None` if nothing was ever written.

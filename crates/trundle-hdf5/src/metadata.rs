@@ -51,14 +51,18 @@ impl Metadata {
         Ok((Metadata { base, offset_size, length_size, ..whole }, root))
     }
 
+    /// Returns the file offset of an address; `None` if not all of the `bytes` bytes there are in the file.
+    pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<u64> {
+        let place = address.checked_add(self.base)?;
+        (place.checked_add(bytes)? <= self.bytes.bytes()).then_some(place)
+    }
+
     pub(crate) fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, Error> {
-        let place = address.checked_add(self.base);
-        let end = place.and_then(|place| place.checked_add(bytes as u64));
-        let (Some(place), Some(_)) = (place, end.filter(|end| *end <= self.bytes.bytes())) else {
-            return Err(Error::malformed(format!(
+        let place = self.place(address, bytes as u64).ok_or_else(|| {
+            Error::malformed(format!(
                 "{bytes} bytes at byte {address} are beyond the end of the file"
-            )));
-        };
+            ))
+        })?;
         let mut read = Vec::new();
         let reserved = read.try_reserve_exact(bytes);
         reserved.map_err(|_| Error::Io(io::ErrorKind::OutOfMemory.into()))?;

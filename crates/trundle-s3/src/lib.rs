@@ -12,4 +12,3 @@ mod profile;
 mod url;
 
 pub use bucket::{Bucket, New, ObjectInfo, Part};
-pub use url::is_url;

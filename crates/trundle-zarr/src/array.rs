@@ -26,10 +26,10 @@ use crate::store::Attributes;
 pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 
 /// The largest decoded chunk, in bytes: the limit of Blosc.
-pub(crate) const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
+const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
 /// The most chunks per shard. The index takes 16 bytes of memory per chunk.
-pub(crate) const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
+const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 
 /// The most bytes that codecs add to a chunk that does not compress, including its checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
@@ -91,28 +91,14 @@ impl ZarrArray {
         let width = array.data_type().fixed_size();
         let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
         let (chunk, shard) = chunks(&array)?;
-        let elements = chunk.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
-        let bytes = elements.and_then(|elements| elements.checked_mul(width as u64));
-        let chunk_bytes = bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
-            let sizes: Vec<String> = chunk.iter().map(u64::to_string).collect();
-            let sizes = sizes.join("x");
-            Error::Unsupported(format!(
-                "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
-            ))
-        })?;
+        let chunk_bytes = bytes_of_chunk(&chunk, width)?;
         // The index of a shard and its chunks are read one at a time.
         let most = match &shard {
             // Nothing is read from an array without elements.
             None if array.shape().contains(&0) => MOST_ADDED_BYTES,
             None => encoded_bytes(&array, &chunk)?,
             Some(sizes) => {
-                let axes = sizes.iter().zip(&chunk);
-                let count = axes.map(|(shard, chunk)| shard / chunk).try_fold(1, u64::checked_mul);
-                let count =
-                    count.filter(|count| *count <= MOST_CHUNKS_OF_SHARD).ok_or_else(|| {
-                        let most = MOST_CHUNKS_OF_SHARD;
-                        Error::Unsupported(format!("shards of more than {most} chunks"))
-                    })?;
+                let count = chunks_of_shard(sizes, &chunk)?;
                 (16 * count).max(2 * chunk_bytes) + MOST_ADDED_BYTES
             }
         };
@@ -234,6 +220,37 @@ impl ZarrArray {
         let of: Vec<u64> = axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect();
         self.array.chunk_key(&of)
     }
+}
+
+/// Returns the bytes of a decoded chunk, or of a shard.
+///
+/// # Errors
+/// [`Error::Unsupported`] if there are too many.
+pub(crate) fn bytes_of_chunk(sizes: &[u64], width: usize) -> Result<u64, Error> {
+    let bytes = sizes.iter().try_fold(width as u64, |bytes, size| bytes.checked_mul(*size));
+    bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
+        let sizes = listed(sizes);
+        Error::Unsupported(format!(
+            "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
+        ))
+    })
+}
+
+/// Returns the number of chunks in a shard.
+///
+/// # Errors
+/// [`Error::Unsupported`] if there are too many.
+pub(crate) fn chunks_of_shard(shard: &[u64], chunk: &[u64]) -> Result<u64, Error> {
+    let mut counts = shard.iter().zip(chunk).map(|(shard, chunk)| shard / chunk);
+    let count = counts.try_fold(1, u64::checked_mul);
+    count.filter(|count| *count <= MOST_CHUNKS_OF_SHARD).ok_or_else(|| {
+        Error::Unsupported(format!("shards of more than {MOST_CHUNKS_OF_SHARD} chunks"))
+    })
+}
+
+/// Formats sizes for messages.
+pub(crate) fn listed(sizes: &[u64]) -> String {
+    sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }
 
 /// Runs `decode` on a core and turns a panic into an error. With nested shards, zarrs adds up offsets and lengths

@@ -9,9 +9,10 @@ use std::io::Read;
 use std::sync::{Arc, Once};
 
 use zarrs::array::codec::api::{
-    BytesToBytesCodecTraits, Codec, CodecError, CodecMetadataOptions, CodecRuntimePluginV2,
-    CodecRuntimePluginV3, CodecTraits, PartialDecoderCapability, PartialEncoderCapability,
-    RecommendedConcurrency, register_codec_v2, register_codec_v3,
+    BytesToBytesCodecTraits, Codec, CodecError, CodecMetadataOptions, CodecPluginV2,
+    CodecRuntimePluginV2, CodecRuntimePluginV3, CodecTraits, CodecTraitsV2,
+    PartialDecoderCapability, PartialEncoderCapability, RecommendedConcurrency, register_codec_v2,
+    register_codec_v3,
 };
 use zarrs::array::codec::{
     BloscCodec, BloscCodecConfiguration, Bz2Codec, Bz2CodecConfiguration, GzipCodec,
@@ -19,12 +20,14 @@ use zarrs::array::codec::{
 };
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation, CodecOptions};
 use zarrs::metadata::Configuration;
-use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion};
+use zarrs::metadata::v2::MetadataV2;
+use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion, impl_extension_aliases};
 use zstd::zstd_safe::WriteBuf;
 
 #[derive(Debug)]
 struct Bounded {
-    inner: Arc<dyn BytesToBytesCodecTraits>,
+    /// The codec of zarrs; `None` for [`Kind::Lz4`].
+    inner: Option<Arc<dyn BytesToBytesCodecTraits>>,
     kind: Kind,
 }
 
@@ -35,6 +38,9 @@ enum Kind {
     Zlib,
     Bz2,
     Blosc,
+    /// The codec of numcodecs that zarrs lacks: the decoded size in 4 bytes, then one LZ4 block. It is only decoded,
+    /// because version 3 of Zarr does not have it. Its only parameter, the acceleration, does not matter for that.
+    Lz4,
 }
 
 /// The error message of zstd if the decoded bytes do not fit into the buffer.
@@ -78,6 +84,23 @@ impl Bounded {
                     None => Err(CodecError::Other("is too short for Blosc".to_owned())),
                 }
             }
+            Kind::Lz4 => {
+                let too_short = || CodecError::Other("is too short for lz4".to_owned());
+                let (claimed, block) = encoded.split_first_chunk().ok_or_else(too_short)?;
+                let claimed = u32::from_le_bytes(*claimed);
+                if u64::from(claimed) > most {
+                    return Err(too_many());
+                }
+                let (bytes, mut unpacked) = (claimed as usize, room(claimed.into())?);
+                unpacked.resize(bytes, 0);
+                match lz4_flex::block::decompress_into(block, &mut unpacked) {
+                    Ok(found) if found == bytes => Ok(Some(unpacked)),
+                    Ok(found) => Err(CodecError::Other(format!(
+                        "lz4: {found} bytes, where {bytes} are stated"
+                    ))),
+                    Err(error) => Err(CodecError::Other(format!("lz4: {error}"))),
+                }
+            }
         }
     }
 }
@@ -102,7 +125,11 @@ pub(crate) fn unpack_zstd(
 
 impl ExtensionName for Bounded {
     fn name(&self, version: ZarrVersion) -> Option<Cow<'static, str>> {
-        self.inner.name(version)
+        match (&self.inner, version) {
+            (Some(inner), _) => inner.name(version),
+            (None, ZarrVersion::V2) => Some(Cow::Borrowed("lz4")),
+            (None, ZarrVersion::V3) => Some(Cow::Borrowed("numcodecs.lz4")),
+        }
     }
 }
 
@@ -116,7 +143,10 @@ impl CodecTraits for Bounded {
         version: ZarrVersion,
         options: &CodecMetadataOptions,
     ) -> Option<Configuration> {
-        self.inner.configuration(version, options)
+        match &self.inner {
+            Some(inner) => inner.configuration(version, options),
+            None => Some(Configuration::default()),
+        }
     }
 
     fn partial_decoder_capability(&self) -> PartialDecoderCapability {
@@ -137,11 +167,19 @@ impl BytesToBytesCodecTraits for Bounded {
         &self,
         decoded: &BytesRepresentation,
     ) -> Result<RecommendedConcurrency, CodecError> {
-        self.inner.recommended_concurrency(decoded)
+        match &self.inner {
+            Some(inner) => inner.recommended_concurrency(decoded),
+            None => Ok(RecommendedConcurrency::new_maximum(1)),
+        }
     }
 
     fn encoded_representation(&self, decoded: &BytesRepresentation) -> BytesRepresentation {
-        self.inner.encoded_representation(decoded)
+        match (&self.inner, decoded.size()) {
+            (Some(inner), _) => inner.encoded_representation(decoded),
+            // Source: `LZ4_compressBound` in lz4.h, plus the 4 bytes of the size.
+            (None, Some(bytes)) => BytesRepresentation::BoundedSize(bytes + bytes / 255 + 16 + 4),
+            (None, None) => BytesRepresentation::UnboundedSize,
+        }
     }
 
     fn encode<'a>(
@@ -149,7 +187,8 @@ impl BytesToBytesCodecTraits for Bounded {
         decoded: ArrayBytesRaw<'a>,
         options: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
-        self.inner.encode(decoded, options)
+        let only_read = || CodecError::Other("lz4 is only read".to_owned());
+        self.inner.as_ref().ok_or_else(only_read)?.encode(decoded, options)
     }
 
     fn decode<'a>(
@@ -159,9 +198,9 @@ impl BytesToBytesCodecTraits for Bounded {
         options: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
         let no_bound = || CodecError::Other("nothing says how many bytes it decodes to".to_owned());
-        match self.unpacked(&encoded, decoded.size().ok_or_else(no_bound)?)? {
-            Some(unpacked) => Ok(Cow::Owned(unpacked)),
-            None => self.inner.decode(encoded, decoded, options),
+        match (self.unpacked(&encoded, decoded.size().ok_or_else(no_bound)?)?, &self.inner) {
+            (None, Some(inner)) => inner.decode(encoded, decoded, options),
+            (unpacked, _) => Ok(Cow::Owned(unpacked.unwrap_or_default())),
         }
     }
 }
@@ -174,8 +213,7 @@ pub(crate) fn register() {
             ($kind:ident, $codec:ty, $configuration:ty, $v3:literal, $v2:literal) => {
                 let make = |read: Result<$configuration, PluginCreateError>| {
                     let inner = Arc::new(<$codec>::new_with_configuration(&read?)?);
-                    let kind = Kind::$kind;
-                    Ok(Codec::BytesToBytes(Arc::new(Bounded { inner, kind })))
+                    Ok(bounded(Some(inner), Kind::$kind))
                 };
                 register_codec_v3(CodecRuntimePluginV3::new(
                     |name| name == $v3,
@@ -192,5 +230,26 @@ pub(crate) fn register() {
         register!(Zlib, ZlibCodec, ZlibCodecConfiguration, "numcodecs.zlib", "zlib");
         register!(Bz2, Bz2Codec, Bz2CodecConfiguration, "numcodecs.bz2", "bz2");
         register!(Blosc, BloscCodec, BloscCodecConfiguration, "blosc", "blosc");
+        register_codec_v3(CodecRuntimePluginV3::new(
+            |name| name == "numcodecs.lz4",
+            |_| Ok(bounded(None, Kind::Lz4)),
+        ));
     });
+}
+
+fn bounded(inner: Option<Arc<dyn BytesToBytesCodecTraits>>, kind: Kind) -> Codec {
+    Codec::BytesToBytes(Arc::new(Bounded { inner, kind }))
+}
+
+/// The name of [`Kind::Lz4`], under which zarrs finds it when it converts metadata of version 2.
+enum Lz4 {}
+
+impl_extension_aliases!(Lz4, v3: "numcodecs.lz4", [], v2: "lz4", []);
+
+inventory::submit! { CodecPluginV2::new::<Lz4>() }
+
+impl CodecTraitsV2 for Lz4 {
+    fn create(_: &MetadataV2) -> Result<Codec, PluginCreateError> {
+        Ok(bounded(None, Kind::Lz4))
+    }
 }

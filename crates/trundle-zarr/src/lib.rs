@@ -13,7 +13,6 @@ mod cached;
 mod cores;
 mod error;
 mod folder;
-mod lz4;
 mod metadata;
 mod new_array;
 mod new_group;

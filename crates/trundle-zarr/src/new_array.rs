@@ -12,7 +12,7 @@ use zarrs::array::{
 use zarrs::metadata::v3::MetadataV3;
 
 use crate::array::{
-    MOST_AXES, MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES, ZarrArray,
+    MOST_AXES, MOST_METADATA_BYTES, ZarrArray, bytes_of_chunk, chunks_of_shard, listed,
 };
 use crate::bounded;
 use crate::cores::on_a_core;
@@ -89,33 +89,20 @@ impl NewArray {
     /// Returns the bytes of a shard, or of a chunk if the array is not sharded.
     fn bytes_at_once(&self) -> Result<usize, Error> {
         let at_once = self.written_at_once();
-        let listed = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
         if at_once.len() != self.shape.len() || self.chunk.len() != self.shape.len() {
             let (shape, chunk) = (listed(&self.shape), listed(at_once));
             return Err(Error::Unsupported(format!("chunks of {chunk} of an array of {shape}")));
         }
         if let Some(shard) = &self.shard {
-            let axes = || shard.iter().zip(&self.chunk);
-            if axes().any(|(shard, chunk)| !shard.is_multiple_of(*chunk)) {
+            let mut axes = shard.iter().zip(&self.chunk);
+            if axes.any(|(shard, chunk)| !shard.is_multiple_of(*chunk)) {
                 let (shard, chunk) = (listed(shard), listed(&self.chunk));
                 let why = format!("shards of {shard} are no whole number of chunks of {chunk}");
                 return Err(Error::Unsupported(why));
             }
-            let count = axes().map(|(shard, chunk)| shard / chunk).try_fold(1, u64::checked_mul);
-            if count.is_none_or(|count| count > MOST_CHUNKS_OF_SHARD) {
-                let most = MOST_CHUNKS_OF_SHARD;
-                return Err(Error::Unsupported(format!("shards of more than {most} chunks")));
-            }
+            chunks_of_shard(shard, &self.chunk)?;
         }
-        let elements = at_once.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
-        let bytes = elements.and_then(|elements| elements.checked_mul(self.fill.len() as u64));
-        let bytes = bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
-            let (sizes, width) = (listed(at_once), self.fill.len());
-            Error::Unsupported(format!(
-                "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
-            ))
-        })?;
-        Ok(bytes as usize)
+        Ok(bytes_of_chunk(at_once, self.fill.len())? as usize)
     }
 
     pub(crate) fn metadata(&self) -> Result<Value, Error> {

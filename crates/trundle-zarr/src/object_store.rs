@@ -71,8 +71,6 @@ pub struct Stat {
 pub enum Part {
     /// The whole object.
     All,
-    /// From this byte to the end.
-    From(u64),
     /// From this byte, this many bytes.
     Range(u64, u64),
     /// This many bytes at the end.
@@ -141,7 +139,6 @@ impl Part {
                 check_bytes(all, most)?;
                 Some(0..all)
             }
-            Part::From(start) => Some(start..all),
             Part::Range(start, length) => start.checked_add(length).map(|end| start..end),
             Part::Last(length) => all.checked_sub(length).map(|start| start..all),
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
+use zarrs::storage::byte_range::ByteRangeIterator;
 use zarrs::storage::{
     Bytes, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
 };
@@ -39,26 +39,13 @@ impl ReadableStorageTraits for Reader {
         Ok(read.map(Bytes::from))
     }
 
+    /// Is not called: chunks are read whole, and those of shards by [`Shards`](crate::shards::Shards).
     fn get_partial_many<'a>(
         &'a self,
-        key: &StoreKey,
-        ranges: ByteRangeIterator<'a>,
+        _: &StoreKey,
+        _: ByteRangeIterator<'a>,
     ) -> Result<MaybeBytesIterator<'a>, StorageError> {
-        let mut parts = Vec::new();
-        for range in ranges {
-            let part = match range {
-                ByteRange::FromStart(start, None) => Part::From(start),
-                ByteRange::FromStart(start, Some(length)) => Part::Range(start, length),
-                ByteRange::Suffix(length) => Part::Last(length),
-            };
-            // If one part is missing, the object is missing.
-            match off_the_core(|| self.objects.read(key.as_str(), part, self.most())) {
-                Ok(None) => return Ok(None),
-                Ok(Some(read)) => parts.push(Ok(Bytes::from(read))),
-                Err(error) => parts.push(Err(error.into())),
-            }
-        }
-        Ok(Some(Box::new(parts.into_iter())))
+        Err(StorageError::Unsupported("objects are read whole".to_owned()))
     }
 
     fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
@@ -66,6 +53,6 @@ impl ReadableStorageTraits for Reader {
     }
 
     fn supports_get_partial(&self) -> bool {
-        true
+        false
     }
 }

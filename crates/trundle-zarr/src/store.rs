@@ -21,7 +21,7 @@ pub(crate) const MOST_DEPTH: usize = 64;
 pub type Attributes = serde_json::Map<String, Value>;
 
 /// A Zarr store: an array, or a group of arrays and groups.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Store {
     /// The attributes of the root group; empty if the root is an array.
     pub attributes: Attributes,
@@ -74,13 +74,9 @@ impl Store {
     /// [`Error`] if the root cannot be read, or the store exceeds the limits.
     pub fn open(objects: &Arc<dyn ObjectStore>) -> Result<Store, Error> {
         let node = node(&**objects, "")?;
-        let attributes = match node {
-            Node::Array => Attributes::new(),
-            Node::Group | Node::Neither => attributes_of_group(&**objects, "")?,
-        };
-        let (groups, arrays, unreadable) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut store = Store { attributes, groups, arrays, unreadable };
+        let mut store = Store::default();
         store.walk(objects, "", node, &mut 0)?;
+        store.attributes = store.groups.remove("").unwrap_or_default();
         Ok(store)
     }
 
@@ -127,11 +123,9 @@ impl Store {
             },
             // Below the root, a folder without metadata counts as a group (version 3 allows this).
             Node::Group | Node::Neither if depth < MOST_DEPTH => {
-                let attributes = match (node, path) {
-                    (Node::Group, path) if !path.is_empty() => {
-                        attributes_of_group(&**objects, path)?
-                    }
-                    _ => Attributes::new(),
+                let attributes = match node {
+                    Node::Neither if !path.is_empty() => Attributes::new(),
+                    _ => attributes_of_group(&**objects, path)?,
                 };
                 if !attributes.is_empty() {
                     self.groups.insert(path.to_owned(), attributes);

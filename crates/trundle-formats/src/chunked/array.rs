@@ -2,7 +2,6 @@
 
 use std::fmt::Debug;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::time::SystemTime;
 
 use trundle_core::{Shape, Width};
@@ -107,7 +106,11 @@ pub(crate) fn bytes_of_chunks(shape: &Shape, chunk: &[usize], chunk_bytes: usize
     counts.into_iter().try_fold(chunk_bytes as u64, u64::checked_mul)
 }
 
-/// Writes all elements of the array of `header` to `out`, row-major.
+/// Largest slab of [`copy_all`], in bytes.
+const MOST_SLAB_BYTES: usize = 1 << 28;
+
+/// Writes all elements of the array of `header` to `out`, row-major. Reads slabs of the first axis, at most one row
+/// of chunks each.
 ///
 /// # Errors
 /// [`Problem`] if a chunk cannot be read or `out` fails.
@@ -117,73 +120,56 @@ pub(crate) fn copy_all(
     out: &mut dyn Write,
     progress: &mut Progress<'_>,
 ) -> Result<(), Problem> {
-    let (shape, width) = (&header.shape, header.element.width().units());
-    let mut copied = 0;
-    for slab in slabs(array, width, shape)? {
-        let bytes = read_slab(array, width, shape, slab)?;
-        out.write_all(&bytes).map_err(Problem::writing)?;
-        copied += bytes.len() as u64;
+    let mut sizes = header.shape.to_vec();
+    // An array without axes has one element. An array with a size of 0 has none, and nothing is read.
+    let rows = if sizes.contains(&0) { 0 } else { sizes.first().copied().unwrap_or(1) };
+    let row_bytes = sizes.iter().skip(1).product::<usize>() * header.element.width().units();
+    if row_bytes > MOST_SLAB_BYTES && rows > 0 {
+        return Err(Problem::NoMemory { bytes: row_bytes });
+    }
+    let chunk = array.chunk().first().map_or(1, |size| *size as usize);
+    let most = (MOST_SLAB_BYTES / row_bytes.max(1)).max(1);
+    let (mut row, mut copied) = (0, 0);
+    while row < rows {
+        let before = row % chunk;
+        let taken = (rows - row).min(chunk - before).min(most);
+        let bytes = taken * row_bytes;
+        let mut slab = Vec::new();
+        slab.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
+        slab.resize(bytes, 0);
+        let mut first = vec![0; sizes.len()];
+        if let (Some(size), Some(first)) = (sizes.first_mut(), first.first_mut()) {
+            (*size, *first) = (taken, (row / chunk) as u64);
+        }
+        read_box(array, (&first, before), &sizes, &mut slab).map_err(Problem::reading)?;
+        out.write_all(&slab).map_err(Problem::writing)?;
+        (row, copied) = (row + taken, copied + bytes as u64);
         progress(copied);
     }
     Ok(())
 }
 
-/// Largest slab, in bytes.
-const MOST_SLAB_BYTES: usize = 1 << 28;
-
-/// Splits the first axis into slabs of at most one row of chunks.
-fn slabs(
+/// Reads a box of elements with lengths `lens` into `out`, which has its exact size. The box begins at the start of
+/// the chunk `first`, but along the first axis, where it must lie in one row of chunks, `before` elements later.
+///
+/// # Errors
+/// As [`ChunkedArray::read_chunk`].
+pub(crate) fn read_box(
     array: &impl ChunkedArray,
-    width: usize,
-    shape: &Shape,
-) -> Result<Vec<Range<usize>>, Problem> {
-    // An array without axes has one element. An array with a size of 0 has none, and nothing is read.
-    let rows = if shape.contains(&0) { 0 } else { shape.first().copied().unwrap_or(1) };
-    let bytes = shape.iter().skip(1).product::<usize>() * width;
-    if bytes > MOST_SLAB_BYTES && rows > 0 {
-        return Err(Problem::NoMemory { bytes });
-    }
-    let chunk = array.chunk().first().map_or(1, |size| *size as usize);
-    let most = (MOST_SLAB_BYTES / bytes.max(1)).max(1);
-    let mut slabs = Vec::new();
-    let mut begin = 0;
-    while begin < rows {
-        let end = rows.min(begin / chunk * chunk + chunk).min(begin + most);
-        slabs.push(begin..end);
-        begin = end;
-    }
-    Ok(slabs)
-}
-
-/// Reads all elements of the given rows of the first axis, which lie in one row of chunks.
-fn read_slab(
-    array: &impl ChunkedArray,
-    width: usize,
-    shape: &Shape,
-    rows: Range<usize>,
-) -> Result<Vec<u8>, Problem> {
-    let before = array.chunk().first().map_or(0, |size| rows.start % *size as usize);
-    let mut sizes = shape.to_vec();
-    if let Some(first) = sizes.first_mut() {
-        *first = rows.len();
-    }
-    let bytes = sizes.iter().product::<usize>() * width;
-    let mut slab = Vec::new();
-    slab.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
-    slab.resize(bytes, 0);
+    (first, before): (&[u64], usize),
+    lens: &[usize],
+    out: &mut [u8],
+) -> io::Result<()> {
     let chunk = short(array.chunk());
-    for index in indices(&counts(&sizes, &chunk)) {
-        let mut key: Vec<u64> = index.iter().map(|i| *i as u64).collect();
-        if let Some(first) = key.first_mut() {
-            *first = (rows.start / chunk[0]) as u64;
-        }
-        let decoded = array.read_row_major(&key).map_err(Problem::reading)?;
-        let (begin, lens) = part_of_chunk(&index, &chunk, &sizes);
-        let mut within = vec![0; chunk.len()];
-        within.iter_mut().take(1).for_each(|first| *first = before);
-        let (from, to) =
-            (Place { sizes: &chunk, at: &within }, Place { sizes: &sizes, at: &begin });
-        copy_box(&lens, width, (&decoded, from), (&mut slab, to));
+    let width = array.chunk_bytes() / chunk.iter().product::<usize>();
+    let mut within = vec![0; chunk.len()];
+    within.iter_mut().take(1).for_each(|first| *first = before);
+    for index in indices(&counts(lens, &chunk)) {
+        let key: Vec<u64> = index.iter().zip(first).map(|(i, first)| *i as u64 + first).collect();
+        let decoded = array.read_row_major(&key)?;
+        let (at, part) = part_of_chunk(&index, &chunk, lens);
+        let (from, to) = (Place { sizes: &chunk, at: &within }, Place { sizes: lens, at: &at });
+        copy_box(&part, width, (&decoded, from), (&mut *out, to));
     }
-    Ok(slab)
+    Ok(())
 }

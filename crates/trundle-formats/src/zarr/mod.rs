@@ -18,7 +18,7 @@ use trundle_zarr::{Folder, ObjectStore, Store};
 
 use self::arrays::Arrays;
 #[cfg(feature = "s3")]
-use crate::bucket_objects::Answering;
+use crate::bucket_objects::Objects;
 use crate::contents::Contents;
 use crate::format::{FolderFormat, Keeps};
 use crate::source::Source;
@@ -77,8 +77,7 @@ fn read(
 
 #[cfg(feature = "s3")]
 fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
-    let bucket = trundle_s3::Bucket::open(url).map_err(Problem::opening)?;
-    let bucket = Arc::new(Answering::new(bucket));
+    let bucket = Arc::new(Objects::open(url).map_err(Problem::opening)?);
     if !Store::is_in(&*bucket)? {
         // A request for an object does not tell a missing bucket from a missing object; a list does.
         if let Err(error) = bucket.folders("")

@@ -12,7 +12,7 @@ use trundle_zarr::{
 };
 
 use super::codecs;
-use crate::chunked::{ChunkedArray, Place, Recent, copy_box, counts, indices, part_of_chunk};
+use crate::chunked::{Place, Recent, copy_box, part_of_chunk, read_box};
 use crate::format::NewFolder;
 use crate::lock::lock;
 use crate::shared::WrittenFiles;
@@ -41,8 +41,6 @@ struct Array {
     sizes: Vec<usize>,
     /// Sizes of a shard, or of a chunk without shards.
     chunk: Vec<usize>,
-    /// Sizes of the chunks within a shard, which can be read separately.
-    read: Vec<usize>,
     /// Bytes of the fill value, for elements beyond the end of the tensor.
     fill: Vec<u8>,
     writer: ArrayWriter,
@@ -94,7 +92,6 @@ impl NewStore {
                 begin: *begin,
                 sizes: tensor.sizes.clone(),
                 chunk: tensor.at_once().to_vec(),
-                read: tensor.chunk.clone(),
                 fill: tensor.fill(),
                 writer,
                 written: Mutex::default(),
@@ -197,19 +194,14 @@ impl Chunk<'_> {
     }
 
     fn read(&self) -> Result<Vec<u8>, Error> {
-        let Array { sizes, chunk, read, fill, .. } = self.array;
+        let Array { sizes, chunk, .. } = self.array;
         let written = self.array.written()?;
         let (begin, lens) = part_of_chunk(&self.index, chunk, sizes);
+        // A chunk of the reader is a part of a shard.
+        let axes = begin.iter().zip(&written.chunk);
+        let first: Vec<u64> = axes.map(|(begin, chunk)| *begin as u64 / chunk).collect();
         let mut bytes = zeros(self.bytes)?;
-        for within in indices(&counts(&lens, read)) {
-            let axes = begin.iter().zip(read).zip(&within);
-            let index: Vec<usize> = axes.map(|((begin, read), i)| begin / read + i).collect();
-            let decoded = written.read_row_major(&long(&index))?;
-            let (at, part) = part_of_chunk(&within, read, &lens);
-            let origin = vec![0; at.len()];
-            let (from, to) = (Place { sizes: read, at: &origin }, Place { sizes: &lens, at: &at });
-            copy_box(&part, fill.len(), (&decoded, from), (&mut bytes, to));
-        }
+        read_box(&*written, (&first, 0), &lens, &mut bytes)?;
         Ok(bytes)
     }
 }
@@ -369,10 +361,7 @@ fn release(file: &File, offset: u64, bytes: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn short(sizes: &[u64]) -> Vec<usize> {
-        sizes.iter().map(|size| *size as usize).collect()
-    }
+    use crate::chunked::{counts, indices};
 
     #[test]
     fn every_byte_is_one_of_its_chunk() {
@@ -397,16 +386,9 @@ mod tests {
                 fill: vec![0; 2],
             };
             let writer = ArrayWriter::create(&objects, &new).unwrap();
-            let (sizes, chunk, read) = (sizes.to_vec(), chunk.to_vec(), short(&new.chunk));
-            let array = Array {
-                begin: 8,
-                sizes,
-                chunk,
-                read,
-                fill: new.fill,
-                writer,
-                written: Mutex::default(),
-            };
+            let (sizes, chunk) = (sizes.to_vec(), chunk.to_vec());
+            let array =
+                Array { begin: 8, sizes, chunk, fill: new.fill, writer, written: Mutex::default() };
             let mut offset = 8;
             for index in indices(&counts(&array.sizes, &array.chunk)) {
                 let (_, lens) = part_of_chunk(&index, &array.chunk, &array.sizes);

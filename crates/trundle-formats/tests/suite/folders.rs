@@ -10,6 +10,8 @@ use trundle_formats::{
     StoredDType, TensorFile, leftovers,
 };
 
+use crate::support::names;
+
 const TAG: &str = "y.zarr-0123456789abcdef";
 
 fn zarr() -> &'static Format {
@@ -44,15 +46,6 @@ fn written(place: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
 
 fn read(place: &Path) -> Vec<u8> {
     TensorFile::open(place).unwrap().load(0, &mut |_| ()).unwrap()
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 #[test]

@@ -1,25 +1,22 @@
 //! GGUF files made by hand from the specification: valid and invalid ones.
 
-use std::io::Cursor;
 use std::path::Path;
 
-use trundle_core::{DType, Shape};
-use trundle_formats::{
-    Error, ExitClass, Format, Order, Problem, StoredDType, TensorFile, TensorHint,
-};
+use trundle_core::DType;
+use trundle_formats::{Error, Format, Order, Problem, StoredDType, TensorFile, TensorHint};
+
+use crate::support::{self, check_beginnings, check_other_bytes, read, shape, stream};
 
 fn gguf() -> &'static Format {
     Format::of(Path::new("x.gguf")).unwrap()
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    TensorFile::from_bytes(gguf(), &TensorHint::default(), "x", bytes)
+    support::open(gguf(), bytes)
 }
 
 fn refusal(bytes: Vec<u8>) -> String {
-    let error = open(bytes).unwrap_err();
-    assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
-    error.problem.to_string()
+    support::refusal(gguf(), bytes)
 }
 
 fn text(text: &str) -> Vec<u8> {
@@ -60,19 +57,6 @@ fn file(tensors: &[Vec<u8>], data_bytes: usize) -> Vec<u8> {
     padded(header(3, &[], tensors), 32, data_bytes)
 }
 
-/// The data of all tensors, read by both methods.
-fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
-    let mut tensors = Vec::new();
-    for index in 0..file.headers().len() {
-        let loaded = file.load(index, &mut |_| ())?;
-        let mut copied = Vec::new();
-        file.copy_to(index, &mut copied, &mut |_| ())?;
-        assert_eq!(copied, loaded);
-        tensors.push(loaded);
-    }
-    Ok(tensors)
-}
-
 /// Two readable tensors, listed in reverse order of their data, and an unreadable one between them.
 fn mixed() -> Vec<u8> {
     let tensors =
@@ -110,9 +94,7 @@ fn tensors_are_listed_in_the_order_of_their_data() {
 
 #[test]
 fn what_comes_out_of_a_stream_is_read_in_order() {
-    let mut file =
-        TensorFile::from_reader(gguf(), &TensorHint::default(), "pipe", Cursor::new(mixed()))
-            .unwrap();
+    let mut file = stream(gguf(), mixed()).unwrap();
     let data: Vec<u8> = (0..102).collect();
     assert_eq!(file.load(0, &mut |_| ()).unwrap(), &data[..24]);
     assert_eq!(file.load(1, &mut |_| ()).unwrap(), &data[96..]);
@@ -181,50 +163,34 @@ fn data_begins_at_a_multiple_of_the_alignment() {
 
 #[test]
 fn every_kind_of_value_is_kept_as_a_text_but_arrays() {
-    let pairs = [
-        pair("u8", 0, &[200]),
-        pair("i8", 1, &[200]),
-        pair("u16", 2, &0xfffeu16.to_le_bytes()),
-        pair("i16", 3, &(-2i16).to_le_bytes()),
-        pair("u32", 4, &u32::MAX.to_le_bytes()),
-        pair("i32", 5, &i32::MIN.to_le_bytes()),
-        pair("f32", 6, &0.1f32.to_le_bytes()),
-        pair("no", 7, &[0]),
-        pair("text", 8, &text("a\nb")),
-        pair("array", 9, &array(12, 2, &[0; 16])),
-        pair("u64", 10, &u64::MAX.to_le_bytes()),
-        pair("i64", 11, &i64::MIN.to_le_bytes()),
-        pair("f64", 12, &(-0.1f64).to_le_bytes()),
+    let cases: [(u32, &[u8], &str); 12] = [
+        (0, &[200], "200"),
+        (1, &[200], "-56"),
+        (2, &0xfffeu16.to_le_bytes(), "65534"),
+        (3, &(-2i16).to_le_bytes(), "-2"),
+        (4, &u32::MAX.to_le_bytes(), "4294967295"),
+        (5, &i32::MIN.to_le_bytes(), "-2147483648"),
+        (6, &0.1f32.to_le_bytes(), "0.1"),
+        (7, &[0], "false"),
+        (8, &text("a\nb"), "a\nb"),
+        (10, &u64::MAX.to_le_bytes(), "18446744073709551615"),
+        (11, &i64::MIN.to_le_bytes(), "-9223372036854775808"),
+        (12, &(-0.1f64).to_le_bytes(), "-0.1"),
     ];
+    let mut pairs = vec![pair("array", 9, &array(12, 2, &[0; 16]))];
+    pairs.extend(cases.map(|(kind, value, _)| pair(&kind.to_string(), kind, value)));
     let file = open(header(2, &pairs, &[])).unwrap();
-    let kept: Vec<&str> = file.metadata().iter().map(|(_, value)| &value[..]).collect();
-    let expected = [
-        "200",
-        "-56",
-        "65534",
-        "-2",
-        "4294967295",
-        "-2147483648",
-        "0.1",
-        "false",
-        "a\nb",
-        "18446744073709551615",
-        "-9223372036854775808",
-        "-0.1",
-    ];
-    assert_eq!(kept, expected);
+    let expected = cases.map(|(kind, _, text)| (kind.to_string(), text.to_owned()));
+    assert_eq!(file.metadata(), expected);
     assert!(file.headers().is_empty() && file.unreadable().is_empty());
 }
 
 #[test]
 fn what_ends_early_is_refused_wherever_it_ends() {
     let whole = mixed();
+    check_beginnings(gguf(), &whole);
     for end in 0..whole.len() {
-        let said = refusal(whole[..end].to_vec());
-        let expected = ["truncated: ", "the data begins at byte "];
-        assert!(expected.iter().any(|start| said.starts_with(start)), "{end}: {said}");
-        let reader = Cursor::new(whole[..end].to_vec());
-        let streamed = TensorFile::from_reader(gguf(), &TensorHint::default(), "pipe", reader);
+        let streamed = stream(gguf(), whole[..end].to_vec());
         let loaded = streamed.and_then(|mut file| read_in_order(&mut file));
         assert!(loaded.is_err(), "{end}");
     }
@@ -236,18 +202,7 @@ fn read_in_order(file: &mut TensorFile) -> Result<(), Error> {
 
 #[test]
 fn any_byte_may_be_another() {
-    let whole = mixed();
-    for at in 0..whole.len() {
-        for byte in [0, 1, 0x7f, 0x80, 0xff, whole[at] ^ 1] {
-            let mut changed = whole.clone();
-            changed[at] = byte;
-            let Ok(mut file) = open(changed) else { continue };
-            for header in file.headers() {
-                header.layout().unwrap();
-            }
-            read(&mut file).unwrap();
-        }
-    }
+    check_other_bytes(gguf(), &mixed(), &[0, 1, 0x7f, 0x80, 0xff]);
 }
 
 #[test]
@@ -337,9 +292,9 @@ fn no_byte_is_data_of_two_tensors() {
 #[test]
 fn a_hint_describes_what_it_fits() {
     let bytes = file(&[tensor("x", &[4, 2], 24, 0), tensor("y", &[2], 0, 32)], 64);
-    let fits = TensorHint::of(&StoredDType::new(DType::I8), &Shape::new([2, 4]).unwrap());
+    let fits = TensorHint::of(&StoredDType::new(DType::I8), &shape(&[2, 4]));
     TensorFile::from_bytes(gguf(), &fits, "x", bytes.clone()).unwrap();
-    let other = TensorHint::of(&StoredDType::new(DType::U8), &Shape::new([2, 4]).unwrap());
+    let other = TensorHint::of(&StoredDType::new(DType::U8), &shape(&[2, 4]));
     let error = TensorFile::from_bytes(gguf(), &other, "x", bytes.clone()).unwrap_err();
     assert!(matches!(error.problem, Problem::HintDiffers(_)), "{error}");
     let offset = TensorHint { offset: Some(0), ..TensorHint::default() };

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use trundle_formats::{Begin, Leftover, LeftoverState, Output, Removal, TemporaryFile, leftovers};
 
+use crate::support::names;
+
 /// The files of a run to `out.npy`, which is running while they are held and counts as killed afterwards.
 fn begun(folder: &Path, plan: &str) -> (Output, TemporaryFile) {
     let tag = format!("out.npy-{plan}");
@@ -21,14 +23,6 @@ fn begun(folder: &Path, plan: &str) -> (Output, TemporaryFile) {
 
 fn found(folder: &Path) -> Vec<Leftover> {
     leftovers(folder, None).unwrap()
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]

@@ -14,3 +14,4 @@ mod pt;
 mod raw;
 mod safetensors;
 mod skeleton;
+mod support;

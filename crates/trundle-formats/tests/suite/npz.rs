@@ -2,27 +2,20 @@
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::slice::from_ref;
 
-use trundle_core::{DType, Shape};
+use trundle_core::DType;
 use trundle_formats::{
     Described, Error, ExitClass, Format, NamedTensor, Order, Problem, StoredDType, TensorFile,
     TensorHint, crc32,
 };
 
 use crate::archive::{Change, DEFLATED, Member, archive, archive_saying, deflated, stored};
+use crate::support::{data, named as read, shape};
 
 fn npz() -> &'static Format {
     Format::of(Path::new("x.npz")).unwrap()
-}
-
-fn data(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
-}
-
-fn shape(sizes: &[usize]) -> Shape {
-    Shape::new(sizes).unwrap()
 }
 
 /// An .npy file of consecutive bytes.
@@ -37,22 +30,6 @@ fn npy(sizes: &[usize]) -> Vec<u8> {
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
     TensorFile::from_bytes(npz(), &TensorHint::default(), "x.npz", bytes)
-}
-
-/// The names and the data of all tensors, read by both methods.
-fn read(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
-    let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
-    let mut tensors = Vec::new();
-    for (index, name) in names.into_iter().enumerate() {
-        let mut copied = Vec::new();
-        let passed_on = file.copy_to(index, &mut copied, &mut |_| ());
-        let loaded = file.load(index, &mut |_| ());
-        let said = |result: Result<(), &Error>| result.map_err(ToString::to_string);
-        assert_eq!(said(passed_on.as_ref().map(|_| ())), said(loaded.as_ref().map(|_| ())));
-        assert!(loaded.as_ref().map_or(true, |loaded| *loaded == copied));
-        tensors.push((name, loaded?));
-    }
-    Ok(tensors)
 }
 
 /// The error of an archive that is refused on opening or on reading its data.

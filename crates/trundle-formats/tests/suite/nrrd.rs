@@ -1,23 +1,22 @@
 //! NRRD files made by hand from the specification: valid and invalid ones.
 
-use std::io::Cursor;
 use std::path::Path;
 
-use trundle_core::{DType, Shape};
-use trundle_formats::{Error, ExitClass, Format, Order, StoredDType, TensorFile, TensorHint};
+use trundle_core::DType;
+use trundle_formats::{Error, Format, Order, StoredDType, TensorFile, TensorHint};
+
+use crate::support::{self, check_beginnings, check_other_bytes, shape, stream};
 
 fn nrrd() -> &'static Format {
     Format::of(Path::new("x.nrrd")).unwrap()
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    TensorFile::from_bytes(nrrd(), &TensorHint::default(), "x", bytes)
+    support::open(nrrd(), bytes)
 }
 
 fn refusal(bytes: Vec<u8>) -> String {
-    let error = open(bytes).unwrap_err();
-    assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
-    error.problem.to_string()
+    support::refusal(nrrd(), bytes)
 }
 
 /// A file with these header lines and `data_bytes` consecutive bytes.
@@ -50,9 +49,7 @@ fn sizes_are_reversed_and_what_follows_is_ignored() {
     assert_eq!((x.order, x.data_bytes), (Order::RowMajor, 6));
     assert_eq!(x.data_offset, Some(bytes.len() as u64 - 9));
     assert_eq!(file.load(0, &mut |_| ()).unwrap(), [0, 1, 2, 3, 4, 5]);
-    let reader = Cursor::new(bytes);
-    let hint = TensorHint::default();
-    let mut streamed = TensorFile::from_reader(nrrd(), &hint, "pipe", reader).unwrap();
+    let mut streamed = stream(nrrd(), bytes).unwrap();
     assert_eq!(streamed.load(0, &mut |_| ()).unwrap(), [0, 1, 2, 3, 4, 5]);
 }
 
@@ -203,26 +200,10 @@ fn sizes_that_lie_are_refused_before_anything_is_read() {
 }
 
 #[test]
-fn what_ends_early_is_refused_wherever_it_ends() {
+fn what_ends_early_is_refused_and_any_byte_may_be_another() {
     let whole = file(&with(&["key:=value"]), 6);
-    for end in 0..whole.len() {
-        let said = refusal(whole[..end].to_vec());
-        assert!(said.starts_with("truncated: "), "{end}: {said}");
-    }
-}
-
-#[test]
-fn any_byte_may_be_another() {
-    let whole = file(&with(&["key:=value"]), 6);
-    for at in 0..whole.len() {
-        for byte in [0, b'\n', b':', b'9', 0x80, 0xff, whole[at] ^ 1] {
-            let mut changed = whole.clone();
-            changed[at] = byte;
-            let Ok(mut file) = open(changed) else { continue };
-            file.headers()[0].layout().unwrap();
-            file.load(0, &mut |_| ()).unwrap();
-        }
-    }
+    check_beginnings(nrrd(), &whole);
+    check_other_bytes(nrrd(), &whole, &[0, b'\n', b':', b'9', 0x80, 0xff]);
 }
 
 #[test]
@@ -230,7 +211,7 @@ fn a_file_of_another_ending_is_known_by_how_it_begins() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("image.nhdr");
     std::fs::write(&path, file(&LINES, 6)).unwrap();
-    let hint = TensorHint::of(&StoredDType::new(DType::U8), &Shape::new([3, 2]).unwrap());
+    let hint = TensorHint::of(&StoredDType::new(DType::U8), &shape(&[3, 2]));
     for hint in [TensorHint::default(), hint] {
         assert_eq!(TensorFile::open_as(&path, &hint).unwrap().format().name(), "nrrd");
     }

@@ -4,12 +4,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
     Error, ExitClass, FileSkeleton, NamedTensor, Output, Problem, StoredDType, TensorFile,
     TensorHint, check_output, stage, write,
 };
+
+use crate::support::names;
 
 fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
     let shape = Shape::new([bytes.len()]).unwrap();
@@ -20,14 +21,6 @@ fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> 
 
 fn load(path: &Path) -> Vec<u8> {
     TensorFile::open(path).unwrap().load(0, &mut |_| ()).unwrap()
-}
-
-fn names(folder: &TempDir) -> Vec<String> {
-    let entries = fs::read_dir(folder.path()).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -46,12 +39,12 @@ fn an_output_that_exists_is_refused_before_and_after_the_work() {
         assert!(error.to_string().starts_with(path.to_str().unwrap()));
     }
     assert_eq!(fs::read(&path).unwrap(), b"precious");
-    assert_eq!(names(&folder), ["out.npy"]);
+    assert_eq!(names(folder.path()), ["out.npy"]);
 
     assert!(check_output(&path, true).is_ok());
     write_bytes(&path, &[1, 2], true).unwrap();
     assert_eq!(load(&path), [1, 2]);
-    assert_eq!(names(&folder), ["out.npy"]);
+    assert_eq!(names(folder.path()), ["out.npy"]);
 }
 
 #[test]
@@ -72,10 +65,10 @@ fn what_is_staged_can_be_read_back_before_it_appears() {
     );
     assert_eq!(load(&path), [1]);
     drop(output);
-    assert_eq!((load(&path), names(&folder)), (vec![1], vec!["out.npy".to_owned()]));
+    assert_eq!((load(&path), names(folder.path())), (vec![1], vec!["out.npy".to_owned()]));
 
     staged(&[tensor]).finish().unwrap();
-    assert_eq!((load(&path), names(&folder)), (vec![7, 8], vec!["out.npy".to_owned()]));
+    assert_eq!((load(&path), names(folder.path())), (vec![7, 8], vec!["out.npy".to_owned()]));
 }
 
 #[test]
@@ -89,7 +82,7 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
     assert_eq!(error.exit_class(), ExitClass::Usage);
     assert_eq!(fs::read(kept(&error, "already exists")).unwrap(), b"ours");
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
-    assert_eq!(names(&folder).len(), 2);
+    assert_eq!(names(folder.path()).len(), 2);
 }
 
 /// Path of a finished output that could not be renamed for this reason.
@@ -122,7 +115,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
         fs::remove_dir_all(&path).unwrap();
     }
     places.dedup();
-    assert_eq!((places.len(), names(&folder).len()), (3, 3));
+    assert_eq!((places.len(), names(folder.path()).len()), (3, 3));
     assert!(places.iter().all(|place| place.exists()));
 }
 
@@ -134,13 +127,13 @@ fn nothing_is_at_the_place_until_the_output_is_finished() {
     output.write_all(b"half").unwrap();
     assert!(!path.exists());
     drop(output);
-    assert_eq!(names(&folder), [""; 0]);
+    assert_eq!(names(folder.path()), [""; 0]);
 
     let mut output = Output::create(&path, false).unwrap();
     output.write_all(b"whole").unwrap();
     output.finish().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"whole");
-    assert_eq!(names(&folder), ["out.npy"]);
+    assert_eq!(names(folder.path()), ["out.npy"]);
 }
 
 #[test]
@@ -151,7 +144,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     let element = StoredDType::new(DType::U8);
     let short = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[1] };
     assert!(write(&path, &[short], false, &mut |_| ()).is_err());
-    assert_eq!(names(&folder), [""; 0]);
+    assert_eq!(names(folder.path()), [""; 0]);
 }
 
 #[test]
@@ -177,7 +170,7 @@ fn places_that_cannot_be_outputs_are_refused_early() {
             assert_eq!(error.exit_class(), class, "{error}");
         }
     }
-    assert_eq!(names(&folder), ["file", "folder.npy"]);
+    assert_eq!(names(folder.path()), ["file", "folder.npy"]);
     assert!(check_output(&place("out.npy"), false).is_ok());
     assert!(check_output(Path::new("-"), false).is_ok());
     assert!(check_output(Path::new("out-in-this-folder.npy"), false).is_ok());
@@ -260,7 +253,7 @@ mod unix {
 
         symlink("loop.npy", place("loop.npy")).unwrap();
         assert!(write_bytes(&place("loop.npy"), &[3], true).is_err());
-        assert_eq!(names(&folder), ["far", "first.npy", "loop.npy", "second.npy"]);
+        assert_eq!(names(folder.path()), ["far", "first.npy", "loop.npy", "second.npy"]);
     }
 
     #[test]
@@ -294,14 +287,14 @@ mod tagged {
         assert!(output.blob(&FileSkeleton::default()).is_ok());
         output.keep(true);
         drop(output);
-        assert_eq!(names(&folder), [".trundle-1-2.part"]);
+        assert_eq!(names(folder.path()), [".trundle-1-2.part"]);
         let mut output = create(Begin::Resumed).unwrap();
         assert_eq!(output.blob(&FileSkeleton::default()).unwrap().bytes().unwrap(), 6);
         assert!(!path.exists());
         // Writing starts at the front; the previous contents are not appended to.
         output.write_all(b"second").unwrap();
         output.finish().unwrap();
-        assert_eq!(names(&folder), ["out.bin"]);
+        assert_eq!(names(folder.path()), ["out.bin"]);
         assert_eq!(fs::read(&path).unwrap(), b"second");
     }
 
@@ -317,12 +310,12 @@ mod tagged {
         let mut output = create();
         output.write_all(b"less").unwrap();
         drop(output);
-        assert_eq!(names(&folder), [""; 0]);
+        assert_eq!(names(folder.path()), [""; 0]);
         let mut output = create();
         output.keep(true);
         output.keep(false);
         drop(output);
-        assert_eq!(names(&folder), [""; 0]);
+        assert_eq!(names(folder.path()), [""; 0]);
     }
 
     #[test]

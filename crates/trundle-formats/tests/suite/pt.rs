@@ -1,24 +1,22 @@
 //! torch.save files made by hand, as PyTorch writes them: valid and invalid ones.
 
-use std::io::Cursor;
 use std::path::Path;
 
-use trundle_formats::{Error, ExitClass, Format, TensorFile, TensorHint};
+use trundle_formats::{Error, Format, TensorFile};
 
 use crate::archive::{Member, archive, deflated, stored};
+use crate::support::{self, stream};
 
 fn pt() -> &'static Format {
     Format::of(Path::new("x.pth")).unwrap()
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    TensorFile::from_bytes(pt(), &TensorHint::default(), "x", bytes)
+    support::open(pt(), bytes)
 }
 
 fn refusal(bytes: Vec<u8>) -> String {
-    let error = open(bytes).unwrap_err();
-    assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
-    error.problem.to_string()
+    support::refusal(pt(), bytes)
 }
 
 fn text(text: &str) -> Vec<u8> {
@@ -214,16 +212,13 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     };
     let parameter =
         |arguments: &[u8]| [b"ctorch._utils\n_rebuild_parameter\n(", arguments, b"tR"].concat();
+    let conjugated_view =
+        "is a conjugated view, which is not read: save x.resolve_conj() instead of x";
+    let changed = "is changed after it is made, which is not read";
     let conjugated = tensor_with(&marks(&[("conj", b"\x88")]));
     for (entry, expected) in [
-        (
-            conjugated.clone(),
-            "is a conjugated view, which is not read: save x.resolve_conj() instead of x",
-        ),
-        (
-            parameter(&[&conjugated[..], b"\x88N"].concat()),
-            "is a conjugated view, which is not read: save x.resolve_conj() instead of x",
-        ),
+        (conjugated.clone(), conjugated_view),
+        (parameter(&[&conjugated[..], b"\x88N"].concat()), conjugated_view),
         (
             tensor_with(&marks(&[("conj", b"\x89"), ("neg", b"\x88")])),
             "is a negated view, which is not read: save x.resolve_neg() instead of x",
@@ -234,12 +229,9 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (tensor_with(b"]"), "has metadata that are not a dict"),
         (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
         (parameter(&bytes_of("0")), "is made by torch._utils._rebuild_parameter with 1 arguments"),
-        ([&bytes_of("0")[..], b"}b"].concat(), "is changed after it is made, which is not read"),
-        (
-            [&bytes_of("0")[..], b"K\0K\0s"].concat(),
-            "is changed after it is made, which is not read",
-        ),
-        ([&bytes_of("0")[..], b"K\0a"].concat(), "is changed after it is made, which is not read"),
+        ([&bytes_of("0")[..], b"}b"].concat(), changed),
+        ([&bytes_of("0")[..], b"K\0K\0s"].concat(), changed),
+        ([&bytes_of("0")[..], b"K\0a"].concat(), changed),
     ] {
         assert_eq!(fault(entry), expected);
     }
@@ -360,8 +352,7 @@ fn what_is_no_archive_of_torch_save_is_refused() {
     let mut packed = members(&dict(&[]));
     packed[0] = deflated("folder/data.pkl", &dict(&[("t", bytes_of("0"))]));
     assert_eq!(refusal(archive(&packed)), "the archive's member data.pkl is compressed");
-    let reader = Cursor::new(file(&dict(&[("t", bytes_of("0"))])));
-    let error = TensorFile::from_reader(pt(), &TensorHint::default(), "pipe", reader).unwrap_err();
+    let error = stream(pt(), file(&dict(&[("t", bytes_of("0"))]))).unwrap_err();
     assert!(error.to_string().contains("it must be a file, not a stream"), "{error}");
     assert!(open(file(&dict(&[]))).unwrap().headers().is_empty());
 }

@@ -10,12 +10,10 @@ use trundle_formats::{
     write,
 };
 
+use crate::support::shape;
+
 fn raw() -> &'static Format {
     FORMATS.iter().find(|format| format.name() == "raw").unwrap()
-}
-
-fn shape(sizes: &[usize]) -> Shape {
-    Shape::new(sizes).unwrap()
 }
 
 fn described(dtype: DType, sizes: &[usize]) -> TensorHint {

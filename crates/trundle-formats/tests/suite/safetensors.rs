@@ -1,24 +1,17 @@
 //! safetensors files: from its own package, handmade, and invalid ones.
 
-use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use trundle_core::{BitOrder, DType, Shape};
+use trundle_core::{BitOrder, DType};
 use trundle_formats::{
     Described, Error, ExitClass, Format, Header, NamedTensor, Order, StoredDType, TensorFile,
     TensorHint,
 };
 
+use crate::support::{self, data, named as read, shape};
+
 fn safetensors() -> &'static Format {
     Format::of(Path::new("x.safetensors")).unwrap()
-}
-
-fn data(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
-}
-
-fn shape(sizes: &[usize]) -> Shape {
-    Shape::new(sizes).unwrap()
 }
 
 /// A file with this header and `data_bytes` consecutive bytes.
@@ -29,26 +22,11 @@ fn file(header: &str, data_bytes: usize) -> Vec<u8> {
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    TensorFile::from_bytes(safetensors(), &TensorHint::default(), "x", bytes)
-}
-
-/// The names and the data of all tensors, read by both methods.
-fn read(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
-    let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
-    let mut tensors = Vec::new();
-    for (index, name) in names.into_iter().enumerate() {
-        tensors.push((name, file.load(index, &mut |_| ())?));
-        let mut copied = Vec::new();
-        file.copy_to(index, &mut copied, &mut |_| ())?;
-        assert_eq!(copied, tensors[index].1);
-    }
-    Ok(tensors)
+    support::open(safetensors(), bytes)
 }
 
 fn refusal(bytes: Vec<u8>) -> String {
-    let error = open(bytes).unwrap_err();
-    assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
-    error.problem.to_string()
+    support::refusal(safetensors(), bytes)
 }
 
 /// A header with a tensor "x".
@@ -219,55 +197,47 @@ fn a_file_may_hold_nothing() {
 fn malformed_headers_are_refused_with_what_was_found() {
     let x = r#""x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
     for (header, expected) in [
-        ("", "malformed header: it is empty".to_owned()),
-        (" {}", "malformed header: it begins with \" \", expected \"{\"".to_owned()),
-        ("[]", "malformed header: it begins with \"[\", expected \"{\"".to_owned()),
-        ("{", "malformed header: EOF while parsing an object at line 1 column 1".to_owned()),
-        ("{}x", "malformed header: trailing characters at line 1 column 3".to_owned()),
-        (&format!("{{{x},{x}}}"), "malformed header: \"x\" occurs twice".to_owned()),
+        ("", "it is empty"),
+        (" {}", "it begins with \" \", expected \"{\""),
+        ("[]", "it begins with \"[\", expected \"{\""),
+        ("{", "EOF while parsing an object at line 1 column 1"),
+        ("{}x", "trailing characters at line 1 column 3"),
+        (&format!("{{{x},{x}}}"), "\"x\" occurs twice"),
         (
             r#"{"__metadata__":{},"__metadata__":{}}"#,
-            "malformed header: \"__metadata__\" occurs twice at line 1 column 37".to_owned(),
+            "\"__metadata__\" occurs twice at line 1 column 37",
         ),
-        (r#"{"__metadata__":{"a":"","a":""}}"#, "malformed header: \"a\" occurs twice".to_owned()),
+        (r#"{"__metadata__":{"a":"","a":""}}"#, "\"a\" occurs twice"),
         (
             r#"{"__metadata__":{"a":1}}"#,
-            "malformed header: invalid type: integer `1`, expected a string at line 1 column 22"
-                .to_owned(),
+            "invalid type: integer `1`, expected a string at line 1 column 22",
         ),
         (
             &stating("U8", "[1]", "[0,1],\"more\":0"),
-            "malformed header: unknown field `more`, expected one of `dtype`, `shape`, \
-             `data_offsets` at line 1 column 58"
-                .to_owned(),
+            "unknown field `more`, expected one of `dtype`, `shape`, \
+             `data_offsets` at line 1 column 58",
         ),
-        (
-            r#"{"x":{"dtype":"U8","shape":[1]}}"#,
-            "malformed header: missing field `data_offsets` at line 1 column 31".to_owned(),
-        ),
-        (&stating("F5", "[1]", "[0,1]"), "\"x\" is of the unknown type \"F5\"".to_owned()),
+        (r#"{"x":{"dtype":"U8","shape":[1]}}"#, "missing field `data_offsets` at line 1 column 31"),
         (
             &stating("F32", "[2,3]", "[0,23]"),
-            "malformed header: \"x\", F32 [2, 3], needs 24 bytes, but has those from 0 to 23"
-                .to_owned(),
+            "\"x\", F32 [2, 3], needs 24 bytes, but has those from 0 to 23",
         ),
-        (
-            &stating("U8", "[1]", "[0,0]"),
-            "malformed header: \"x\", U8 [1], needs 1 byte, but has those from 0 to 0".to_owned(),
-        ),
+        (&stating("U8", "[1]", "[0,0]"), "\"x\", U8 [1], needs 1 byte, but has those from 0 to 0"),
         (
             &stating("F4", "[3]", "[0,2]"),
-            "malformed header: \"x\", F4 [3], has 12 bits, which is not a whole number of bytes"
-                .to_owned(),
+            "\"x\", F4 [3], has 12 bits, which is not a whole number of bytes",
         ),
         (
             &stating("U8", "[1]", "[1,2]"),
-            "malformed header: the data of \"x\" begins at byte 1, but that before it ends at 0"
-                .to_owned(),
+            "the data of \"x\" begins at byte 1, but that before it ends at 0",
         ),
     ] {
-        assert_eq!(refusal(file(header, 1)), expected);
+        assert_eq!(refusal(file(header, 1)), format!("malformed header: {expected}"));
     }
+    assert_eq!(
+        refusal(file(&stating("F5", "[1]", "[0,1]"), 1)),
+        "\"x\" is of the unknown type \"F5\""
+    );
     for header in [
         stating("U8", "[-1]", "[0,1]"),
         stating("U8", "[1.0]", "[0,1]"),
@@ -306,10 +276,7 @@ fn files_of_another_length_are_refused() {
 fn a_stream_is_read_from_front_to_back() {
     let header = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
         "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
-    let stream = |bytes| {
-        TensorFile::from_reader(safetensors(), &TensorHint::default(), "pipe", Cursor::new(bytes))
-            .unwrap()
-    };
+    let stream = |bytes| support::stream(safetensors(), bytes).unwrap();
     let mut whole = stream(file(header, 3));
     assert!(whole.blob().is_none());
     assert_eq!(whole.load(0, &mut |_| ()).unwrap(), [0]);

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::header::kind;
 
 /// A dataset to be written: contiguous, row-major.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NewDataset {
     /// The path below the root, without leading or trailing slash.
     pub path: String,
@@ -173,13 +173,9 @@ fn encoded(
             }
             tree::Kind::Dimension(size) => {
                 let dimension = NewDataset {
-                    path: String::new(),
                     shape: vec![*size],
                     dtype: "<f4".to_owned(),
-                    bytes: 0,
-                    dimension_names: Vec::new(),
-                    attributes: Attributes::new(),
-                    fill: None,
+                    ..NewDataset::default()
                 };
                 let names = scales.attributes(at, &dimension, places, &mut heap);
                 dataset(&dimension, UNDEFINED, &names, &mut heap)?

@@ -1,0 +1,86 @@
+//! Steps that the tests of several formats share.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use trundle_core::Shape;
+use trundle_formats::{Error, ExitClass, Format, TensorFile, TensorHint};
+
+/// The path of a test file.
+pub(crate) fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
+}
+
+pub(crate) fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+pub(crate) fn open(format: &'static Format, bytes: Vec<u8>) -> Result<TensorFile, Error> {
+    TensorFile::from_bytes(format, &TensorHint::default(), "x", bytes)
+}
+
+pub(crate) fn stream(format: &'static Format, bytes: Vec<u8>) -> Result<TensorFile, Error> {
+    TensorFile::from_reader(format, &TensorHint::default(), "pipe", Cursor::new(bytes))
+}
+
+/// The problem of a file that is refused on opening.
+pub(crate) fn refusal(format: &'static Format, bytes: Vec<u8>) -> String {
+    let error = open(format, bytes).unwrap_err();
+    assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
+    error.problem.to_string()
+}
+
+/// The data of all tensors, read by both methods.
+pub(crate) fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
+    let mut tensors = Vec::new();
+    for index in 0..file.headers().len() {
+        let mut copied = Vec::new();
+        let passed_on = file.copy_to(index, &mut copied, &mut |_| ());
+        let loaded = file.load(index, &mut |_| ());
+        let said = |result: Result<(), &Error>| result.map_err(ToString::to_string);
+        assert_eq!(said(passed_on.as_ref().map(|_| ())), said(loaded.as_ref().map(|_| ())));
+        tensors.push(loaded?);
+        assert_eq!(tensors[index], copied);
+    }
+    Ok(tensors)
+}
+
+/// The names and the data of all tensors.
+pub(crate) fn named(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
+    Ok(names.into_iter().zip(read(file)?).collect())
+}
+
+/// Checks that a file is refused wherever it ends.
+pub(crate) fn check_beginnings(format: &'static Format, whole: &[u8]) {
+    for end in 0..whole.len() {
+        let said = refusal(format, whole[..end].to_vec());
+        let expected = ["truncated: ", "the data begins at byte "];
+        assert!(expected.iter().any(|start| said.starts_with(start)), "{end}: {said}");
+    }
+}
+
+/// Checks that a file with another byte in any place is refused or read.
+pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &[u8]) {
+    for at in 0..whole.len() {
+        for byte in others.iter().copied().chain([whole[at] ^ 1]) {
+            let mut changed = whole.to_vec();
+            changed[at] = byte;
+            let Ok(mut file) = open(format, changed) else { continue };
+            for header in file.headers() {
+                header.layout().unwrap();
+            }
+            read(&mut file).unwrap();
+        }
+    }
+}
+
+/// The names in a folder, sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
