@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::shape::check_sizes;
+use crate::shape::{check_sizes, steps_to};
 use crate::{Result, Shape, ShapeError, Width};
 
 refusals! {
@@ -177,9 +177,7 @@ impl Layout {
 
     /// Offset of the element at `index`, in bytes from the start of the buffer.
     pub fn offset_of(&self, index: &[usize]) -> usize {
-        let steps: isize =
-            index.iter().zip(&self.strides_bytes).map(|(i, stride)| i.cast_signed() * stride).sum();
-        self.offset_bytes.wrapping_add_signed(steps)
+        self.offset_bytes.wrapping_add_signed(steps_to(index, &self.strides_bytes))
     }
 
     /// Range of bytes that elements of `width` bytes occupy; empty for an empty tensor. It may begin before

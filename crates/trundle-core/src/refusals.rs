@@ -22,6 +22,7 @@ macro_rules! refusals {
         impl std::error::Error for $name {}
 
         impl std::fmt::Display for $name {
+            #[allow(unused_variables, reason = "a message may leave out a field")]
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
                     $($name::$reason $({ $($field),* })? => write!(f, $message $(, $argument)*),)*

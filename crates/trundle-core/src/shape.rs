@@ -281,6 +281,11 @@ fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     false
 }
 
+/// The sum of the steps along all axes.
+pub(crate) fn steps_to(index: &[usize], strides: &[isize]) -> isize {
+    index.iter().zip(strides).map(|(i, stride)| i.cast_signed() * stride).sum()
+}
+
 pub(crate) fn row_major_number(sizes: &[usize], index: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
 }
@@ -296,6 +301,14 @@ pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
         }
     }
     strides
+}
+
+impl<const N: usize> TryFrom<[usize; N]> for Shape {
+    type Error = ShapeError;
+
+    fn try_from(sizes: [usize; N]) -> Result<Shape, ShapeError> {
+        Shape::new(sizes)
+    }
 }
 
 impl AsRef<[Shape]> for Shape {
@@ -336,6 +349,23 @@ pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<
         .ok()
         .filter(|front| *front < rank)
         .ok_or(ShapeError::AxisOutOfRange { argument, axis, rank, negative_allowed: true })
+}
+
+/// Normalizes axes that must be different.
+pub(crate) fn normalize_distinct_axes(
+    argument: &'static str,
+    axes: &[i64],
+    rank: usize,
+) -> Result<Vec<usize>, ShapeError> {
+    let mut fronts = Vec::with_capacity(axes.len());
+    for axis in axes {
+        let front = normalize_axis(argument, *axis, rank)?;
+        if fronts.contains(&front) {
+            return Err(ShapeError::RepeatedAxis { argument: "axes", axis: *axis });
+        }
+        fronts.push(front);
+    }
+    Ok(fronts)
 }
 
 /// A permutation of axes in gather form: `out.shape[i] == in.shape[order[i]]`.

@@ -155,3 +155,11 @@ pub use trundle_cpu::{
     Along, Destination, Machine, ScatterPlan, ThreadPool, threads, view_from_raw_parts,
     view_mut_from_raw_parts, with_pool, with_threads,
 };
+
+// Plans, chains and errors can be sent to other threads and shared between them.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<(Plan, ProgramPlan, InPlacePlan)>();
+    is_shared::<(Chain, OpenChain, Program, IndexMap)>();
+    is_shared::<(Error, PlanError, ChainError, notation::NotationError, directml::Error)>();
+};

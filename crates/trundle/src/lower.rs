@@ -113,22 +113,22 @@ impl ProgramMoves {
         budget: Budget,
         too_many: TooMany,
     ) -> Result<ProgramMoves> {
-        let lowering = || Lowering {
+        let lowering = |budget: Budget| Lowering {
             program,
             outputs: outputs(program),
             layouts,
-            budget: &budget,
+            budget,
             too_many,
             contiguous: BTreeSet::new(),
             constant_of: BTreeMap::new(),
             moves: ProgramMoves { steps: Vec::new(), passes: Vec::new(), constants: Vec::new() },
         };
-        let mut direct = lowering();
+        let mut direct = lowering(budget.clone());
         if direct.put_passes(true)? {
             return Ok(direct.moves);
         }
         // Axes are split or merged across gaps of the output, so the result is copied there by a separate move.
-        let mut through_copy = lowering();
+        let mut through_copy = lowering(budget);
         through_copy.put_passes(false)?;
         if let (Some((_, out)), [output]) = (layouts, through_copy.outputs[..].as_ref()) {
             let (id, packed) = (*output, through_copy.packed(*output)?);
@@ -195,7 +195,7 @@ struct Lowering<'a> {
     program: &'a Program,
     outputs: Vec<TensorId>,
     layouts: Option<Layouts<'a>>,
-    budget: &'a Budget,
+    budget: Budget,
     too_many: TooMany,
     /// The inputs that are made contiguous first.
     contiguous: BTreeSet<TensorId>,

@@ -11,6 +11,7 @@ use crate::internal::few::with_list;
 
 /// A buffer of a [`Runner`]. Each kind is counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum BufferId {
     /// Lent by the caller, to be read.
     Input(usize),
@@ -72,6 +73,7 @@ impl Moves<'_> {
 }
 
 /// The planned work of a step.
+#[non_exhaustive]
 pub enum Plans<B: Backend> {
     /// One plan.
     One(B::Plan),

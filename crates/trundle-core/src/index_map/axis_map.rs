@@ -1,6 +1,7 @@
 //! Maps from output coordinates to the coordinate on one source axis.
 
 use super::Table;
+use crate::shape::steps_to;
 
 /// The coordinate `start + step · i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -144,10 +145,7 @@ impl AxisMap {
                 let length = lengths.at(index).cast_signed();
                 after.at(if j < length { length - 1 - j } else { j })
             }
-            AxisMap::Sum { start, steps } => {
-                let steps = index.iter().zip(steps).map(|(i, step)| i.cast_signed() * step);
-                start + steps.sum::<isize>()
-            }
+            AxisMap::Sum { start, steps } => start + steps_to(index, steps),
             AxisMap::Indexed { indices, line } => line.at(indices.at(index).cast_signed()),
         };
         coordinate.unsigned_abs()

@@ -160,8 +160,13 @@ fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
 impl Line {
     /// Half-open range of the values at a nonempty range of indices.
     fn range(self, indices: Range<isize>) -> Range<isize> {
-        let ends = [self.at(indices.start), self.at(indices.end - 1)];
-        ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1)
+        self.range_between(indices.start, indices.end - 1)
+    }
+
+    /// The coordinates between those of two indices.
+    fn range_between(self, one: isize, other: isize) -> Range<isize> {
+        let (one, other) = (self.at(one), self.at(other));
+        one.min(other)..one.max(other).saturating_add(1)
     }
 }
 
@@ -237,8 +242,8 @@ impl Region {
     }
 
     fn range_of_row(&self, row: &Row) -> Range<isize> {
-        let ends = [row.before.at(0), row.before.at(self.sizes[row.number].cast_signed() - 1)];
-        let (first, last) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let along = row.before.range(0..self.sizes[row.number].cast_signed());
+        let (first, last) = (along.start, along.end - 1);
         let (mut least, mut greatest) = (isize::MAX, isize::MIN);
         let mut meet = |j: isize| (least, greatest) = (least.min(j), greatest.max(j));
         self.for_each_value(&row.entry, |entry| {
@@ -252,8 +257,7 @@ impl Region {
                 meet(last);
             }
         });
-        let ends = [row.after.at(least), row.after.at(greatest)];
-        ends[0].min(ends[1])..ends[0].max(ends[1]) + 1
+        row.after.range_between(least, greatest)
     }
 
     fn range_of_indexed(&self, indexed: &IndexedForm) -> Range<isize> {
@@ -262,8 +266,7 @@ impl Region {
             let index = indexed.indices[entry.unsigned_abs()];
             (least, greatest) = (least.min(index), greatest.max(index));
         });
-        let ends = [least, greatest].map(|index| indexed.line.at(index.cast_signed()));
-        ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1)
+        indexed.line.range_between(least.cast_signed(), greatest.cast_signed())
     }
 
     /// Visits every value of a form, possibly several times.

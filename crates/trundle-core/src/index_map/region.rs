@@ -4,6 +4,7 @@
 //! (a roll), or carries from one axis into another (an axis that was merged and then rolled), the box is cut
 //! in two and both parts continue. The boxes that arrive at the source become the blocks of a move.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -221,14 +222,8 @@ impl Region {
             Coordinate::Cut(cut) => Some(cut.number),
             Coordinate::Linear(_) | Coordinate::Ragged(_) | Coordinate::Indexed(_) => None,
         };
-        let is_first = |at: usize, number: usize| {
-            self.coordinates[..at].iter().all(|earlier| cut_along(earlier) != Some(number))
-        };
-        let coordinates = self.coordinates.iter().enumerate();
-        let cuts = coordinates.filter(|(at, coordinate)| {
-            cut_along(coordinate).is_some_and(|number| is_first(*at, number))
-        });
-        let cuts = u32::try_from(cuts.count()).unwrap_or(u32::MAX);
+        let cuts: BTreeSet<usize> = self.coordinates.iter().filter_map(cut_along).collect();
+        let cuts = u32::try_from(cuts.len()).unwrap_or(u32::MAX);
         1usize.checked_shl(cuts).unwrap_or(usize::MAX)
     }
 

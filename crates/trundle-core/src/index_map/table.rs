@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{AxisMap, Line, Piece};
-use crate::shape::{for_each_index, row_major_strides};
+use crate::shape::{for_each_index, row_major_strides, steps_to};
 
 /// A table with one number for each output index: a length, or a source index.
 ///
@@ -49,9 +49,7 @@ impl Table {
     }
 
     fn entry(&self, index: &[usize]) -> usize {
-        let steps: isize =
-            index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
-        self.offset.wrapping_add_signed(steps)
+        self.offset.wrapping_add_signed(steps_to(index, &self.strides))
     }
 
     /// The axes along which the numbers may vary.

@@ -84,33 +84,27 @@ impl Loop {
 
     /// The cut, if its position comes from a table.
     pub fn cut_by_table(&self) -> Option<(&Cut, &LengthTable)> {
-        match &self.src {
-            Source::Cut(cut) => match &cut.at {
-                CutAt::Table(table) => Some((cut, table)),
-                CutAt::Constant(_) => None,
-            },
-            Source::Affine { .. } => None,
+        let Source::Cut(cut) = &self.src else { return None };
+        match &cut.at {
+            CutAt::Table(table) => Some((cut, table)),
+            CutAt::Constant(_) => None,
         }
     }
 
     /// The cut, if it is at a constant step, and this step.
     pub fn cut_at_constant(&self) -> Option<(&Cut, usize)> {
-        match &self.src {
-            Source::Cut(cut) => match cut.at {
-                CutAt::Constant(at) => Some((cut, at)),
-                CutAt::Table(_) => None,
-            },
-            Source::Affine { .. } => None,
+        let Source::Cut(cut) = &self.src else { return None };
+        match cut.at {
+            CutAt::Constant(at) => Some((cut, at)),
+            CutAt::Table(_) => None,
         }
     }
 
     pub(super) fn table_mut(&mut self) -> Option<&mut LengthTable> {
-        match &mut self.src {
-            Source::Cut(cut) => match &mut cut.at {
-                CutAt::Table(table) => Some(table),
-                CutAt::Constant(_) => None,
-            },
-            Source::Affine { .. } => None,
+        let Source::Cut(cut) = &mut self.src else { return None };
+        match &mut cut.at {
+            CutAt::Table(table) => Some(table),
+            CutAt::Constant(_) => None,
         }
     }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::shape::steps_to;
+
 /// Two runs of a loop's steps, before and after a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
@@ -87,9 +89,7 @@ impl Cut {
 impl LengthTable {
     /// Length at position `index` of the block's loops.
     pub(super) fn length(&self, index: &[usize]) -> usize {
-        let steps: isize =
-            index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
-        self.lengths[self.offset.wrapping_add_signed(steps)]
+        self.lengths[self.offset.wrapping_add_signed(steps_to(index, &self.strides))]
     }
 
     /// Cut position for a length in a loop of `len` steps: `0..=len`.

@@ -55,6 +55,7 @@ pub enum Along {
 
 /// How a cell is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CellMove {
     /// From its source position to its destination position.
     Across,
@@ -166,19 +167,16 @@ impl InPlace {
 
     /// Whether every element keeps its position.
     pub fn is_identity(&self) -> bool {
-        let stays =
-            |(at, axis): (usize, &InPlaceAxis)| axis.from == at && axis.along == Along::Kept;
-        self.axes.iter().enumerate().all(stays)
+        self.axes.iter().enumerate().all(|(at, axis)| axis.stays(at))
     }
 
     /// Splits the move into moves that each roll one axis and can run in any order. Returns `None` if the
     /// move does more than roll axes.
     pub fn rolls(&self) -> Option<Vec<InPlace>> {
         let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
-        let is_kept =
-            |(at, axis): (usize, &InPlaceAxis)| axis.from == at && axis.along == Along::Kept;
-        let is_of_rolls = |(at, axis)| is_rolled(axis) && axis.from == at || is_kept((at, axis));
-        if !self.axes.iter().enumerate().all(is_of_rolls) {
+        let is_of_rolls =
+            |at: usize, axis: &InPlaceAxis| is_rolled(axis) && axis.from == at || axis.stays(at);
+        if !self.axes.iter().enumerate().all(|(at, axis)| is_of_rolls(at, axis)) {
             return None;
         }
         let rolled = (0..self.axes.len()).filter(|at| is_rolled(&self.axes[*at]));
@@ -243,6 +241,11 @@ impl InPlace {
 }
 
 impl InPlaceAxis {
+    /// Whether the axis, at position `at`, keeps its place and its order.
+    fn stays(&self, at: usize) -> bool {
+        self.from == at && self.along == Along::Kept
+    }
+
     /// First source position and source of the `len` steps of a cell along this axis, where the source has
     /// this stride.
     fn read(&self, len: usize, stride: isize) -> (usize, Source) {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::shape::steps_to;
+
 /// An offset from a table: adds `scale` times the table entry for the position of the loops to the source
 /// offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +27,7 @@ impl IndexTable {
 
     /// Offset at position `index` of the block's loops.
     pub(super) fn src_of(&self, index: &[usize]) -> isize {
-        let steps = index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride);
-        self.at(self.offset.wrapping_add_signed(steps.sum()))
+        self.at(self.offset.wrapping_add_signed(steps_to(index, &self.strides)))
     }
 
     /// The constant offset, if no loop has a stride.

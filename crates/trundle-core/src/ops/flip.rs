@@ -1,7 +1,7 @@
 //! numpy's `flip`, OpenVINO's Reverse-1.
 
-use crate::shape::normalize_axis;
-use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
+use crate::shape::normalize_distinct_axes;
+use crate::{AxisMap, IndexMap, Line, Result, Shape};
 
 /// Reverses the elements along some axes: `out[i] = in[size - 1 - i]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,24 +26,12 @@ impl Flip {
     /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] for `axes`.
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) or [`ShapeError::RepeatedAxis`](crate::ShapeError::RepeatedAxis) for `axes`.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
-        let mut flipped = vec![false; shape.rank()];
-        for &axis in &self.axes {
-            let front = normalize_axis("axis", axis, shape.rank())?;
-            if std::mem::replace(&mut flipped[front], true) {
-                return Err(ShapeError::RepeatedAxis { argument: "axes", axis }.into());
-            }
+        let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
+        for axis in normalize_distinct_axes("axis", &self.axes, shape.rank())? {
+            axes[axis] = AxisMap::Affine { axis, line: Line::reversal(shape[axis]) };
         }
-        let axes = flipped
-            .into_iter()
-            .zip(shape.iter())
-            .enumerate()
-            .map(|(axis, (flipped, size))| {
-                let line = if flipped { Line::reversal(*size) } else { Line::IDENTITY };
-                AxisMap::Affine { axis, line }
-            })
-            .collect();
         Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
     }
 }

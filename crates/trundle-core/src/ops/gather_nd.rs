@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::indices::{IndexMode, Indices};
+use super::out_of_range;
 use super::reverse_subsequences::Listed;
 use crate::shape::check_sizes;
-use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
+use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
 /// Gathers elements or slices at indices into several axes. The last axis of the indices has one entry for
 /// each indexed axis. With batch axes, the first axes of the tensor and of the indices are shared.
@@ -28,7 +29,7 @@ impl GatherNd {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// As [`GatherNd::out_shape`], and [`OpError::IndexOutOfRange`].
+    /// As [`GatherNd::out_shape`], and [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange).
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let (batch, own) = (self.batch_axes, self.indices.shape());
         let out = GatherNd::out_shape(shape, own, batch)?;
@@ -53,24 +54,21 @@ impl GatherNd {
     /// Shape of the result.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if the tensor or the indices have too few axes,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the tensor or the indices have too few axes,
     /// [`ShapeError::SizesDiffer`] if the sizes of batch axes differ, [`ShapeError::TooLarge`].
     pub fn out_shape(shape: &Shape, indices: &Shape, batch_axes: usize) -> Result<Shape> {
         let (batch, own) = (batch_axes, indices);
-        let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
         let Some((together, positions)) = own.split_last() else {
-            let (argument, expected) = ("the rank of the indices", "1 or more");
-            return Err(OpError::NumberOutOfRange { argument, number: 0, expected }.into());
+            return Err(out_of_range("the rank of the indices", 0, "1 or more"));
         };
         let (rank, axes) = (shape.rank(), batch.saturating_add(*together));
         if batch > positions.len() {
-            let (argument, expected) = ("batch axes", "fewer than the indices have axes");
-            Err(OpError::NumberOutOfRange { argument, number: signed(batch), expected })?;
+            return Err(out_of_range("batch axes", batch, "fewer than the indices have axes"));
         }
         if axes > rank {
             let argument = "the size of the last axis of the indices";
             let expected = "as many as the tensor has axes beside the batch axes, or fewer";
-            Err(OpError::NumberOutOfRange { argument, number: signed(*together), expected })?;
+            return Err(out_of_range(argument, *together, expected));
         }
         for (size, other) in shape.iter().zip(positions).take(batch) {
             check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;

@@ -37,6 +37,7 @@ pub use broadcast::Broadcast;
 pub use concat::Concat;
 pub use declaration::{Declaration, Kind, Parameter};
 pub use error::OpError;
+pub(crate) use error::out_of_range;
 pub use flip::Flip;
 pub use gather_elements::GatherElements;
 pub use gather_nd::GatherNd;

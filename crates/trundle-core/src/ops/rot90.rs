@@ -1,7 +1,8 @@
 //! numpy's `rot90`.
 
+use super::out_of_range;
 use crate::shape::normalize_axis;
-use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError};
+use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Rotates the tensor `k` times by 90 degrees in the plane of two axes, from the first towards the second.
 /// For one turn, `out[i, j] = in[j, size - 1 - i]`, where `size` is the size of the second axis.
@@ -34,13 +35,11 @@ impl Rot90 {
     /// The map for a tensor of this shape. An odd number of turns swaps the sizes of both axes.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if there are not two axes, [`ShapeError::AxisOutOfRange`] for one of the
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are not two axes, [`ShapeError::AxisOutOfRange`] for one of the
     /// axes, [`ShapeError::RepeatedAxis`] if they are the same.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let [first, second] = self.axes[..] else {
-            let number = self.axes.len().cast_signed() as i64;
-            let argument = "number of axes";
-            return Err(OpError::NumberOutOfRange { argument, number, expected: "2" }.into());
+            return Err(out_of_range("number of axes", self.axes.len(), "2"));
         };
         let from = normalize_axis("axis", first, shape.rank())?;
         let to = normalize_axis("axis", second, shape.rank())?;

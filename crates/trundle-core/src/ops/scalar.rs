@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::declaration::Argument;
-use crate::{DType, DTypeError, Error, Result, Width};
+use crate::{DType, DTypeError, Error, Packing, Result, Width};
 
 /// A number before its type is known: `0`, `-1.5`, `nan`, `true`.
 ///
@@ -107,24 +107,16 @@ impl Scalar {
     /// The bytes of the element; a packed element is in the low bits of one byte.
     fn bytes(self, dtype: DType) -> Option<Vec<u8>> {
         let float = |float: Binary| float.code(self.float());
-        let narrow = |float: Binary| Some(vec![u8::try_from(self.code_of(float)?).ok()?]);
+        let narrow = |of: Binary| Some(vec![u8::try_from(float(of)?).ok()?]);
+        let bits = dtype.packing().map_or(8 * dtype.width(), Packing::bits);
         Some(match dtype {
             DType::Boolean => self.integer(false, 1)?,
-            DType::I8 => self.integer(true, 8)?,
-            DType::I16 => self.integer(true, 16)?,
-            DType::I32 => self.integer(true, 32)?,
-            DType::I64 => self.integer(true, 64)?,
-            DType::U8 => self.integer(false, 8)?,
-            DType::U16 => self.integer(false, 16)?,
-            DType::U32 => self.integer(false, 32)?,
-            DType::U64 => self.integer(false, 64)?,
-            DType::U1 => self.integer(false, 1)?,
-            DType::U2 => self.integer(false, 2)?,
-            DType::U3 => self.integer(false, 3)?,
-            DType::U4 => self.integer(false, 4)?,
-            DType::U6 => self.integer(false, 6)?,
-            DType::I2 => self.integer(true, 2)?,
-            DType::I4 => self.integer(true, 4)?,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => self.integer(true, bits)?,
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => self.integer(false, bits)?,
+            DType::U1 | DType::U2 | DType::U3 | DType::U4 | DType::U6 => {
+                self.integer(false, bits)?
+            }
+            DType::I2 | DType::I4 => self.integer(true, bits)?,
             DType::F4E2M1 => narrow(Binary::F4E2M1)?,
             DType::F8E4M3 => narrow(Binary::F8E4M3)?,
             DType::F8E5M2 => narrow(Binary::F8E5M2)?,
@@ -140,18 +132,14 @@ impl Scalar {
         })
     }
 
-    fn code_of(self, float: Binary) -> Option<u16> {
-        float.code(self.float())
-    }
-
-    fn integer(self, is_signed: bool, bits: u32) -> Option<Vec<u8>> {
+    fn integer(self, is_signed: bool, bits: usize) -> Option<Vec<u8>> {
         let Form::Integer([integer]) = self.0 else { return None };
         let integer = i128::from(integer);
         let range = match is_signed {
             true => -(1 << (bits - 1))..1 << (bits - 1),
             false => 0..1 << bits,
         };
-        let bytes = bits.div_ceil(8) as usize;
+        let bytes = bits.div_ceil(8);
         range.contains(&integer).then(|| integer.to_le_bytes()[..bytes].to_vec())
     }
 

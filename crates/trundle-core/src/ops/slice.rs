@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use super::out_of_range;
 use crate::shape::{check_sizes, normalize_axis};
-use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError};
+use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Slices along some axes, from a start up to but excluding a stop: `out[i] = in[start + step · i]`.
 ///
@@ -47,7 +48,7 @@ impl Slice {
     /// counts from the end.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`] if there are no sizes,
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are no sizes,
     /// [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
     pub fn parts(
         shape: &Shape,
@@ -56,8 +57,7 @@ impl Slice {
     ) -> Result<Vec<Slice>> {
         let size = shape[normalize_axis("axis", axis, shape.rank())?];
         if sizes.len() == 0 {
-            let (argument, expected) = ("the number of parts", "1 or more");
-            return Err(OpError::NumberOutOfRange { argument, number: 0, expected }.into());
+            return Err(out_of_range("the number of parts", 0, "1 or more"));
         }
         let signed = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let (mut slices, mut end) = (Vec::with_capacity(sizes.len()), 0usize);
@@ -74,7 +74,7 @@ impl Slice {
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] for lists of different lengths, [`ShapeError::AxisOutOfRange`] or
-    /// [`ShapeError::RepeatedAxis`] for `axes`, [`OpError::NumberOutOfRange`] for a step of 0.
+    /// [`ShapeError::RepeatedAxis`] for `axes`, [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a step of 0.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let sliced = self.starts.len();
         self.check_lists()?;
@@ -88,10 +88,7 @@ impl Slice {
                 return Err(ShapeError::RepeatedAxis { argument: "axes", axis }.into());
             }
             if step == 0 {
-                let expected = "a number other than 0";
-                return Err(
-                    OpError::NumberOutOfRange { argument: "step", number: 0, expected }.into()
-                );
+                return Err(out_of_range("step", 0, "a number other than 0"));
             }
             let (start, stop) = (self.starts[number], self.stops[number]);
             (lines[front], sizes[front]) = slice(start, stop, step, shape[front]);

@@ -4,9 +4,10 @@ use std::fmt;
 
 use super::Declaration;
 use super::indices::{IndexMode, Indices};
+use super::out_of_range;
 use super::reverse_subsequences::Listed;
 use crate::shape::{check_sizes, normalize_axis};
-use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
+use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
 /// Takes the elements at indices of one axis, which is replaced by the axes of the indices. With batch axes,
 /// the first axes of the tensor and of the indices are shared, and each batch has its own indices.
@@ -64,8 +65,8 @@ impl Take {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`]; [`ShapeError::SizesDiffer`] if the sizes
-    /// of batch axes differ, [`OpError::NumberOutOfRange`] for more batch axes than axes before `axis` or
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange); [`ShapeError::SizesDiffer`] if the sizes
+    /// of batch axes differ, [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for more batch axes than axes before `axis` or
     /// than the indices have; [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
@@ -73,10 +74,7 @@ impl Take {
         if batch_axes > axis.min(own.rank()) {
             let expected =
                 "as many as there are before the axis, and as the indices have, or fewer";
-            let number = i64::try_from(batch_axes).unwrap_or(i64::MAX);
-            return Err(
-                OpError::NumberOutOfRange { argument: "batch axes", number, expected }.into()
-            );
+            return Err(out_of_range("batch axes", batch_axes, expected));
         }
         for (size, other) in shape.iter().zip(own.iter()).take(batch_axes) {
             check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;

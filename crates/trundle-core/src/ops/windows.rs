@@ -1,6 +1,6 @@
 //! numpy's `sliding_window_view`.
 
-use crate::shape::{check_sizes, normalize_axis};
+use crate::shape::{check_sizes, normalize_distinct_axes};
 use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 
 /// Sliding windows along some axes. Each axis becomes the start of the window, and a new axis at the end has
@@ -80,18 +80,10 @@ impl Windows {
     }
 
     fn axes_of(&self, shape: &Shape) -> Result<Vec<usize>> {
-        if self.axes.is_empty() {
-            return Ok((0..shape.rank()).collect());
+        match self.axes.is_empty() {
+            true => Ok((0..shape.rank()).collect()),
+            false => Ok(normalize_distinct_axes("axes", &self.axes, shape.rank())?),
         }
-        let mut axes = Vec::with_capacity(self.axes.len());
-        for axis in &self.axes {
-            let own = normalize_axis("axes", *axis, shape.rank())?;
-            if axes.contains(&own) {
-                return Err(ShapeError::RepeatedAxis { argument: "axes", axis: *axis }.into());
-            }
-            axes.push(own);
-        }
-        Ok(axes)
     }
 }
 

@@ -25,7 +25,7 @@ pub use passes::{Pass, Read};
 pub use restrict::{Bounds, Restricted};
 pub use tiles::Tiles;
 
-use crate::ops::Scalar;
+use crate::ops::{Scalar, out_of_range};
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
@@ -231,12 +231,7 @@ impl Program {
     /// [`ShapeError::TooLarge`].
     pub fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Result<TensorId> {
         let Some(first) = parts.first() else {
-            return Err(OpError::NumberOutOfRange {
-                argument: "the number of parts",
-                number: 0,
-                expected: "1 or more",
-            }
-            .into());
+            return Err(out_of_range("the number of parts", 0, "1 or more"));
         };
         let first = self.checked(*first)?;
         let (width, mut sizes) = (first.width, first.shape.to_vec());

@@ -10,13 +10,13 @@ use trundle_core::DType;
 #[non_exhaustive]
 pub enum FeatureLevel {
     /// `DML_FEATURE_LEVEL_2_1`, which introduced the operator.
-    Level2_1,
+    Level2_1 = 0x2100,
     /// `DML_FEATURE_LEVEL_3_0`.
-    Level3_0,
+    Level3_0 = 0x3000,
     /// `DML_FEATURE_LEVEL_4_0`.
-    Level4_0,
+    Level4_0 = 0x4000,
     /// `DML_FEATURE_LEVEL_5_0`.
-    Level5_0,
+    Level5_0 = 0x5000,
 }
 
 const UP_TO_32_BITS: &[DType] =
@@ -53,12 +53,7 @@ impl FeatureLevel {
 
     /// The value of this level in DirectML's enumeration `DML_FEATURE_LEVEL`.
     pub const fn number(self) -> u32 {
-        match self {
-            FeatureLevel::Level2_1 => 0x2100,
-            FeatureLevel::Level3_0 => 0x3000,
-            FeatureLevel::Level4_0 => 0x4000,
-            FeatureLevel::Level5_0 => 0x5000,
-        }
+        self as u32
     }
 
     /// Returns the level whose table applies to a value of `DML_FEATURE_LEVEL`: for 0x3100

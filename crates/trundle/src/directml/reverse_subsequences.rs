@@ -24,12 +24,6 @@ pub struct ReverseSubsequencesOperatorDesc<'a> {
     pub axis: u32,
 }
 
-struct Layouts {
-    input: Layout,
-    lengths: Layout,
-    output: Layout,
-}
-
 impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     /// The tensors and the names of their members.
     pub(super) fn tensors(&self) -> [(&'static str, &BufferTensorDesc<'a>); 3] {
@@ -59,48 +53,46 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     /// tensor. Nothing has been written then.
     pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {
         let layouts = self.layouts()?;
-        let slices = [
-            (&layouts.input, input.len()),
-            (&layouts.lengths, lengths.len()),
-            (&layouts.output, output.len()),
-        ];
-        for ((argument, tensor), (layout, bytes)) in self.tensors().into_iter().zip(slices) {
+        let bytes = [input.len(), lengths.len(), output.len()];
+        for (((argument, tensor), layout), bytes) in
+            self.tensors().into_iter().zip(&layouts).zip(bytes)
+        {
             layout.check_within(argument, tensor.width()?, bytes)?;
         }
+        let [of_input, of_lengths, of_output] = layouts;
         let BufferTensorDesc { data_type, bit_order, .. } = self.input_tensor;
         let data = match bit_order {
-            None => TensorView::new(input, data_type, layouts.input),
-            Some(order) => TensorView::sub_byte(input, data_type, order, layouts.input),
+            None => TensorView::new(input, data_type, of_input),
+            Some(order) => TensorView::sub_byte(input, data_type, order, of_input),
         }?;
-        let lengths =
-            TensorView::new(lengths, self.sequence_lengths_tensor.data_type, layouts.lengths)?;
+        let of_type = self.sequence_lengths_tensor.data_type;
+        let lengths = TensorView::new(lengths, of_type, of_lengths)?;
         let BufferTensorDesc { data_type, bit_order, .. } = self.output_tensor;
         let mut out = match bit_order {
-            None => TensorViewMut::new(output, data_type, layouts.output),
-            Some(order) => TensorViewMut::sub_byte(output, data_type, order, layouts.output),
+            None => TensorViewMut::new(output, data_type, of_output),
+            Some(order) => TensorViewMut::sub_byte(output, data_type, order, of_output),
         }?;
         let axis = self.axis.into();
         Ok(crate::reverse_subsequences_into(&data, &lengths, axis, &mut out)?)
     }
 
     /// Checks the operator without a feature level.
-    fn layouts(&self) -> Result<Layouts> {
+    fn layouts(&self) -> Result<[Layout; 3]> {
         let [input, lengths, output] =
             self.tensors().map(|(argument, tensor)| tensor.checked_layout(argument));
-        let layouts = Layouts { input: input?, lengths: lengths?, output: output? };
-        let sizes = layouts.input.shape();
-        check_type(
-            "SequenceLengthsTensor",
-            &self.sequence_lengths_tensor,
-            &[DType::U32, DType::U64],
-        )?;
+        let (input, lengths, output) = (input?, lengths?, output?);
+        let (argument, got) = ("SequenceLengthsTensor", self.sequence_lengths_tensor.data_type);
+        let expected = vec![DType::U32, DType::U64];
+        if !expected.contains(&got) {
+            return Err(DTypeError::DTypeMismatch { argument, expected, got }.into());
+        }
         let element =
             |tensor: &BufferTensorDesc<'_>| Ok::<_, Error>((tensor.data_type, tensor.width()?));
         check_dtype("OutputTensor", element(&self.input_tensor)?, element(&self.output_tensor)?)?;
-        check_shape("SequenceLengthsTensor", &self.one_on_axis(sizes)?, layouts.lengths.shape())?;
-        check_shape("OutputTensor", sizes, layouts.output.shape())?;
-        layouts.output.check_writable(self.output_tensor.width()?.units())?;
-        Ok(layouts)
+        check_shape(argument, &self.one_on_axis(input.shape())?, lengths.shape())?;
+        check_shape("OutputTensor", input.shape(), output.shape())?;
+        output.check_writable(self.output_tensor.width()?.units())?;
+        Ok([input, lengths, output])
     }
 
     fn one_on_axis(&self, shape: &Shape) -> Result<Shape> {
@@ -153,16 +145,4 @@ fn check_tensor(
         return Err(Error::BufferTooSmall { argument, needed, total });
     }
     Ok(())
-}
-
-fn check_type(
-    argument: &'static str,
-    tensor: &BufferTensorDesc<'_>,
-    expected: &[DType],
-) -> Result<()> {
-    let got = tensor.data_type;
-    if expected.contains(&got) {
-        return Ok(());
-    }
-    Err(DTypeError::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
 }

@@ -113,15 +113,20 @@ impl<'a> Value<'a> {
         self.words().into_iter().map(operand).collect()
     }
 
+    /// The text of a value that is not a list, without its quotes.
+    fn single(&self, name: &str, kind: &str) -> Result<&'a str, Fault> {
+        match &self.form {
+            Form::Bare(text) | Form::Quoted { name: text, .. } => Ok(text),
+            Form::List(_) | Form::Lists(..) => {
+                let message = format!("{name} must be one {kind}, got a list");
+                Err(Fault::new(self.span.clone(), message))
+            }
+        }
+    }
+
     /// Converts the value to a number in the list form of a call.
     fn value(&self, name: &str) -> Result<Vec<i64>, Fault> {
-        let text = match &self.form {
-            Form::Bare(text) | Form::Quoted { name: text, .. } => *text,
-            Form::List(_) | Form::Lists(..) => {
-                let message = format!("{name} must be one number, got a list");
-                return Err(Fault::new(self.span.clone(), message));
-            }
-        };
+        let text = self.single(name, "number")?;
         let refused =
             |error| Fault::new(self.span.clone(), format!("{name} {error}, got {}", quoted(text)));
         text.parse().map(|value: Scalar| value.list().to_vec()).map_err(refused)
@@ -145,22 +150,14 @@ impl<'a> Value<'a> {
 
     /// The index of the value in `words`.
     fn choice(&self, name: &str, words: &[&'static str]) -> Result<i64, Fault> {
-        let text = match &self.form {
-            Form::Bare(text) | Form::Quoted { name: text, .. } => *text,
-            Form::List(_) | Form::Lists(..) => {
-                let message = format!("{name} must be one word, got a list");
-                return Err(Fault::new(self.span.clone(), message));
-            }
-        };
+        let text = self.single(name, "word")?;
         let found = (0..).zip(words).find(|(_, word)| **word == text);
         found.map(|(number, _)| number).ok_or_else(|| {
             let (words_listed, got) = (words.join(", "), quoted(text));
             let message = format!("{name} must be one of {words_listed}, got {got}");
-            let fault = Fault::new(self.span.clone(), message);
-            match most_similar(text, words.iter().copied()) {
-                Some(similar) => fault.suggest(format!("did you mean \"{similar}\"?")),
-                None => fault,
-            }
+            let similar = most_similar(text, words.iter().copied());
+            let suggestion = similar.map(|similar| format!("did you mean \"{similar}\"?"));
+            Fault::new(self.span.clone(), message).suggest_if_any(suggestion)
         })
     }
 

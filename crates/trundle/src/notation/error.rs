@@ -55,6 +55,11 @@ impl Fault {
         Fault { suggestion: Some(suggestion.into()), ..self }
     }
 
+    #[must_use]
+    pub(super) fn suggest_if_any(self, suggestion: Option<String>) -> Fault {
+        Fault { suggestion, ..self }
+    }
+
     pub(crate) fn within(self, text: &str) -> NotationError {
         NotationError {
             message: self.message,

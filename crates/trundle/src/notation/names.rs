@@ -66,6 +66,7 @@ pub(super) enum Axis {
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Given {
     /// Integers, or axis indices.
     Integers(Vec<i64>),
@@ -115,11 +116,7 @@ impl NameError {
 
     /// Converts the error to a fault at a place of a chain.
     pub(super) fn at(self, span: Range<usize>) -> Fault {
-        let fault = Fault::new(span, self.message);
-        match self.suggestion {
-            Some(suggestion) => fault.suggest(suggestion),
-            None => fault,
-        }
+        Fault::new(span, self.message).suggest_if_any(self.suggestion)
     }
 }
 

@@ -146,10 +146,7 @@ impl<'a> Pattern<'a> {
             Ok(rearrange) => Ok(rearrange.into_op()),
             Err(Error::Pattern(fault)) => {
                 let said = Fault::new(self.span_of(&fault), fault.to_string());
-                Err(match self.suggestion(&fault) {
-                    Some(suggestion) => said.suggest(suggestion),
-                    None => said,
-                })
+                Err(said.suggest_if_any(self.suggestion(&fault)))
             }
             Err(error) => Err(Fault::new(self.arrow.clone(), error.to_string())),
         }
