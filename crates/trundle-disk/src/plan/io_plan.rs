@@ -140,7 +140,8 @@ impl Movement {
             let from = Location::stored(&tensor.shape, 0, self.decoding_of(TensorId(at)));
             Some(FileRead { of: TensorId(at), file: ReadFrom::Input(input), from })
         });
-        let sources = self.inputs().into_iter().map(|(input, id)| (input, all(id))).collect();
+        let sources = self.inputs().into_iter().map(|(input, id)| (input, all(id)));
+        let sources = sources.filter(|(_, source)| elements(source) > 0).collect();
         let tiles = vec![Tile { out: all(self.output()), sources }];
         let (target, program, to) =
             (Some(self.output()), self.program.clone(), Location::row_major(self.out_shape()));

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use trundle_formats::{Begin, Blob, TensorFile};
 
-use crate::error::{Error, temporary, writing};
+use crate::error::{Error, reading, temporary, writing};
 use crate::plan::job::Job;
+use crate::recovery::journal::SourceIdentity;
 use crate::recovery::key_of_pass;
 use crate::store::Store;
 
@@ -65,6 +66,12 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Identifies the file; `None` if another run could not find it again, such as a stream.
+    pub(crate) fn identity(&self) -> Result<Option<SourceIdentity>, Error> {
+        let Some(blob) = self.file.blob() else { return Ok(None) };
+        SourceIdentity::of(blob).map_err(reading(self.path))
+    }
+
     /// Copies a tensor to `out` in a phase of this name, which verifies the file's checksum if there is one.
     pub(crate) fn copy_in_phase(
         &mut self,

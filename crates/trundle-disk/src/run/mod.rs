@@ -23,7 +23,7 @@ use std::path::Path;
 
 use trundle_formats::{Begin, Output, Sequential, begin_finishing, overlaps};
 
-use crate::error::{Error, Problem, reading, temporary, writing};
+use crate::error::{Error, Problem, temporary, writing};
 use crate::plan::job::Job;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Journal, Opening, Progress, SourceIdentity};
@@ -271,23 +271,15 @@ impl Finished {
 
 /// Identifies the sources; `None` if another run could not find one again, such as a stream.
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
-    let mut identities = Vec::with_capacity(sources.len());
-    for Source { file, path } in sources {
-        let Some(blob) = file.blob() else { return Ok(None) };
-        match SourceIdentity::of(blob).map_err(reading(path))? {
-            Some(identity) => identities.push(identity),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(identities))
+    let identities = sources.iter().map(Source::identity);
+    Ok(identities.collect::<Result<Vec<_>, _>>()?.into_iter().collect())
 }
 
 fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) -> Result<(), Error> {
-    for (Source { file, path }, before) in sources.iter().zip(before.unwrap_or_default()) {
-        let Some(blob) = file.blob() else { continue };
-        if SourceIdentity::of(blob).map_err(reading(path))?.as_ref() != Some(before) {
+    for (source, before) in sources.iter().zip(before.unwrap_or_default()) {
+        if source.identity()?.is_some_and(|now| now != *before) {
             let changed = "its size or its modification time has changed";
-            return Err(Error::of(path.display(), Problem::SourceChanged(changed)));
+            return Err(Error::of(source.path.display(), Problem::SourceChanged(changed)));
         }
     }
     Ok(())

@@ -92,7 +92,7 @@ impl<'a> PreparedTask<'a> {
             Ok(Span { plan: Some(plan), write: runs(&pass.to, out, bytes), bytes })
         };
         let spans = pass.to.spans(&tile.out).iter().map(span).collect::<Result<_, Error>>()?;
-        Ok(PreparedTask { tensor, task, pass, tile, reads, spans })
+        Ok(PreparedTask { task, tensor, pass, tile, reads, spans })
     }
 
     pub(crate) fn source_bytes(&self) -> usize {

@@ -252,10 +252,10 @@ impl Transfer<'_> {
             (write(), read())
         } else {
             std::thread::scope(|scope| {
-                let writing = Builder::new().spawn_scoped(scope, &write).ok();
+                let writing = Builder::new().spawn_scoped(scope, write).ok();
                 let read = read();
                 // If no thread could be started, this one writes too.
-                let write = writing.map_or_else(&write, |thread| {
+                let write = writing.map_or_else(write, |thread| {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 });
                 (write, read)

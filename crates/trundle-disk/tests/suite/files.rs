@@ -1,13 +1,13 @@
 //! Tests movements between files against the oracle, with little and with much memory.
 
 use std::fs;
-use std::path::Path;
 
+use crate::support::{hint, write_file};
 use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
 use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, Wanted};
-use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
+use trundle_formats::{Described, Format, Order, StoredDType, TensorFile};
 use trundle_testing::cases::chains;
 use trundle_testing::choices::Choices;
 use trundle_testing::shapings::shaping_chains;
@@ -27,19 +27,6 @@ fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
         Order::RowMajor => index.iter().zip(shape).fold(0, step),
         Order::ColumnMajor => index.iter().zip(shape).rev().fold(0, step),
     }
-}
-
-fn write_file(path: &Path, element: &StoredDType, shape: &[usize], order: Order, data: &[u8]) {
-    let shape = Shape::new(shape).unwrap();
-    let described = Described::new("x", element, &shape, order);
-    let skeleton = Format::of(path).unwrap().skeleton(&[described], &[]).unwrap();
-    let mut bytes = vec![0; skeleton.bytes() as usize];
-    let checksums = if skeleton.needs_crc32() { vec![crc32(data)] } else { Vec::new() };
-    for span in skeleton.spans(&checksums).unwrap() {
-        bytes[span.offset as usize..][..span.bytes.len()].copy_from_slice(&span.bytes);
-    }
-    bytes[skeleton.data_offsets()[0] as usize..][..data.len()].copy_from_slice(data);
-    fs::write(path, bytes).unwrap();
 }
 
 /// Moves random elements of a random type by `ops`, and compares each with the result of `naive`.
@@ -68,13 +55,9 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let data: Vec<u8> = (0..element.width().bytes(count * element.width().units()))
         .map(|_| choices.below(256) as u8)
         .collect();
-    write_file(&from, &element, shape, order, &data);
-
-    let hint = |shape: &[usize], path: &Path| match path.extension().unwrap() == "bin" {
-        true => TensorHint::of(&element, &Shape::new(shape).unwrap()),
-        false => TensorHint::default(),
-    };
-    let mut file = TensorFile::open_as(&from, &hint(shape, &from)).unwrap();
+    let in_shape = Shape::new(shape).unwrap();
+    write_file(&from, &[Described::new("x", &element, &in_shape, order)], &[&data]);
+    let mut file = TensorFile::open_as(&from, &hint(&from, &element, &in_shape)).unwrap();
     let chain = ops.into_iter().fold(Chain::new(), Chain::then);
     let options = PlanOptions {
         max_bytes: [2, 6, 20, 70, 300, 2000, 20 << 20][choices.below(7)] * 2 * 16,
@@ -103,7 +86,8 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let outcome = job.run(&mut [Source { file: &mut file, path: &from }], &to, options, &());
     prop_assert!(outcome.is_ok(), "{}\n{}", outcome.unwrap_err(), plan);
 
-    let mut moved = TensorFile::open_as(&to, &hint(naive.shape(), &to)).unwrap();
+    let out_shape = Shape::new(naive.shape()).unwrap();
+    let mut moved = TensorFile::open_as(&to, &hint(&to, &element, &out_shape)).unwrap();
     let header = moved.headers()[0].clone();
     prop_assert_eq!(header.shape.sizes(), naive.shape());
     let out =
@@ -111,7 +95,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let source = elements(&data, element.width(), count);
     for index in indices(naive.shape()) {
         let label = naive.at(&index);
-        let from = Shape::new(shape).unwrap().unravel(label);
+        let from = in_shape.unravel(label);
         prop_assert_eq!(
             &out[number(naive.shape(), header.order, &index)],
             &source[number(shape, order, &from)],

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::support::write_file;
 use trundle::{DType, Shape};
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_disk::{Assembled, Input, Job, PlanOptions, RunOptions, Source, Storage};
@@ -57,16 +58,7 @@ fn write_npy(path: &Path, shape: &Shape, order: Order, is_big: bool, bytes: &[u8
     let mut stored = as_in_file(shape, 4, order, bytes);
     // Swapping works in both directions.
     element.make_little_endian(&mut stored);
-    let skeleton = Format::of(path)
-        .unwrap()
-        .skeleton(&[Described::new("x", &element, shape, order)], &[])
-        .unwrap();
-    let mut file = vec![0; skeleton.bytes() as usize];
-    for span in skeleton.spans(&[]).unwrap() {
-        file[span.offset as usize..][..span.bytes.len()].copy_from_slice(&span.bytes);
-    }
-    file[skeleton.data_offsets()[0] as usize..][..stored.len()].copy_from_slice(&stored);
-    std::fs::write(path, file).unwrap();
+    write_file(path, &[Described::new("x", &element, shape, order)], &[&stored]);
 }
 
 /// Random inputs of a program of 4-byte elements: files in any order, and constants.

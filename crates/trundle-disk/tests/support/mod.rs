@@ -36,18 +36,26 @@ pub(crate) fn write_tensors(
     let names: Vec<String> = (0..tensors).map(|number| format!("x{number:05}")).collect();
     let described: Vec<Described<'_>> =
         names.iter().map(|name| Described::new(name, &element, &shape, order)).collect();
-    let skeleton = Format::of(path).unwrap().skeleton(&described, &[]).unwrap();
     let data = noise(bytes_of(&element, &shape));
-    let checksums = if skeleton.needs_crc32() { vec![crc32(&data); tensors] } else { Vec::new() };
+    write_file(path, &described, &vec![&data[..]; tensors]);
+    data
+}
+
+/// Writes a file of these tensors.
+pub(crate) fn write_file(path: &Path, described: &[Described<'_>], data: &[&[u8]]) {
+    let skeleton = Format::of(path).unwrap().skeleton(described, &[]).unwrap();
+    let checksums = match skeleton.needs_crc32() {
+        true => data.iter().map(|data| crc32(data)).collect(),
+        false => Vec::new(),
+    };
     let file = File::create(path).unwrap();
     file.set_len(skeleton.bytes()).unwrap();
     for span in skeleton.spans(&checksums).unwrap() {
         file.write_all_at(&span.bytes, span.offset).unwrap();
     }
-    for offset in skeleton.data_offsets() {
-        file.write_all_at(&data, *offset).unwrap();
+    for (offset, data) in skeleton.data_offsets().iter().zip(data) {
+        file.write_all_at(data, *offset).unwrap();
     }
-    data
 }
 
 pub(crate) fn read_tensor(path: &Path, hint: &TensorHint, index: usize) -> Vec<u8> {
