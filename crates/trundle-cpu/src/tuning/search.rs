@@ -219,7 +219,7 @@ impl Search {
         let case = |(name, shows, width, sizes, op): (_, _, _, &[usize], _)| {
             let sizes = sizes.iter().map(|size| (size / share).max(4.min(*size)));
             let work = movement(&op, width, &sizes.collect::<Vec<_>>())?;
-            Ok(Case { name, shows, work })
+            Ok(Case { name, work, shows })
         };
         let cases = cases.into_iter().map(case).collect::<Result<Vec<Case>>>()?;
         let cpu = Cpu::default();
