@@ -403,9 +403,10 @@ const FOLLOWING_AHEAD_BYTES: usize = 4 << 10;
 /// Prefetch distance in groups of [`AT_ONCE`] elements.
 const AHEAD: usize = ELEMENTS_AHEAD / AT_ONCE;
 
-/// Elements in order, with an index along the axis for each. They are copied from the axis, or to it if `PUT`. Copy it
-/// to a local variable before a loop: the compiler must assume that writes to the destination change what threads
-/// share.
+/// Elements in order, each with an index along the axis. They are copied from the axis, or to the axis if `PUT`.
+///
+/// Copy the struct to a local variable before a loop, because the compiler must assume that writes to the destination
+/// change shared memory.
 #[derive(Clone, Copy)]
 struct Own<'a, const PUT: bool> {
     ends: Buffers,

@@ -67,7 +67,8 @@ pub enum Call {
     ///
     /// # Safety
     /// The machine has the kernel's instruction set. Every position is valid for reads and writes, and no two overlap.
-    /// The source of the last position is valid for reads; it may overlap positions as described at [`SegmentTile::last`].
+    /// The source of the last position is valid for reads; it may overlap positions as described at
+    /// [`SegmentTile::last`].
     SegmentTile(unsafe fn(&SegmentTile<'_>)),
 }
 

@@ -17,6 +17,11 @@ pub struct AffineLoop {
     pub dst_stride: isize,
 }
 
+impl AffineLoop {
+    /// A loop of one step.
+    pub const ONCE: AffineLoop = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
+}
+
 impl fmt::Display for AffineLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} x (src {:+}, dst {:+})", self.len, self.src_stride, self.dst_stride)

@@ -121,9 +121,8 @@ impl Rows {
             let stride = usize::try_from(each.dst_stride).ok().filter(|stride| *stride >= end)?;
             end = stride.checked_mul(each.len - 1)?.checked_add(end)?;
         }
-        let once = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
         while loops.len() < 2 {
-            loops.insert(0, once);
+            loops.insert(0, AffineLoop::ONCE);
         }
         let at = |offset: isize| usize::try_from(offset).ok();
         let first = (at(block.src_offset)?, at(block.dst_offset)?);

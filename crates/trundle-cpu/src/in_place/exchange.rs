@@ -45,8 +45,6 @@ struct Nest {
     lengths: Option<Lengths>,
 }
 
-const ONE: AffineLoop = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
-
 #[derive(Clone, Debug)]
 struct Lengths {
     table: LengthTable,
@@ -178,7 +176,7 @@ impl Pairs {
             first: work.offset(),
             second: work.offset(),
             outer: outer.collect(),
-            rows: AffineLoop { len: axes[at].len / 2, ..ONE },
+            rows: AffineLoop { len: axes[at].len / 2, ..AffineLoop::ONCE },
             cols: 1,
             width: run,
             is_reversed: stride == run && run < LEAST_RUN_BYTES,
@@ -211,7 +209,7 @@ impl Nest {
             second -= (each.len - 1) * width;
             loops.pop();
         }
-        let rows = loops.pop().unwrap_or(ONE);
+        let rows = loops.pop().unwrap_or(AffineLoop::ONCE);
         Nest { first, second, outer: loops, rows, cols, width, is_reversed, lengths: None }
     }
 
@@ -274,7 +272,7 @@ impl Nest {
                 }
                 if self.is_reversed {
                     second += (length - pairs) * stride;
-                    (ONE, pairs)
+                    (AffineLoop::ONCE, pairs)
                 } else {
                     second += (length - 1) * stride;
                     (AffineLoop { len: pairs, src_stride: -step, dst_stride: step }, 1)

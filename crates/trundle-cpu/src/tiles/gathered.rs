@@ -21,20 +21,19 @@ pub(super) fn arrange(
     let loops = roles.into_loops();
     let Gathered { tables, mut outer, begin, elements } =
         Tables::of(&loops, width, vector_bytes, tile_bytes)?;
-    let still = |len| AffineLoop { len, src_stride: 0, dst_stride: 0 };
     // A long loop without a table; tiles iterate over it as well.
     let rounds = match outer.pop() {
         Some(inner) if elements * width < LEAST_TILE_BYTES => inner,
         inner => {
             outer.extend(inner);
-            still(1)
+            AffineLoop::ONCE
         }
     };
     let arranged = Arranged {
         outer,
         rows: rounds,
         row_wrap: None,
-        cols: still(elements),
+        cols: AffineLoop { len: elements, ..AffineLoop::ONCE },
         col_wrap: None,
         table_strides: (Vec::new(), [0; 2]),
         rolled: None,

@@ -89,10 +89,9 @@ impl Picker<'_> {
     ) -> Step {
         let Common { width, store, share, tuning } = all;
         let mut left: Vec<usize> = (0..block.loops.len()).collect();
-        let one = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
         let mut take = |wanted: Option<usize>| {
             let at = wanted.and_then(|wanted| left.iter().position(|at| *at == wanted));
-            at.map_or((one, 0), |at| {
+            at.map_or((AffineLoop::ONCE, 0), |at| {
                 let at = left.remove(at);
                 (affine(block, at), table.strides[at])
             })

@@ -207,9 +207,8 @@ unsafe fn run_indexed(
             dst: tile.dst.wrapping_offset(to),
             ..tile
         };
-        let along = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
         // SAFETY: the tile is a part of the step's loops, and the indices are within the source.
-        unsafe { queue.put_all(step.kernel, Tiles { tile: one, along }) };
+        unsafe { queue.put_all(step.kernel, Tiles { tile: one, along: AffineLoop::ONCE }) };
     }
     count
 }
@@ -235,8 +234,9 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
         return unsafe { gather_tile(step, tables, &unit, buffers) };
     }
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
+        let tile = tile_of(step, &unit, step.rows, step.cols, buffers);
         // SAFETY: the tile is a part of the step's loops.
-        return unsafe { put_tile(step, step.kernel, &unit, step.rows, step.cols, buffers, queue) };
+        return unsafe { queue.put_all(step.kernel, Tiles { tile, along: AffineLoop::ONCE }) };
     };
     let entry = row.table.offset.wrapping_add_signed(unit.entries + buffers.entries);
     if *place == Place::Lanes {
@@ -273,34 +273,16 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
                 unit.dst += index * row.dst_stride;
             }
         }
+        let tile = tile_of(step, &unit, rows, cols, buffers);
         // SAFETY: the tile is the part of the step's loops that lies in this run.
-        unsafe { put_tile(step, kernel, &unit, rows, cols, buffers, queue) };
+        unsafe { queue.put_all(kernel, Tiles { tile, along: AffineLoop::ONCE }) };
     }
-}
-
-/// Moves the rows and columns of a unit, along loops whose index 0 is at the unit's offsets.
-///
-/// # Safety
-/// Every element must be valid, and the kernel must support these strides on this machine.
-unsafe fn put_tile(
-    step: &Step,
-    kernel: &Kernel,
-    unit: &Unit,
-    rows: AffineLoop,
-    cols: AffineLoop,
-    buffers: &Buffers,
-    queue: &mut Queue,
-) {
-    let tile = tile_of(step, unit, rows, cols, buffers);
-    let along = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
-    // SAFETY: `put_all` has the contract of this function.
-    unsafe { queue.put_all(kernel, Tiles { tile, along }) };
 }
 
 /// Moves a unit of many short loops.
 ///
 /// # Safety
-/// As [`put_tile`], for the elements that the tables address.
+/// Every element that the tables address must be valid, and the kernel must support this machine.
 unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffers) {
     let (src, dst) = offset_of(step.rows, None, unit.rows.start);
     let Call::GatherTile(run) = step.kernel.call else {
@@ -349,7 +331,7 @@ fn index_tile<'a>(
 /// Moves the lanes of a unit, each with its own cut. Unit `next` of the step is prefetched.
 ///
 /// # Safety
-/// As [`put_tile`], for the elements that the lengths select.
+/// Every element that the lengths select must be valid, and the kernel must support this machine.
 unsafe fn run_lanes(
     step: &Step,
     row: &RaggedLoop,
@@ -373,8 +355,7 @@ unsafe fn run_lanes(
         let Tile { src, dst, cols, .. } = tile_of(step, &at_row_0, step.rows, step.cols, buffers);
         tile.next = Some(Next::at(src, dst, cols.src_stride));
     }
-    let one = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
-    let wrap = step.row_wrap.unwrap_or(one);
+    let wrap = step.row_wrap.unwrap_or(AffineLoop::ONCE);
     let [.., lane_stride, slab_lane_stride] = row.table.strides[..] else {
         unreachable!("a step's table has strides of the columns and of the slabs")
     };

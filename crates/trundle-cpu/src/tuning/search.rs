@@ -191,50 +191,37 @@ struct Search {
 
 impl Search {
     fn new(machine: Machine, share: usize) -> Result<Search> {
+        use Shows::{Reversed, Runs, Transposes};
         let transposed = |order: &[i64]| Op::from(Transpose::new(order));
-        let cases = [
-            (
-                "rows rolled",
-                Shows::Runs,
-                4,
-                [4096, 4095].as_slice(),
-                Roll::new(&[5, -300], &[0, 1]).into(),
-            ),
-            ("a long run rolled", Shows::Runs, 1, &[BYTES - 8], Roll::new(&[12_345], &[0]).into()),
-            ("rows in another order", Shows::Runs, 4, &[250, 125, 512], transposed(&[1, 0, 2])),
-            ("f32 flipped", Shows::Reversed, 4, &[4093, 4099], Flip::new(&[1]).into()),
-            ("u16 flipped", Shows::Reversed, 2, &[BYTES / 2 - 8], Flip::new(&[0]).into()),
-            ("f32 matrix", Shows::Transposes, 4, &[4088, 4104], transposed(&[])),
-            ("f32 matrix, powers of two", Shows::Transposes, 4, &[4096, 4096], transposed(&[])),
-            (
-                "f32, five axes",
-                Shows::Transposes,
-                4,
-                &[28, 28, 48, 28, 15],
-                transposed(&[1, 3, 0, 4, 2]),
-            ),
-            ("f32, four axes", Shows::Transposes, 4, &[40, 97, 42, 97], transposed(&[2, 0, 3, 1])),
-            ("f32, inverted", Shows::Transposes, 4, &[32, 15, 15, 15, 5, 30], transposed(&[])),
-            ("f64 matrix", Shows::Transposes, 8, &[2900, 2888], transposed(&[])),
-            ("u16 matrix", Shows::Transposes, 2, &[5800, 5784], transposed(&[])),
+        let rolled = |shifts: &[i64], axes: &[i64]| Op::from(Roll::new(shifts, axes));
+        let cases: [(&'static str, Shows, usize, &[usize], Op); 14] = [
+            ("rows rolled", Runs, 4, &[4096, 4095], rolled(&[5, -300], &[0, 1])),
+            ("a long run rolled", Runs, 1, &[BYTES - 8], rolled(&[12_345], &[0])),
+            ("rows in another order", Runs, 4, &[250, 125, 512], transposed(&[1, 0, 2])),
+            ("f32 flipped", Reversed, 4, &[4093, 4099], Flip::new(&[1]).into()),
+            ("u16 flipped", Reversed, 2, &[BYTES / 2 - 8], Flip::new(&[0]).into()),
+            ("f32 matrix", Transposes, 4, &[4088, 4104], transposed(&[])),
+            ("f32 matrix, powers of two", Transposes, 4, &[4096, 4096], transposed(&[])),
+            ("f32, five axes", Transposes, 4, &[28, 28, 48, 28, 15], transposed(&[1, 3, 0, 4, 2])),
+            ("f32, four axes", Transposes, 4, &[40, 97, 42, 97], transposed(&[2, 0, 3, 1])),
+            ("f32, inverted", Transposes, 4, &[32, 15, 15, 15, 5, 30], transposed(&[])),
+            ("f64 matrix", Transposes, 8, &[2900, 2888], transposed(&[])),
+            ("u16 matrix", Transposes, 2, &[5800, 5784], transposed(&[])),
             (
                 "u16 pictures to channels last",
-                Shows::Transposes,
+                Transposes,
                 2,
                 &[8, 64, 56, 1160],
                 transposed(&[0, 2, 3, 1]),
             ),
-            ("u8 matrix, powers of two", Shows::Transposes, 1, &[8192, 8192], transposed(&[])),
+            ("u8 matrix, powers of two", Transposes, 1, &[8192, 8192], transposed(&[])),
         ];
-        let cases: Result<Vec<Case>> = cases
-            .into_iter()
-            .map(|(name, shows, width, sizes, op)| {
-                let sizes: Vec<usize> =
-                    sizes.iter().map(|size| (size / share).max(4.min(*size))).collect();
-                Ok(Case { name, shows, work: movement(&op, width, &sizes)? })
-            })
-            .collect();
-        let cases = cases?;
+        let case = |(name, shows, width, sizes, op): (_, _, _, &[usize], _)| {
+            let sizes = sizes.iter().map(|size| (size / share).max(4.min(*size)));
+            let work = movement(&op, width, &sizes.collect::<Vec<_>>())?;
+            Ok(Case { name, work, shows })
+        };
+        let cases = cases.into_iter().map(case).collect::<Result<Vec<Case>>>()?;
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
         let (mut src, mut dst) = (cpu.buffer(bytes)?, cpu.buffer(bytes)?);

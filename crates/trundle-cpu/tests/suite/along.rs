@@ -1,23 +1,17 @@
 //! Takes and puts at indices given per call, compared with the operators' maps.
 
 use trundle_core::ops::{IndexMode, Indices, Take, TakeAlongAxis};
-use trundle_core::{Error, IndexMap, OpError, Shape, ShapeError};
+use trundle_core::{Error, IndexMap, OpError, ShapeError};
 use trundle_cpu::Along;
 use trundle_testing::choices::Choices;
 
-fn shape(sizes: &[usize]) -> Shape {
-    Shape::new(sizes).unwrap()
-}
+use crate::common::{seeded, shape};
 
 /// Returns the source position of each output position.
 fn sources(map: &IndexMap) -> Vec<usize> {
     let mut sources = Vec::new();
     map.out_shape().for_each_index(|at| sources.push(map.in_shape().ravel(&map.source_of(at))));
     sources
-}
-
-fn noise(bytes: usize, seed: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (((at + seed) * 2_654_435_761) >> 7) as u8).collect()
 }
 
 fn any(choices: &mut Choices) -> (Along, usize) {
@@ -47,7 +41,7 @@ fn what_is_taken_is_what_the_operators_take() {
             continue;
         }
         let of = shape(&[outer, size, inner]);
-        let data = noise(of.elements() * width, 1);
+        let data = seeded(of.elements() * width, 1);
         let element = |at: usize| &data[at * width..][..width];
         let mut out = vec![0; outer * count * inner * width];
 
@@ -78,7 +72,7 @@ fn what_is_taken_is_what_the_operators_take() {
         for (at, to) in sources.iter().enumerate() {
             expected[to * width..][..width].copy_from_slice(&out[at * width..][..width]);
         }
-        let updates = noise(out.len(), 99);
+        let updates = seeded(out.len(), 99);
         for (at, to) in sources.iter().enumerate() {
             expected[to * width..][..width].copy_from_slice(&updates[at * width..][..width]);
         }
@@ -128,7 +122,7 @@ fn one_index_among_many_is_refused() {
         let along = Along { outer, size, count, inner, width: 2 };
         let all = outer * count * inner;
         let good: Vec<i64> = (0..all).map(|at| [-64, 63, 0, -1][at % 4]).collect();
-        let (base, updates) = (noise(outer * size * inner * 2, 1), noise(all * 2, 2));
+        let (base, updates) = (seeded(outer * size * inner * 2, 1), seeded(all * 2, 2));
         let wrong = [64, -65, i64::MIN, i64::MAX, i64::MIN + 63, i64::MAX - 63];
         for threads in [1, 3] {
             assert_eq!(along.check_range(&good, threads), Ok(()));
@@ -155,7 +149,7 @@ fn elements_of_a_long_axis_are_those_of_their_indices() {
     let mut choices = Choices::of(3);
     for (width, inner) in [(4, 1), (8, 1), (1, 7), (4, 3), (16, 1)] {
         let along = Along { outer: 1, size, count, inner, width };
-        let data = noise(size * inner * width, 5);
+        let data = seeded(size * inner * width, 5);
         let values = indices(&mut choices, count * inner, size);
         let of = |number: usize| {
             let index = values[number];
@@ -175,7 +169,7 @@ fn elements_of_a_long_axis_are_those_of_their_indices() {
         }
 
         let (mut put, mut expected) = (data.clone(), data.clone());
-        let updates = noise(out.len(), 9);
+        let updates = seeded(out.len(), 9);
         along.put_along(&mut put, &values, &updates, 2).unwrap();
         for (number, element) in updates.chunks_exact(width).enumerate() {
             expected[of(number) * width..][..width].copy_from_slice(element);

@@ -12,6 +12,15 @@ pub(crate) fn streaming(streaming_bytes: usize) -> Tuning {
     Tuning { streaming_bytes, ..Machine::detect().tuning }
 }
 
+/// Bytes that differ by seed.
+pub(crate) fn seeded(bytes: usize, seed: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (((at + seed) * 2_654_435_761) >> 7) as u8).collect()
+}
+
+pub(crate) fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
 /// The composed map of operators, applied to a shape one after another.
 pub(crate) fn map_of(ops: &[Op], sizes: &[usize]) -> IndexMap {
     ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {

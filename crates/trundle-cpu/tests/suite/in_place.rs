@@ -4,27 +4,17 @@
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 use trundle_core::{BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
 use trundle_cpu::{CATALOGUE, Machine, Planner, Simd};
+use trundle_testing::choices::Choices;
 use trundle_testing::{Flush, Guarded, MOST_BOXES, everything, noise};
 
 use crate::common::{move_of, moved_over};
 
-/// Reproducible pseudo-random numbers.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % end.max(1)
-    }
-
-    fn one_of(&mut self, choices: &[usize]) -> usize {
-        choices[self.below(choices.len())]
-    }
+fn one_of(numbers: &mut Choices, of: &[usize]) -> usize {
+    of[numbers.below(of.len())]
 }
 
 /// A shape in which some sizes may be equal.
-fn shape(numbers: &mut Numbers) -> Vec<usize> {
+fn shape(numbers: &mut Choices) -> Vec<usize> {
     let rank = 1 + numbers.below(4);
     let most = [600, 40, 14, 8][rank - 1];
     let same = 1 + numbers.below(most);
@@ -32,7 +22,7 @@ fn shape(numbers: &mut Numbers) -> Vec<usize> {
 }
 
 /// An operator that keeps the shape.
-fn op(numbers: &mut Numbers, sizes: &[usize]) -> Op {
+fn op(numbers: &mut Choices, sizes: &[usize]) -> Op {
     let rank = sizes.len();
     match numbers.below(4) {
         0 => {
@@ -67,7 +57,7 @@ fn op(numbers: &mut Numbers, sizes: &[usize]) -> Op {
 }
 
 /// A layout with these sizes: axes in any order, some reversed, with or without gaps.
-fn layout(numbers: &mut Numbers, sizes: &[usize], width: usize) -> Layout {
+fn layout(numbers: &mut Choices, sizes: &[usize], width: usize) -> Layout {
     let shape = Shape::new(sizes).unwrap();
     if numbers.below(2) == 0 {
         return Layout::row_major(&shape, width).unwrap();
@@ -95,10 +85,10 @@ fn layout(numbers: &mut Numbers, sizes: &[usize], width: usize) -> Layout {
 }
 
 /// A machine with small caches, so that small tensors have many cells.
-fn machine(numbers: &mut Numbers) -> Machine {
-    let l1_bytes = numbers.one_of(&[64, 256, 1024, 32 << 10]);
-    let l2_bytes = l1_bytes * numbers.one_of(&[4, 16, 64]);
-    let threads = numbers.one_of(&[1, 3]);
+fn machine(numbers: &mut Choices) -> Machine {
+    let l1_bytes = one_of(numbers, &[64, 256, 1024, 32 << 10]);
+    let l2_bytes = l1_bytes * one_of(numbers, &[4, 16, 64]);
+    let threads = one_of(numbers, &[1, 3]);
     let sets: Vec<Simd> = Simd::available().collect();
     let simd = sets[numbers.below(sets.len())];
     Machine { l1_bytes, l2_bytes, threads, simd, ..Machine::detect().clone() }
@@ -109,10 +99,9 @@ fn random_moves_within_a_buffer_are_those_between_two() {
     let count = if everything() { 125_000 } else { 6_000 };
     let (mut planned, mut possible) = (0, 0);
     for case in 0..count {
-        let mut numbers = Numbers(case);
-        let numbers = &mut numbers;
+        let numbers = &mut Choices::of(case);
         let sizes = shape(numbers);
-        let width = numbers.one_of(&[1, 2, 3, 4, 8, 12, 16, 40]);
+        let width = one_of(numbers, &[1, 2, 3, 4, 8, 12, 16, 40]);
         let ops: Vec<Op> = (0..1 + numbers.below(2)).map(|_| op(numbers, &sizes)).collect();
         let layout = layout(numbers, &sizes, width);
         let identity = IndexMap::identity(&Shape::new(&sizes[..]).unwrap());
@@ -143,16 +132,15 @@ fn packed_elements_are_moved_within_rows_through_scratch() {
     let count = if everything() { 20_000 } else { 1_000 };
     let (mut planned, mut through_scratch) = (0, 0);
     for case in 0..count {
-        let mut numbers = Numbers(case);
-        let numbers = &mut numbers;
+        let numbers = &mut Choices::of(case);
         let sizes = shape(numbers);
-        let bits = numbers.one_of(&[1, 2, 3, 4, 6]);
+        let bits = one_of(numbers, &[1, 2, 3, 4, 6]);
         let packing = Packing::new(bits as u8, BitOrder::LowFirst).unwrap();
         let op = op(numbers, &sizes);
         let layout = Layout::row_major(&Shape::new(&sizes[..]).unwrap(), 1).unwrap();
         let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
         let Ok(work) = Move::new(&map, packing, &layout, &layout, MOST_BOXES) else { continue };
-        let most = work.dst_bytes() / numbers.one_of(&[1, 3]);
+        let most = work.dst_bytes() / one_of(numbers, &[1, 3]);
         let Some(plan) = Planner::new(machine(numbers)).plan_in_place(&work, most) else {
             continue;
         };
@@ -182,12 +170,11 @@ fn axes_in_any_order_change_places_in_little_memory() {
     let count = if everything() { 4000 } else { 250 };
     let (mut planned, mut kinds) = (0, std::collections::BTreeMap::new());
     for case in 0..count {
-        let mut numbers = Numbers(case);
-        let numbers = &mut numbers;
+        let numbers = &mut Choices::of(case);
         let rank = 2 + numbers.below(3);
         let most = [900, 80, 30][rank - 2];
         let sizes: Vec<usize> = (0..rank).map(|_| 1 + numbers.below(most)).collect();
-        let width = numbers.one_of(&[1, 2, 3, 4, 8, 16, 40]);
+        let width = one_of(numbers, &[1, 2, 3, 4, 8, 16, 40]);
         let mut order: Vec<i64> = (0..rank as i64).collect();
         for at in 0..rank {
             order.swap(at, numbers.below(rank));
@@ -197,7 +184,7 @@ fn axes_in_any_order_change_places_in_little_memory() {
         let src = Layout::row_major(map.in_shape(), width).unwrap();
         let dst = Layout::row_major(map.out_shape(), width).unwrap();
         let work = Move::new(&map, width, &src, &dst, 1).unwrap();
-        let most_scratch = work.dst_bytes() / numbers.one_of(&[16, 40]);
+        let most_scratch = work.dst_bytes() / one_of(numbers, &[16, 40]);
         let machine = Machine { l1_bytes: 4096, l2_bytes: 1 << 16, ..machine(numbers) };
         let Some(plan) = Planner::new(machine).plan_in_place(&work, most_scratch) else { continue };
         planned += 1;

@@ -7,8 +7,8 @@ use trundle_testing::MOST_BOXES;
 
 use crate::common::{map_of, streaming};
 
-/// Runs `ops` between buffers that end at the last element; destination elements begin at `offset`, in bytes or sub-byte
-/// elements. A threshold of 0 streams the result.
+/// Runs `ops` between buffers that end at the last element. The elements of the destination begin at `offset`, in
+/// bytes or sub-byte elements. A threshold of 0 streams the result.
 fn check(ops: &[Op], sizes: &[usize], width: Width, streaming_bytes: usize, offset: usize) {
     let map = map_of(ops, sizes);
     let src = Layout::row_major(map.in_shape(), width.units()).unwrap();

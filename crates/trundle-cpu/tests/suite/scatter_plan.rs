@@ -7,11 +7,9 @@ use trundle_testing::cases::{buffer_bytes, layouts, shapes, widths};
 use trundle_testing::choices::Choices;
 use trundle_testing::holds;
 
-const CASES: u32 = 4_000;
+use crate::common::{seeded, shape};
 
-fn shape(sizes: &[usize]) -> Shape {
-    Shape::new(sizes).unwrap()
-}
+const CASES: u32 = 4_000;
 
 fn signed(number: usize) -> i64 {
     number.cast_signed() as i64
@@ -63,10 +61,6 @@ fn places(choices: &mut Choices, of: &[usize]) -> IndexMap {
     map.unwrap()
 }
 
-fn noise(bytes: usize, seed: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (((at + seed) * 2_654_435_761) >> 7) as u8).collect()
-}
-
 #[test]
 fn every_update_is_put_where_the_map_leads_and_nothing_else() {
     let ways = (widths(), 0..u64::MAX, 0..2);
@@ -83,8 +77,8 @@ fn every_update_is_put_where_the_map_leads_and_nothing_else() {
                 1 => Layout::row_major(map.out_shape(), width).unwrap(),
                 _ => from.source(map.out_shape(), width),
             };
-            let data = noise(buffer_bytes(&updates, width), 1);
-            let mut expected = noise(buffer_bytes(&out, width), 7);
+            let data = seeded(buffer_bytes(&updates, width), 1);
+            let mut expected = seeded(buffer_bytes(&out, width), 7);
             let mut written = expected.clone();
             map.out_shape().for_each_index(|index| {
                 let (from, to) = (updates.offset_of(index), out.offset_of(&map.source_of(index)));

@@ -185,7 +185,7 @@ pub(crate) fn take_along_axis<'py>(
         AxisOrNone::Given(axis) if axis.is_none() && axes.is_some() => axes.cloned(),
         AxisOrNone::Given(axis) => axis_or_axes("take_along_axis", Some(axis), axes.cloned())?,
     };
-    let is_flat = given.as_ref().is_some_and(|axis| axis.is_none());
+    let is_flat = given.as_ref().is_some_and(PyAnyMethods::is_none);
     let class = if is_flat { Class::Plain } else { Class::Kept };
     let (mut x, threads) = (Tensor::to_read("x", x, class)?, numbers::threads(threads)?);
     if is_flat {
