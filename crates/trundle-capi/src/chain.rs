@@ -249,7 +249,7 @@ unsafe fn text<'a>(argument: &'static str, text: *const c_char) -> Result<&'a st
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|error| {
         let (bytes, good) = (text.count_bytes(), error.valid_up_to());
-        let message = format!("{argument} is no UTF-8: of its {bytes} bytes the first {good} are");
+        let message = format!("{argument} is not UTF-8: of its {bytes} bytes the first {good} are");
         Failure::new(TRUNDLE_ERROR_CHAIN, message)
     })
 }

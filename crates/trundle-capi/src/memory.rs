@@ -41,7 +41,7 @@ fn bad_address(argument: &dyn Display, address: usize, alignment: usize) -> Fail
         let message = format!("{argument} is a null pointer");
         return Failure::new(TRUNDLE_ERROR_NULL_POINTER, message);
     }
-    let message = format!("{argument} is {address:#x}, which is no multiple of {alignment}");
+    let message = format!("{argument} is {address:#x}, which is not a multiple of {alignment}");
     Failure::new(TRUNDLE_ERROR_MISALIGNED, message)
 }
 

@@ -396,7 +396,7 @@ fn path_of(text: &CStr) -> Result<PathBuf> {
 
 #[cfg(not(unix))]
 fn path_of(text: &CStr) -> Result<PathBuf> {
-    let refused = |_| Failure::new(super::status::TRUNDLE_ERROR_FILE, "path is no UTF-8");
+    let refused = |_| Failure::new(super::status::TRUNDLE_ERROR_FILE, "path is not UTF-8");
     text.to_str().map(PathBuf::from).map_err(refused)
 }
 

@@ -195,7 +195,7 @@ INLINE Stretch stretch_of(const Launch& launch, u64 row, u64 element) {
     if (launch.cut_at != NONE) {
         const Loop& each = launch.each[launch.cut_at];
         const u64 length = number(launch, length_entry);
-        // Below 0 and above all steps is no cut.
+        // Below 0 and above all steps is not a cut.
         const i64 cut = i64(launch.cut_start + launch.cut_per_length * length);
         const bool first = i64(cut_step) < cut;
         const u64 stride = first ? each.first_stride : each.second_stride;

@@ -146,7 +146,7 @@ template <u32 WIDTH, class Words> INLINE void write_end(const Narrow<WIDTH>& nar
     const u32 shift = u32(begin % 4);
     const u32 end = shift + narrow.tile.along * WIDTH;
     const u32 word = last ? end / 4 : 0;
-    // A single word is the first one, if that is no whole one.
+    // A single word is the first one, if that is not a whole one.
     if (last ? end % 4 == 0 || (word == 0 && shift) : shift == 0)
         return;
     const u32 place = column / N::PARTS * narrow.pitch + column % N::PARTS * N::PLANE + word;

@@ -13,7 +13,7 @@ use crate::names::shown_path;
 /// If the path is not UTF-8, has no placeholder or several, or has one in a folder name.
 pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failure> {
     let Some(text) = path.to_str() else {
-        return Err(Failure::usage(format!("{}: is no text", shown_path(path))));
+        return Err(Failure::usage(format!("{}: is not valid UTF-8", shown_path(path))));
     };
     let digits_of_last = count.saturating_sub(1).to_string().len();
     let mut places = places(text).into_iter();

@@ -132,7 +132,7 @@ impl PlanFile {
             trundle_tasks: u64,
         }
         let no_plan =
-            |why: &dyn std::fmt::Display| Failure::refused(format!("is no plan of tasks: {why}"));
+            |why: &dyn std::fmt::Display| Failure::refused(format!("is not a task plan: {why}"));
         let read: Version = serde_json::from_str(text).map_err(|error| no_plan(&error))?;
         match read.trundle_tasks {
             VERSION => serde_json::from_str(text).map_err(|error| no_plan(&error)),

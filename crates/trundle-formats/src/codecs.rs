@@ -230,26 +230,26 @@ impl FromStr for Codec {
         let name = words.next().unwrap_or_default();
         let codec = match name {
             "zstd" => Codec::Zstd {
-                level: number(words.next(), "level", ZSTD_LEVELS)?.unwrap_or(3),
+                level: number(words.next(), "a level", ZSTD_LEVELS)?.unwrap_or(3),
                 checksum: one_of(words.next(), &["checksum"])?.is_some(),
             },
-            "gzip" => Codec::Gzip { level: number(words.next(), "level", LEVELS)?.unwrap_or(5) },
+            "gzip" => Codec::Gzip { level: number(words.next(), "a level", LEVELS)?.unwrap_or(5) },
             "blosc" => Codec::Blosc {
                 compressor: one_of(words.next(), &BLOSC_COMPRESSORS)?.unwrap_or("lz4").to_owned(),
-                level: number(words.next(), "level", LEVELS)?.unwrap_or(5),
+                level: number(words.next(), "a level", LEVELS)?.unwrap_or(5),
                 shuffle: one_of(words.next(), &BLOSC_SHUFFLES)?.unwrap_or("shuffle").to_owned(),
-                block_bytes: number(words.next(), "size of a block", (0, MOST_BYTES))?.unwrap_or(0),
-                element_bytes: number(words.next(), "size of an element", (1, 255))?,
+                block_bytes: number(words.next(), "a block size", (0, MOST_BYTES))?.unwrap_or(0),
+                element_bytes: number(words.next(), "an element size", (1, 255))?,
             },
             "shuffle" => Codec::Shuffle {
-                element_bytes: number(words.next(), "size of an element", (1, MOST_BYTES))?
+                element_bytes: number(words.next(), "an element size", (1, MOST_BYTES))?
                     .ok_or("shuffle needs the bytes of an element: shuffle:4")?,
             },
             "crc32c" => Codec::Crc32c,
             "none" => return Err("none stands alone".to_owned()),
             _ => {
                 return Err(format!(
-                    "\"{name}\" is no codec: zstd:3, gzip:6, blosc:lz4:5:shuffle, crc32c, or none"
+                    "\"{name}\" is not a codec: zstd:3, gzip:6, blosc:lz4:5:shuffle, crc32c, or none"
                 ));
             }
         };
@@ -269,7 +269,7 @@ where
 {
     let Some(word) = word else { return Ok(None) };
     let read = word.parse().ok().filter(|number| (&least..=&most).contains(&number));
-    read.map(Some).ok_or_else(|| format!("\"{word}\" is no {what}: {least} to {most}"))
+    read.map(Some).ok_or_else(|| format!("\"{word}\" is not {what}: {least} to {most}"))
 }
 
 /// Checks that a word, if there is one, is in the list.
@@ -318,17 +318,17 @@ mod tests {
     #[test]
     fn what_is_no_codec_is_refused_with_a_word() {
         for (text, word) in [
-            ("", "\"\" is no codec"),
-            ("lzma", "\"lzma\" is no codec: zstd:3, "),
-            ("zstd:23", "\"23\" is no level: -131072 to 22"),
-            ("gzip:10", "\"10\" is no level: 0 to 9"),
-            ("gzip:six", "\"six\" is no level"),
-            ("gzip:-1", "\"-1\" is no level"),
+            ("", "\"\" is not a codec"),
+            ("lzma", "\"lzma\" is not a codec: zstd:3, "),
+            ("zstd:23", "\"23\" is not a level: -131072 to 22"),
+            ("gzip:10", "\"10\" is not a level: 0 to 9"),
+            ("gzip:six", "\"six\" is not a level"),
+            ("gzip:-1", "\"-1\" is not a level"),
             ("gzip:6:7", "\"7\" is one word more than gzip has"),
             ("zstd:3:sum", "\"sum\" is not checksum"),
             ("blosc:gzip", "\"gzip\" is not blosclz, lz4, "),
             ("blosc:lz4:5:yes", "\"yes\" is not noshuffle, "),
-            ("blosc:lz4:5:shuffle:0:256", "\"256\" is no size of an element: 1 to 255"),
+            ("blosc:lz4:5:shuffle:0:256", "\"256\" is not an element size: 1 to 255"),
             ("shuffle", "needs the bytes of an element"),
             ("zstd,none", "none stands alone"),
         ] {

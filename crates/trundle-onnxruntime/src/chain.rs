@@ -42,7 +42,7 @@ impl Operator for Chained {
 
 /// Parses a chain, which must have one input.
 fn read(text: Vec<u8>) -> Result<Chain> {
-    let text = String::from_utf8(text).map_err(|_| Failure("the chain is no UTF-8".to_owned()))?;
+    let text = String::from_utf8(text).map_err(|_| Failure("the chain is not UTF-8".to_owned()))?;
     let chain: Chain = text.parse().map_err(|error| Failure(format!("{error}")))?;
     match chain.inputs().len() {
         1 => Ok(chain),

@@ -117,7 +117,7 @@ impl Node {
         unsafe {
             self.api.check((self.api.functions().CastTypeInfoToTensorInfo)(info, &mut tensor))?;
             match tensor.is_null() {
-                true => Err(Failure("is no tensor".to_owned())),
+                true => Err(Failure("is not a tensor".to_owned())),
                 false => type_of(self.api, tensor),
             }
         }

@@ -209,7 +209,7 @@ unsafe fn read_texts(api: Api, value: *const OrtValue, count: usize) -> Result<V
     let ends = starts.iter().skip(1).copied().chain([bytes]);
     let text = |(place, (start, end)): (usize, (&usize, usize))| {
         let text = all.get(*start..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        text.map(str::to_owned).ok_or_else(|| Failure(format!("element {place} is no UTF-8")))
+        text.map(str::to_owned).ok_or_else(|| Failure(format!("element {place} is not UTF-8")))
     };
     starts.iter().zip(ends).enumerate().map(text).collect()
 }

@@ -68,7 +68,7 @@ impl<'py> Foreign<'py> {
         let tensor = imported.validate().map_err(invalid)?;
         let dtype = tensor.dtype();
         let width = width(dtype).ok_or_else(|| {
-            PyTypeError::new_err(format!("{argument} has elements that are no whole bytes"))
+            PyTypeError::new_err(format!("{argument} has elements that are not whole bytes"))
         })?;
         let sizes: PerAxis<isize> = tensor.shape().iter().map(|size| *size as isize).collect();
         let strides = tensor.strides_or_compact().map_err(invalid)?;

@@ -484,5 +484,5 @@ fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
 
 /// Converts a number that fits according to the specifications.
 fn narrow(number: i128) -> usize {
-    usize::try_from(number).unwrap_or_else(|_| panic!("{number} is no index"))
+    usize::try_from(number).unwrap_or_else(|_| panic!("{number} is not an index"))
 }

@@ -441,7 +441,7 @@ fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
     let inner = inner.ok_or_else(|| Error::unsupported("shards whose chunks nobody can tell"))?;
     let inner: Vec<u64> = inner.iter().map(|size| size.get()).collect();
     if stored.iter().zip(&inner).any(|(shard, chunk)| !shard.is_multiple_of(*chunk)) {
-        return Err(Error::unsupported("shards that are no whole number of chunks"));
+        return Err(Error::unsupported("shards that are not a whole number of chunks"));
     }
     Ok((inner, Some(stored)))
 }

@@ -138,7 +138,10 @@ impl ObjectStore for Folder {
             let is_link = entry.file_type()?.is_symlink();
             let name = entry.file_name().into_string();
             let name = name.map_err(|name| {
-                io::Error::other(format!("the name of a folder is no text: {}", name.display()))
+                io::Error::other(format!(
+                    "the name of a folder is not valid UTF-8: {}",
+                    name.display()
+                ))
             })?;
             found.push(Below { name, is_link });
         }

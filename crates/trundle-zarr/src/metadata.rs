@@ -92,7 +92,7 @@ pub(crate) fn of_array(
         return Ok((of_v3(stated)?, text));
     }
     let stated = read(objects, path, V2_ARRAY)?;
-    let mut stated = stated.ok_or_else(|| Error::unsupported("is no array"))?;
+    let mut stated = stated.ok_or_else(|| Error::unsupported("is not an array"))?;
     if let Some(attributes) = read(objects, path, V2_ATTRIBUTES)? {
         stated["attributes"] = attributes;
     }

@@ -97,7 +97,7 @@ impl NewArray {
             let mut axes = shard.iter().zip(&self.chunk);
             if axes.any(|(shard, chunk)| !shard.is_multiple_of(*chunk)) {
                 let (shard, chunk) = (listed(shard), listed(&self.chunk));
-                let why = format!("shards of {shard} are no whole number of chunks of {chunk}");
+                let why = format!("shards of {shard} are not a whole number of chunks of {chunk}");
                 return Err(Error::Unsupported(why));
             }
             chunks_of_shard(shard, &self.chunk)?;

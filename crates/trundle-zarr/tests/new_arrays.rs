@@ -167,7 +167,7 @@ fn what_does_not_fit_is_refused() {
     let unlike = NewArray { dtype: "float31".to_owned(), ..new_array("", &[4], &[2], None) };
     assert!(refused(&unlike).contains("float31"));
     let shards = refused(&new_array("", &[9, 9], &[2, 3], Some(&[4, 4])));
-    assert_eq!(shards, "shards of 4x4 are no whole number of chunks of 2x3");
+    assert_eq!(shards, "shards of 4x4 are not a whole number of chunks of 2x3");
     assert!(refused(&new_array("", &[9, 9], &[2], None)).contains("of 2 of an array of 9x9"));
     assert!(refused(&new_array("", &[1 << 40], &[1 << 30], None)).contains("2147483647 bytes"));
     let many = refused(&new_array("", &[1 << 40], &[1], Some(&[1 << 20])));

@@ -106,7 +106,7 @@ fn what_is_no_chain_is_shown_with_carets() {
             "lengths in \"lens.npy\": no file is read here\n  reverse(axis=1, lengths=lens.npy)\n  \
              \u{20}                       ^^^^^^^^\n  write a list, as lengths=[2, 4, 3]",
         ),
-        (c"flip(0) \xff\xff", "chain is no UTF-8: of its 10 bytes the first 8 are"),
+        (c"flip(0) \xff\xff", "chain is not UTF-8: of its 10 bytes the first 8 are"),
     ] {
         assert_eq!(planned(text, &[2, 3], &[2, 3]), (TRUNDLE_ERROR_CHAIN, message.to_owned()));
         let (desc, mut rank) = (packed(TRUNDLE_DTYPE_U8, &[2, 3]), 7);

@@ -98,7 +98,7 @@ fn misaligned_pointers() {
     });
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
-        refused(misaligned, "order is 0x3, which is no multiple of 8", |out| {
+        refused(misaligned, "order is 0x3, which is not a multiple of 8", |out| {
             trundle_transpose(&desc, data(), without_provenance(3), 2, &desc, out)
         });
         let rows = packed(TRUNDLE_DTYPE_U64, &[2, 1]);

@@ -140,9 +140,9 @@ fn what_is_not_kept_of_codecs_is_said() {
 fn what_is_no_codec_is_refused_before_anything_is_written() {
     let place = with_tensor(&[3, 5]);
     for (codec, output, word) in [
-        ("lzma", "y.zarr", "\"lzma\" is no codec"),
-        ("gzip:10", "y.zarr", "\"10\" is no level: 0 to 9"),
-        ("shuffle:4", "y.zarr", "are no whole number of the 4 of shuffle"),
+        ("lzma", "y.zarr", "\"lzma\" is not a codec"),
+        ("gzip:10", "y.zarr", "\"10\" is not a level: 0 to 9"),
+        ("shuffle:4", "y.zarr", "are not a whole number of the 4 of shuffle"),
         ("zstd:3", "y.npy", "format npy has no chunks"),
     ] {
         for plan in ["plan", ""] {

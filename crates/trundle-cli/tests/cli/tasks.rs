@@ -235,8 +235,8 @@ fn no_task_works_on_something_else() {
         ("\"trundle_tasks\": 2", "\"trundle_tasks\": 3", 3, "of version 3, not 2"),
         ("\"24,48,-1\"", "\"24,24,-1\"", 3, "no longer what was planned"),
         ("shift=[90]", "shift=[91]", 3, "no longer what was planned: the operators"),
-        ("\"operators\"", "\"operator\"", 3, "is no plan of tasks"),
-        ("{", "[", 3, "is no plan of tasks"),
+        ("\"operators\"", "\"operator\"", 3, "is not a task plan"),
+        ("{", "[", 3, "is not a task plan"),
     ] {
         assert!(text.contains(from));
         planned.place.write("plan.json", text.replacen(from, to, 1).as_bytes());
@@ -244,7 +244,7 @@ fn no_task_works_on_something_else() {
     }
     for length in (0..plan.len()).step_by(97) {
         planned.place.write("plan.json", &plan[..length]);
-        refused(planned.task(0), 3, "is no plan of tasks");
+        refused(planned.task(0), 3, "is not a task plan");
     }
     planned.place.write("plan.json", &plan);
     planned.task(0).done();

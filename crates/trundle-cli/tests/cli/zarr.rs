@@ -532,7 +532,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
         (
             "flip x.zarr --axes 0 -o y.zarr --shards 3",
             2,
-            "shards of 3 are no whole number of chunks of 2",
+            "shards of 3 are not a whole number of chunks of 2",
         ),
         ("plan flip x.zarr --axes 0 -o x.zarr", 2, "already exists"),
     ] {

@@ -80,7 +80,7 @@ impl Entry {
             return Ok(());
         }
         Err(Problem::header(format!(
-            "the data of \"{name}\" begins at byte {offset} of all data, which is no multiple of {alignment}"
+            "the data of \"{name}\" begins at byte {offset} of all data, which is not a multiple of {alignment}"
         )))
     }
 

@@ -88,6 +88,6 @@ fn key(pickle: &Pickle, id: Id) -> Result<Cow<'_, str>, Problem> {
     match pickle.object(id) {
         Object::Text(text) => Ok(Cow::Borrowed(text)),
         Object::Int(number) => Ok(Cow::Owned(number.to_string())),
-        _ => Err(Problem::unsupported("a dict of the pickle has a key that is no text")),
+        _ => Err(Problem::unsupported("a dict of the pickle has a key that is not text")),
     }
 }

@@ -71,7 +71,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     }
     if source.peek(OLD_MAGIC.len())? == OLD_MAGIC {
         return Err(Problem::unsupported(
-            "is no archive: what torch.save wrote before PyTorch 1.6 is not read",
+            "is not an archive: what torch.save wrote before PyTorch 1.6 is not read",
         ));
     }
     let archive = Archive::read(&mut source)?;

@@ -172,7 +172,7 @@ impl Machine<'_> {
         match &mut self.objects[id] {
             Object::List(list) => list.extend(items),
             Object::Call { is_changed, .. } => *is_changed = true,
-            _ => return Err(self.malformed("items of what is no list")),
+            _ => return Err(self.malformed("items for something that is not a list")),
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl Machine<'_> {
                 dict.extend(pairs.iter().map(|[key, value]| (*key, *value)));
             }
             Object::Call { is_changed, .. } => *is_changed = true,
-            _ => return Err(self.malformed("items of what is no dict")),
+            _ => return Err(self.malformed("items for something that is not a dict")),
         }
         Ok(())
     }
@@ -327,7 +327,7 @@ impl Machine<'_> {
         let id = self.pop()?;
         match &self.objects[id] {
             Object::Text(text) if text.len() <= MAX_GLOBAL_BYTES => Ok(text.clone()),
-            _ => Err(self.malformed("a name that is no text, or a long one")),
+            _ => Err(self.malformed("a name that is not text, or a long one")),
         }
     }
 

@@ -58,7 +58,7 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
     };
     let Storage { dtype, member, elements } = stated_storage(pickle, *storage)?;
     let Object::Int(offset) = pickle.object(*offset) else {
-        return Err(Problem::unsupported("has an offset that is no integer"));
+        return Err(Problem::unsupported("has an offset that is not an integer"));
     };
     let offset = u64::try_from(*offset).map_err(|_| {
         Problem::unsupported(format!("begins at element {offset}, expected 0 or more"))
@@ -132,7 +132,7 @@ impl Stated {
 /// Returns the function and the arguments of a call.
 fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     let Object::Call { function, arguments, is_changed } = pickle.object(id) else {
-        return Err(Problem::unsupported("is no tensor"));
+        return Err(Problem::unsupported("is not a tensor"));
     };
     match (pickle.object(*function), pickle.object(*arguments)) {
         (Object::Global(function), _)
@@ -174,7 +174,7 @@ fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
 }
 
 fn integers(pickle: &Pickle, id: Id) -> Result<Vec<i64>, Problem> {
-    let not = || Problem::unsupported("has sizes or strides that are no tuple of integers");
+    let not = || Problem::unsupported("has sizes or strides that are not tuples of integers");
     let Object::Tuple(items) = pickle.object(id) else { return Err(not()) };
     let integer = |id: &Id| match pickle.object(*id) {
         Object::Int(number) => Ok(*number),

@@ -125,7 +125,7 @@ pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
             && !chunk_bytes.is_multiple_of(*element_bytes)
         {
             return Err(format!(
-                "its chunks of {chunk_bytes} bytes are no whole number of the {element_bytes} of shuffle"
+                "its chunks of {chunk_bytes} bytes are not a whole number of the {element_bytes} of shuffle"
             ));
         }
     }

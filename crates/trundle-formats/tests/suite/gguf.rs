@@ -157,7 +157,7 @@ fn data_begins_at_a_multiple_of_the_alignment() {
     assert!(said.ends_with("got array an array"), "{said}");
     assert_eq!(
         refusal(file(&[tensor("x", &[4], 24, 16)], 32)),
-        "malformed header: the data of \"x\" begins at byte 16 of all data, which is no multiple of 32"
+        "malformed header: the data of \"x\" begins at byte 16 of all data, which is not a multiple of 32"
     );
 }
 

@@ -203,7 +203,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     assert_eq!(fault(bytes_of("1")), "the archive's member data/1 is compressed");
     let said = fault(b"cos\nsystem\n(X\x02\0\0\0lstR".to_vec());
     assert_eq!(said, "is made by os.system, and nothing of a pickle is run");
-    assert_eq!(fault(b"cos\nsystem\n".to_vec()), "is no tensor");
+    assert_eq!(fault(b"cos\nsystem\n".to_vec()), "is not a tensor");
     let new = [b"cmodels\nNet\n)\x81}", &text("w")[..], &bytes_of("0"), b"sb"].concat();
     assert_eq!(fault(new), "is made by models.Net, and nothing of a pickle is run");
     let marks = |pairs: &[(&str, &[u8])]| {
@@ -325,17 +325,17 @@ fn what_is_no_pickle_is_refused() {
         (b"X\x01\0\0\0\xff", "a text is not UTF-8 at byte 6"),
         (b"cos", "a line that does not end or is not UTF-8 at byte 1"),
         (b"\x8a\x09000000000", "an integer of 9 bytes, over 8 at byte 11"),
-        (b"}Na", "items of what is no list at byte 3"),
-        (b"}(Nu", "items of what is no dict at byte 4"),
-        (b"]NNs", "items of what is no dict at byte 4"),
-        (b"NN\x93", "a name that is no text, or a long one at byte 3"),
+        (b"}Na", "items for something that is not a list at byte 3"),
+        (b"}(Nu", "items for something that is not a dict at byte 4"),
+        (b"]NNs", "items for something that is not a dict at byte 4"),
+        (b"NN\x93", "a name that is not text, or a long one at byte 3"),
     ] {
         let said = refusal(file(pickle));
         assert!(said.starts_with("malformed pickle: ") && said.ends_with(expected), "{said}");
     }
     let said = refusal(file(b"\x80\x02i"));
     assert_eq!(said, "the instruction \"i\" of the pickle, at byte 2, is not read");
-    assert_eq!(refusal(file(b"\x80\x02}NNs.")), "a dict of the pickle has a key that is no text");
+    assert_eq!(refusal(file(b"\x80\x02}NNs.")), "a dict of the pickle has a key that is not text");
     let twice = dict(&[("t", bytes_of("0")), ("t", bytes_of("0"))]);
     assert_eq!(refusal(file(&twice)), "two of the objects are named \"t\"");
 }
@@ -345,7 +345,7 @@ fn what_is_no_archive_of_torch_save_is_refused() {
     assert!(refusal(b"nothing".to_vec()).starts_with("not a zip archive"));
     assert_eq!(
         refusal(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.".to_vec()),
-        "is no archive: what torch.save wrote before PyTorch 1.6 is not read"
+        "is not an archive: what torch.save wrote before PyTorch 1.6 is not read"
     );
     let other = archive(&[stored("folder/data", b"x")]);
     assert_eq!(refusal(other), "not an archive of torch.save: it has no data.pkl");

@@ -44,7 +44,7 @@ impl Tree {
             if dataset.path.split('/').any(is_wrong) {
                 let path = &dataset.path;
                 return Err(Error::unsupported(format!(
-                    "{path:?} is no path of HDF5: a part is empty or \".\""
+                    "{path:?} is not an HDF5 path: a part is empty or \".\""
                 )));
             }
             tree.add(&dataset.path, Kind::Dataset(index))?;

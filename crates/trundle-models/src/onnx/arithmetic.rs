@@ -95,7 +95,7 @@ fn cast(call: &mut Call) -> Checked<Operator> {
     call.attributes.text("round_mode")?;
     let to = if call.opset < 6 {
         let name = call.attributes.text("to")?.ok_or_else(|| missing("to"))?;
-        named(name).ok_or_else(|| format!("to is {name:?}, which is no type"))?
+        named(name).ok_or_else(|| format!("to is {name:?}, which is not a type"))?
     } else {
         let number = call.attributes.int("to")?.ok_or_else(|| missing("to"))?;
         element_type(i32::try_from(number).unwrap_or(-1), "what it casts to")?.1

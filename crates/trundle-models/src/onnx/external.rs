@@ -121,7 +121,7 @@ impl<'a> Place<'a> {
 /// Converts `location` to a path. Refuses invalid paths and paths that lead outside the folder.
 fn within_folder(location: &str) -> Checked<&Path> {
     if location.contains('\0') {
-        return wrong!("external data is in {location:?}, which is no file's name");
+        return wrong!("external data is in {location:?}, which is not a file name");
     }
     let path = Path::new(location);
     let inside =

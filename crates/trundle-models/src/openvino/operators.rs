@@ -295,7 +295,7 @@ fn output_type(layer: &Layer) -> Checked<DType> {
     let name = layer.required("output_type")?;
     match element::parse(name)? {
         ElementType::Fixed(dtype) => Ok(dtype),
-        ElementType::String => wrong!("output_type {name:?} is no type of numbers"),
+        ElementType::String => wrong!("output_type {name:?} is not a numeric type"),
     }
 }
 

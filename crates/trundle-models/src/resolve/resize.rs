@@ -21,7 +21,7 @@ const MOST_PIECES: usize = 1 << 16;
 /// open, and OpenVINO's Interpolate-4 and -11.
 pub(super) fn resize(site: &mut Site) -> Checked<TensorId> {
     let Operator::Resize { pads, coordinates, nearest, .. } = &site.node.operator else {
-        return wrong!("it is no resize");
+        return wrong!("it is not a resize");
     };
     let mut data = padded(site, pads)?;
     let shape = site.builder.shape(data).clone();
@@ -66,7 +66,7 @@ fn resized_axes(site: &mut Site, shape: &Shape) -> Checked<Vec<(usize, ResizedAx
     let Operator::Resize { scales, sizes, aspect, axes, coordinates, least, .. } =
         &site.node.operator
     else {
-        return wrong!("it is no resize");
+        return wrong!("it is not a resize");
     };
     let listed = site.list_or("axes", axes.as_ref(), (0..).take(shape.rank()))?;
     let mut axes = Vec::with_capacity(listed.len());

@@ -237,7 +237,7 @@ pub(crate) fn rearrange<'py>(
         let name = name.cast::<PyString>()?.to_str()?;
         if matches!(name, "out" | "threads") && !has_axis(pattern, name) {
             let message = format!(
-                "rearrange() takes the sizes of axes as keywords, and \"{name}\" is no axis of \
+                "rearrange() takes the sizes of axes as keywords, and \"{name}\" is not an axis of \
                  {pattern:?}: write trundle.chain(pattern)(x, {name}=...)"
             );
             return Err(PyTypeError::new_err(message));

@@ -309,7 +309,7 @@ fn any_op() -> impl Strategy<Value = Op> {
 
 fn any_operand() -> impl Strategy<Value = Operand> {
     prop_oneof!["[a-z_]{1,3}", "[a-z0-9 .,()|=/'-]{1,5}", "[ab\"]{1,3}", "[a-c][bc'\"]{1,4}"]
-        .prop_filter("an integer is no name", |name| name.parse::<i64>().is_err())
+        .prop_filter("an integer is not a name", |name| name.parse::<i64>().is_err())
         .prop_map(|name| Operand::new(&name))
 }
 

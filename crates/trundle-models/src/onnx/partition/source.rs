@@ -65,7 +65,7 @@ impl<'a> Source<'a> {
         let tensors = partition.held_names.iter().map(String::as_str);
         let tensors = tensors.zip(payloads(&fields, field::INITIALIZER).cloned()).collect();
         if nodes.len() != partition.nodes.len() {
-            return Err(malformed("a node is no message"));
+            return Err(malformed("a node is not a message"));
         }
         let held = partition.held.values().map(|tensor| (&tensor.name[..], tensor.data_type));
         let stated = partition.infos.values().filter_map(|info| {

@@ -91,7 +91,7 @@ fn places_that_do_not_fit_are_refused() {
         (
             3,
             vec![("location", "w\0.bin")],
-            r#"external data is in "w\0.bin", which is no file's name"#,
+            r#"external data is in "w\0.bin", which is not a file name"#,
         ),
     ] {
         let refused = read_as(&inside, size, &entries);

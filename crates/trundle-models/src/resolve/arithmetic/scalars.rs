@@ -96,7 +96,7 @@ fn integers(by: Binary, a: i128, b: i128) -> Checked<i128> {
             let power = u32::try_from(b).ok().and_then(|b| a.checked_pow(b));
             match power {
                 Some(power) => power,
-                None => return wrong!("{a} to the power of {b} is no integer within range"),
+                None => return wrong!("{a} to the power of {b} is not an integer within range"),
             }
         }
         Binary::Minimum => a.min(b),

@@ -151,8 +151,8 @@ fn integers_out_of_range_are_refused() {
     assert!(refused(Binary::Divide, i64::MIN, -1).contains("is out of range of i64"));
     assert!(refused(Binary::Divide, 3, 0).contains("3 is divided by 0"));
     assert!(refused(Binary::FloorModulo, 3, 0).contains("3 is divided by 0"));
-    assert!(refused(Binary::Power, 2, 1 << 40).contains("is no integer within range"));
-    assert!(refused(Binary::Power, 2, -1).contains("is no integer within range"));
+    assert!(refused(Binary::Power, 2, 1 << 40).contains("is not an integer within range"));
+    assert!(refused(Binary::Power, 2, -1).contains("is not an integer within range"));
     let types = made(Arithmetic::Binary(Binary::Add), &[i64s(&[], &[1]), f32s(&[], &[1.0])]);
     assert!(types.unwrap_err().contains("its inputs are of types i64 and f32, which must be one"));
     let logical = made(Arithmetic::Binary(Binary::And), &[i64s(&[], &[1]), i64s(&[], &[1])]);
