@@ -71,25 +71,20 @@ impl Along {
         let row = self.inner * self.width;
         let places = if self.is_far() { Places::Far } else { Places::Near };
         let ahead = Ahead { indices: INDICES_AHEAD_BYTES, elements: None, places };
-        let limit = Limit { mode, ..Limit::of(self) };
         let ends = Buffers { src: data.as_ptr(), dst: out.as_mut_ptr() };
-        self.each(self.outer * self.count, row, indices, threads, |positions| {
-            let ends = &ends;
-            let (mut at, mut are_within) = (positions.start, true);
+        self.each(self.outer * self.count, row, indices, threads, |positions, is_within| {
+            let (ends, how) = (&ends, (Limit { mode, ..Limit::of(self) }, ahead));
+            let mut at = positions.start;
             while at < positions.end {
                 let (outer, first) = (at / self.count, at % self.count);
                 let last = self.count.min(first + positions.end - at);
-                let ends = Buffers {
-                    src: ends.src.wrapping_add(outer * self.size * row),
-                    dst: ends.dst.wrapping_add(at * row),
-                };
-                let indices = &indices[first..last];
-                let own = Own::<false> { ends, indices, limit, ahead, columns: 1 };
+                let src = ends.src.wrapping_add(outer * self.size * row);
+                let dst = ends.dst.wrapping_add(at * row);
+                let own = &indices[first..last];
                 // SAFETY: `place` clamps each index to the axis, and positions are within the output.
-                are_within &= unsafe { own.run_apart::<false>(row) };
-                at += last - first;
+                unsafe { copy_many(src, own, how, row, dst, is_within) };
+                at += own.len();
             }
-            are_within
         })
     }
 
@@ -106,13 +101,50 @@ impl Along {
         threads: usize,
     ) -> Result<()> {
         self.check(("the data", data.len()), ("out", out.len()))?;
-        let Along { outer, count, inner, .. } = *self;
+        let Along { outer, size, count, inner, width } = *self;
         self.check_indices(indices, outer * count * inner)?;
         if outer == 1 && inner == 1 {
             return self.take(data, indices, out, threads);
         }
         let ends = Buffers { src: data.as_ptr(), dst: out.as_mut_ptr() };
-        self.move_along::<false>(ends, indices, threads)
+        if inner == 1 {
+            let ahead = Ahead { elements: None, ..Ahead::of(self, 1) };
+            return self.each(outer, count * width, indices, threads, |rows, is_within| {
+                let (ends, how) = (&ends, (Limit::of(self), ahead));
+                for row in rows {
+                    let src = ends.src.wrapping_add(row * size * width);
+                    let dst = ends.dst.wrapping_add(row * count * width);
+                    let own = &indices[row * count..][..count];
+                    // SAFETY: as in `take_in_mode`.
+                    unsafe {
+                        if count < SHORT {
+                            copy_rows(src, own, how, width, dst, is_within);
+                        } else {
+                            copy_many(src, own, how, width, dst, is_within);
+                        }
+                    }
+                }
+            });
+        }
+        // A long axis is processed in groups of columns, so that the caches hold more of it.
+        let most = if self.is_far() { inner.min(LEAST_COLUMNS) } else { inner };
+        let parts = inner.div_ceil(most.max(1));
+        let ahead = Ahead { elements: None, ..Ahead::of(self, parts) };
+        self.each(outer * parts * count, most * width, indices, threads, |positions, is_within| {
+            let (ends, how) = (&ends, (Limit::of(self), ahead));
+            let (mut part, mut row) = (positions.start / count, positions.start % count);
+            for _ in positions {
+                let (outer, first) =
+                    if parts == 1 { (part, 0) } else { (part / parts, part % parts * most) };
+                let src = ends.src.wrapping_add((outer * size * inner + first) * width);
+                let at = (outer * count + row) * inner + first;
+                let dst = ends.dst.wrapping_add(at * width);
+                let own = &indices[at..][..most.min(inner - first)];
+                // SAFETY: as in `take_in_mode`; each element of a row belongs to its own column.
+                unsafe { copy_elements(src, own, how, (inner, width), dst, is_within) };
+                (part, row) = if row + 1 == count { (part + 1, 0) } else { (part, row + 1) };
+            }
+        })
     }
 
     /// Writes each element of `updates` to its row of `out` at the element's own index. `indices` has the shape of
@@ -131,63 +163,41 @@ impl Along {
         self.check_indices(indices, self.outer * self.count * self.inner)?;
         self.check_range(indices, threads)?;
         let ends = Buffers { src: updates.as_ptr(), dst: out.as_mut_ptr() };
-        self.move_along::<true>(ends, indices, threads)
-    }
-
-    /// Moves the elements of [`Along::put_along`], or else of [`Along::take_along`]; the sizes are checked.
-    fn move_along<const PUT: bool>(
-        &self,
-        ends: Buffers,
-        indices: &[i64],
-        threads: usize,
-    ) -> Result<()> {
         let Along { outer, size, count, inner, width } = *self;
-        // A group of columns is several cache lines wide, but so narrow that the caches hold more of a long axis.
-        let is_cut = PUT || self.is_far();
-        let columns = if is_cut { inner.min(LEAST_COLUMNS) } else { inner };
-        let groups = inner.div_ceil(columns.max(1));
-        let (limit, ahead) = (Limit::of(self), Ahead::of::<PUT>(self, groups));
-        let all = Own::<PUT> { ends, indices, limit, ahead, columns: inner };
-        if inner == 1 {
-            return self.each(outer, count * width, indices, threads, |rows| {
-                let (all, mut are_within) = (all, true);
-                for row in rows {
-                    let row = all.part(row * size, row * count..(row + 1) * count, width);
-                    // SAFETY: as in `take_in_mode`; no other task writes this row.
-                    are_within &= unsafe {
+        // A task owns some positions of the other axes, so writes to one position happen in order.
+        let columns = inner.min(LEAST_COLUMNS);
+        let (parts, each) = (inner.div_ceil(columns.max(1)), columns);
+        let bytes = count * columns * width;
+        let ahead = Ahead::of(self, parts);
+        self.each(outer * parts, bytes, indices, threads, |positions, is_within| {
+            let (ends, how) = (&ends, (Limit::of(self), ahead));
+            for position in positions {
+                let (outer, part) = (position / parts, position % parts);
+                let columns = part * each..((part + 1) * each).min(inner);
+                let dst = ends.dst.wrapping_add(outer * size * inner * width);
+                if inner == 1 {
+                    // Rows of one element each are processed together.
+                    let own = &indices[outer * count..][..count];
+                    let src = ends.src.wrapping_add(outer * count * width);
+                    // SAFETY: `place` clamps each index to the axis, and no other task writes this row.
+                    unsafe {
                         if count < SHORT {
-                            row.run::<false>(width)
+                            put_row(src, own, how, width, dst, is_within);
                         } else {
-                            row.run_apart::<false>(width)
+                            put_many(src, own, how, width, dst, is_within);
                         }
-                    };
+                    }
+                    continue;
                 }
-                are_within
-            });
-        }
-        // A task puts all rows of a group of columns, so writes to one position happen in order.
-        let together = if PUT { count } else { 1 };
-        let parts = if PUT { outer * groups } else { outer * groups * count };
-        self.each(parts, together * columns * width, indices, threads, |parts| {
-            let first = parts.start * together;
-            let (mut group, mut row, mut left) =
-                (first / count, first % count, parts.len() * together);
-            let (all, width, mut are_within) = (all, width, true);
-            while left > 0 {
-                let (outer, column) = (group / groups, group % groups * columns);
-                let (axis, columns) = (outer * size * inner + column, columns.min(inner - column));
-                let end = count.min(row + left);
-                for row in row..end {
-                    let at = (outer * count + row) * inner + column;
-                    // SAFETY: as in `take_in_mode`; each element belongs to its own column, and no other task writes
-                    // these columns.
-                    are_within &=
-                        unsafe { all.part(axis, at..at + columns, width).run::<true>(width) };
+                for row in 0..count {
+                    let first = (outer * count + row) * inner + columns.start;
+                    let own = &indices[first..][..columns.len()];
+                    let src = ends.src.wrapping_add(first * width);
+                    let dst = dst.wrapping_add(columns.start * width);
+                    // SAFETY: as above, for these columns.
+                    unsafe { put_elements(src, own, how, (inner, width), dst, is_within) };
                 }
-                left -= end - row;
-                (group, row) = (group + 1, 0);
             }
-            are_within
         })
     }
 
@@ -215,9 +225,8 @@ impl Along {
     /// # Errors
     /// [`OpError::IndexOutOfRange`] with the number of the first that is not.
     pub fn check_range(&self, indices: &[i64], threads: usize) -> Result<()> {
-        let size = self.size.cast_signed() as i64;
-        let are_within = for_each_stretch(indices.len(), size_of::<i64>(), threads, |own| {
-            are_within(&indices[own], size)
+        let are_within = for_each_stretch(indices.len(), size_of::<i64>(), threads, |own, flag| {
+            *flag &= are_within(&indices[own], self.size.cast_signed() as i64);
         });
         if are_within { Ok(()) } else { self.check_each(indices) }
     }
@@ -237,43 +246,47 @@ impl Along {
         }
     }
 
-    /// Calls `work` in parallel with ranges of `0..positions`; each position writes `bytes`. If a call returns false,
-    /// reports the first index out of range.
+    /// Calls `work` in parallel with ranges of `0..positions`; each position writes `bytes`.
     fn each(
         &self,
         positions: usize,
         bytes: usize,
         indices: &[i64],
         threads: usize,
-        work: impl Fn(Range<usize>) -> bool + Sync,
+        work: impl Fn(Range<usize>, &mut bool) + Sync,
     ) -> Result<()> {
-        let is_empty = positions == 0 || bytes == 0 || indices.is_empty();
-        if is_empty || for_each_stretch(positions, bytes, threads, work) {
+        if positions == 0 || bytes == 0 || indices.is_empty() {
             return Ok(());
         }
-        self.check_each(indices)
+        if for_each_stretch(positions, bytes, threads, work) {
+            Ok(())
+        } else {
+            self.check_each(indices)
+        }
     }
 }
 
-/// Calls `work` in parallel with ranges of `0..positions`, each position of `bytes`. Returns whether all calls
-/// returned true.
+/// Calls `work` in parallel with ranges of `0..positions`, each position of `bytes`. Returns whether no call cleared
+/// its flag.
 fn for_each_stretch(
     positions: usize,
     bytes: usize,
     threads: usize,
-    work: impl Fn(Range<usize>) -> bool + Sync,
+    work: impl Fn(Range<usize>, &mut bool) + Sync,
 ) -> bool {
     let all = positions.saturating_mul(bytes);
     let threads = threads.clamp(1, (all / LEAST_TASK_BYTES).max(1));
     let tasks = if threads == 1 { 1 } else { threads * TASKS_PER_THREAD };
     let each = positions.div_ceil(tasks).max(1);
-    let are_true = AtomicBool::new(true);
+    let are_set = AtomicBool::new(true);
     for_each_task(threads, positions.div_ceil(each), &|task| {
-        if !work(task * each..((task + 1) * each).min(positions)) {
-            are_true.store(false, Ordering::Relaxed);
+        let mut is_set = true;
+        work(task * each..((task + 1) * each).min(positions), &mut is_set);
+        if !is_set {
+            are_set.store(false, Ordering::Relaxed);
         }
     });
-    are_true.into_inner()
+    are_set.into_inner()
 }
 
 /// Whether all indices are in range. May return false for an axis longer than `i64::MAX / 2`. Branchless and limited
@@ -301,7 +314,7 @@ const SHORT: usize = 128;
 /// Indices checked per step.
 const LANES: usize = 8;
 
-/// Most columns per group, if a long axis is processed in groups of columns.
+/// Least columns per group: several cache lines each, but few enough that the caches hold more of the axis.
 const LEAST_COLUMNS: usize = 256;
 
 /// The size of a nonempty axis.
@@ -369,16 +382,15 @@ enum Places {
 }
 
 impl Ahead {
-    /// Chooses the prefetching along the axis, if the positions after it are split into `groups`. Elements that are
-    /// put are read sequentially.
-    fn of<const PUT: bool>(along: &Along, groups: usize) -> Ahead {
+    /// Chooses the prefetching along the axis, if the positions after it are split into `parts`.
+    fn of(along: &Along, parts: usize) -> Ahead {
         let Along { inner, width, .. } = *along;
-        let (indices, elements) = match groups {
+        let (indices, elements) = match parts {
             0 | 1 => (FOLLOWING_AHEAD_BYTES, FOLLOWING_AHEAD_BYTES),
-            // The same group of the next position.
+            // The same part of the next position.
             _ => (inner.saturating_mul(size_of::<i64>()), inner.saturating_mul(width)),
         };
-        Ahead { indices, elements: PUT.then_some(elements), places: Places::of(along) }
+        Ahead { indices, elements: Some(elements), places: Places::of(along) }
     }
 }
 
@@ -403,166 +415,185 @@ const FOLLOWING_AHEAD_BYTES: usize = 4 << 10;
 /// Prefetch distance in groups of [`AT_ONCE`] elements.
 const AHEAD: usize = ELEMENTS_AHEAD / AT_ONCE;
 
-/// Elements in order, each with an index along the axis. They are copied from the axis, or to the axis if `PUT`.
-///
-/// Copy the struct to a local variable before a loop, because the compiler must assume that writes to the destination
-/// change shared memory.
-#[derive(Clone, Copy)]
-struct Own<'a, const PUT: bool> {
-    ends: Buffers,
-    indices: &'a [i64],
-    limit: Limit,
-    ahead: Ahead,
-    /// Columns of the axis. If a part is of `COLUMNS`, its element i belongs to its column i; otherwise all elements
-    /// belong to one column.
-    columns: usize,
+/// Copies an element of `$width` bytes per index, from element `$from` of `$src` to element `$to` of `$dst`. Both are
+/// expressions of the index's number `$at` and its position `$place`. `$known` widths get their own loop; `$narrow`
+/// widths process several elements at a time.
+macro_rules! copy_each {
+    (
+        $width:expr, [$($narrow:literal)*] [$($known:literal)*],
+        ($indices:expr, $limit:expr, $is_within:expr), ($ahead:expr, $row:expr),
+        |$at:ident, $place:ident| ($src:ident at $from:expr, $dst:ident at $to:expr)
+    ) => {{
+        // A local flag, because the compiler must assume that writes to `$dst` change `$is_within`.
+        let mut is_within = *$is_within;
+        /// Copies the elements after the first `$done` one by one.
+        macro_rules! rest {
+            ($indices_left:expr, $done:expr, $bytes:expr) => {
+                for ($at, index) in ($done..).zip($indices_left) {
+                    let $place = $limit.place(*index, &mut is_within);
+                    let (from, to) = ($src.wrapping_add($from * $bytes), $dst.wrapping_add($to * $bytes));
+                    // SAFETY: the caller guarantees that every position of the axis is valid.
+                    unsafe { std::ptr::copy_nonoverlapping(from, to, $bytes) };
+                }
+            };
+        }
+        match $width {
+            $($narrow => {
+                let (stretches, left) = $indices.as_chunks::<AT_ONCE>();
+                for (number, stretch) in stretches.iter().enumerate() {
+                    let first = number * AT_ONCE;
+                    prefetch(stretch.as_ptr().cast::<u8>().wrapping_add($ahead.indices));
+                    if let Some(bytes) = $ahead.elements {
+                        prefetch($src.wrapping_add(first * $narrow + bytes));
+                    }
+                    if let Places::Next { bytes, step } = $ahead.places {
+                        prefetch($row.wrapping_add(bytes + number * step));
+                    }
+                    if let Places::Far = $ahead.places
+                        && let Some(later) = stretches.get(number + AHEAD)
+                    {
+                        for (k, index) in later.iter().enumerate() {
+                            // Invalid indices are detected when they are used.
+                            let ($at, $place) =
+                                (first + AHEAD * AT_ONCE + k, $limit.place(*index, &mut true));
+                            prefetch($src.wrapping_add($from * $narrow));
+                            prefetch($dst.wrapping_add($to * $narrow));
+                        }
+                    }
+                    let mut places = [0; AT_ONCE];
+                    for (place, index) in places.iter_mut().zip(stretch) {
+                        *place = $limit.place(*index, &mut is_within);
+                    }
+                    // All reads come before the writes, so that cache misses overlap.
+                    let mut elements = [[0; $narrow]; AT_ONCE];
+                    for (k, element) in elements.iter_mut().enumerate() {
+                        let ($at, $place) = (first + k, places[k]);
+                        let (from, _) = ($src.wrapping_add($from * $narrow), ($at, $place));
+                        // SAFETY: the caller guarantees that every position of the axis is valid.
+                        *element = unsafe { from.cast::<[u8; $narrow]>().read_unaligned() };
+                    }
+                    for (k, element) in elements.into_iter().enumerate() {
+                        let ($at, $place) = (first + k, places[k]);
+                        let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $place));
+                        // SAFETY: as above.
+                        unsafe { to.cast::<[u8; $narrow]>().write_unaligned(element) };
+                    }
+                }
+                rest!(left, stretches.len() * AT_ONCE, $narrow);
+            })*
+            $($known => rest!($indices, 0usize, $known),)*
+            width => rest!($indices, 0usize, width),
+        }
+        *$is_within = is_within;
+    }};
 }
 
-impl<const PUT: bool> Own<'_, PUT> {
-    /// Returns the elements `at`, for the axis from its element `axis` on.
-    #[inline(always)]
-    fn part(self, axis: usize, at: Range<usize>, width: usize) -> Self {
-        let Buffers { src, dst } = self.ends;
-        let (from, to) = if PUT { (at.start, axis) } else { (axis, at.start) };
-        let ends =
-            Buffers { src: src.wrapping_add(from * width), dst: dst.wrapping_add(to * width) };
-        Own { ends, indices: &self.indices[at], ..self }
-    }
+/// Copies one row of `row` bytes per index.
+///
+/// # Safety
+/// `src` must be valid for reads of the whole axis, and `dst` for writes of one row per index.
+#[inline(always)]
+unsafe fn copy_rows(
+    src: *const u8,
+    indices: &[i64],
+    (limit, ahead): (Limit, Ahead),
+    row: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    copy_each!(
+        row, [1 2 3 4 6 8 12 16] [24 32 48 64], (indices, limit, is_within), (ahead, src),
+        |at, place| (src at place, dst at at)
+    );
+}
 
-    /// Moves the elements, of `width` bytes each. Returns whether all indices are in range.
-    ///
-    /// # Safety
-    /// `src` must be valid for reads and `dst` for writes: one for one element per index, the other for the whole
-    /// axis, in these columns.
-    #[inline(always)]
-    unsafe fn run<const COLUMNS: bool>(self, width: usize) -> bool {
-        // SAFETY: the other functions have the contract of this function.
-        unsafe {
-            match width {
-                1 => self.run_at_once::<1, COLUMNS>(),
-                2 => self.run_at_once::<2, COLUMNS>(),
-                4 => self.run_at_once::<4, COLUMNS>(),
-                8 => self.run_at_once::<8, COLUMNS>(),
-                16 => self.run_at_once::<16, COLUMNS>(),
-                _ => self.run_rest::<COLUMNS>(0, self.indices, width),
-            }
-        }
-    }
+/// Copies elements, each from its own column: element i of a row lies `i` elements further on.
+///
+/// # Safety
+/// As [`copy_rows`], with rows of the axis `inner` elements apart.
+#[inline(always)]
+unsafe fn copy_elements(
+    src: *const u8,
+    indices: &[i64],
+    (limit, ahead): (Limit, Ahead),
+    (inner, width): (usize, usize),
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    copy_each!(
+        width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, src),
+        |at, place| (src at (place * inner + at), dst at at)
+    );
+}
 
-    /// [`Own::run`], not inlined, and for more widths.
-    ///
-    /// # Safety
-    /// As [`Own::run`].
-    #[inline(never)]
-    unsafe fn run_apart<const COLUMNS: bool>(self, width: usize) -> bool {
-        // SAFETY: the other functions have the contract of this function.
-        unsafe {
-            match width {
-                3 => self.run_at_once::<3, COLUMNS>(),
-                6 => self.run_at_once::<6, COLUMNS>(),
-                12 => self.run_at_once::<12, COLUMNS>(),
-                24 => self.run_rest::<COLUMNS>(0, self.indices, 24),
-                32 => self.run_rest::<COLUMNS>(0, self.indices, 32),
-                48 => self.run_rest::<COLUMNS>(0, self.indices, 48),
-                64 => self.run_rest::<COLUMNS>(0, self.indices, 64),
-                1 | 2 | 4 | 8 | 16 => self.run::<COLUMNS>(width),
-                _ => self.run_rest::<COLUMNS>(0, self.indices, width),
-            }
-        }
-    }
+/// The inverse: writes element i of `src` at its index, in its own column.
+///
+/// # Safety
+/// `src` must be valid for reads of one element per index, and `dst` for writes of the axis in these columns.
+#[inline(always)]
+unsafe fn put_elements(
+    src: *const u8,
+    indices: &[i64],
+    (limit, ahead): (Limit, Ahead),
+    (inner, width): (usize, usize),
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    copy_each!(
+        width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, dst),
+        |at, place| (src at at, dst at (place * inner + at))
+    );
+}
 
-    /// Returns where element `at` is read and written, if its index leads to `place`.
-    #[inline(always)]
-    fn ends<const COLUMNS: bool>(
-        self,
-        at: usize,
-        place: usize,
-        width: usize,
-    ) -> (*const u8, *mut u8) {
-        let place = if COLUMNS { place * self.columns + at } else { place };
-        let (from, to) = if PUT { (at, place) } else { (place, at) };
-        (self.ends.src.wrapping_add(from * width), self.ends.dst.wrapping_add(to * width))
-    }
+/// The inverse for rows of one element each.
+///
+/// # Safety
+/// As [`put_elements`].
+#[inline(always)]
+unsafe fn put_row(
+    src: *const u8,
+    indices: &[i64],
+    (limit, ahead): (Limit, Ahead),
+    width: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    copy_each!(
+        width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, dst),
+        |at, place| (src at at, dst at place)
+    );
+}
 
-    /// Moves the elements from number `first` on, which have these indices, one by one.
-    ///
-    /// # Safety
-    /// As [`Own::run`].
-    #[inline(always)]
-    unsafe fn run_rest<const COLUMNS: bool>(
-        self,
-        first: usize,
-        indices: &[i64],
-        width: usize,
-    ) -> bool {
-        let mut are_within = true;
-        for (at, index) in (first..).zip(indices) {
-            let place = self.limit.place(*index, &mut are_within);
-            let (from, to) = self.ends::<COLUMNS>(at, place, width);
-            // SAFETY: every position of the axis is valid by the contract of this function.
-            unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
-        }
-        are_within
-    }
+/// [`put_row`], not inlined.
+///
+/// # Safety
+/// As [`put_row`].
+#[inline(never)]
+unsafe fn put_many(
+    src: *const u8,
+    indices: &[i64],
+    how: (Limit, Ahead),
+    width: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    // SAFETY: this function has the contract of `put_row`.
+    unsafe { put_row(src, indices, how, width, dst, is_within) };
+}
 
-    /// Moves narrow elements, several at a time.
-    ///
-    /// # Safety
-    /// As [`Own::run`].
-    #[inline(always)]
-    unsafe fn run_at_once<const W: usize, const COLUMNS: bool>(self) -> bool {
-        let mut are_within = true;
-        let (stretches, rest) = self.indices.as_chunks::<AT_ONCE>();
-        for (number, stretch) in stretches.iter().enumerate() {
-            prefetch(stretch.as_ptr().cast::<u8>().wrapping_add(self.ahead.indices));
-            self.prefetch::<W, COLUMNS>(stretches, number);
-            let first = number * AT_ONCE;
-            let mut places = [0; AT_ONCE];
-            for (place, index) in places.iter_mut().zip(stretch) {
-                *place = self.limit.place(*index, &mut are_within);
-            }
-            // All reads come before the writes, so that cache misses overlap.
-            let mut elements = [[0; W]; AT_ONCE];
-            for (k, element) in elements.iter_mut().enumerate() {
-                let (from, _) = self.ends::<COLUMNS>(first + k, places[k], W);
-                // SAFETY: every position of the axis is valid by the contract of this function.
-                *element = unsafe { from.cast::<[u8; W]>().read_unaligned() };
-            }
-            for (k, element) in elements.into_iter().enumerate() {
-                let (_, to) = self.ends::<COLUMNS>(first + k, places[k], W);
-                // SAFETY: as above.
-                unsafe { to.cast::<[u8; W]>().write_unaligned(element) };
-            }
-        }
-        // SAFETY: as above.
-        are_within & unsafe { self.run_rest::<COLUMNS>(stretches.len() * AT_ONCE, rest, W) }
-    }
-
-    /// Prefetches elements and positions that later stretches read and write.
-    #[inline(always)]
-    fn prefetch<const W: usize, const COLUMNS: bool>(
-        self,
-        stretches: &[[i64; AT_ONCE]],
-        number: usize,
-    ) {
-        if let Some(bytes) = self.ahead.elements {
-            prefetch(self.ends.src.wrapping_add(number * AT_ONCE * W + bytes));
-        }
-        if let Places::Next { bytes, step } = self.ahead.places {
-            let axis = if PUT { self.ends.dst.cast_const() } else { self.ends.src };
-            prefetch(axis.wrapping_add(bytes + number * step));
-        }
-        let number = number + AHEAD;
-        if let Places::Far = self.ahead.places
-            && let Some(later) = stretches.get(number)
-        {
-            for (k, index) in later.iter().enumerate() {
-                // Invalid indices are detected when they are used.
-                let place = self.limit.place(*index, &mut true);
-                let (from, to) = self.ends::<COLUMNS>(number * AT_ONCE + k, place, W);
-                prefetch(from);
-                prefetch(to);
-            }
-        }
-    }
+/// [`copy_rows`], not inlined.
+///
+/// # Safety
+/// As [`copy_rows`].
+#[inline(never)]
+unsafe fn copy_many(
+    src: *const u8,
+    indices: &[i64],
+    how: (Limit, Ahead),
+    row: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    // SAFETY: this function has the contract of `copy_rows`.
+    unsafe { copy_rows(src, indices, how, row, dst, is_within) };
 }

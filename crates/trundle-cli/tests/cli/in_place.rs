@@ -49,8 +49,11 @@ fn a_store(place: &Place, shape: &[usize]) {
     fs::remove_file(place.path("p0.npy")).unwrap();
 }
 
+/// Makes the inputs of a command.
+type Made = fn(&Place, &[usize]);
+
 /// Commands that move in place, and what makes their inputs.
-const CASES: &[(fn(&Place, &[usize]), &str)] = &[
+const CASES: &[(Made, &str)] = &[
     (one_file, "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 64K"),
     (
         one_file,

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use trundle_testing::everything;
 
-use crate::npy::{self, PLAIN, Style, Tensor};
+use crate::npy::{PLAIN, Style, Tensor};
 use crate::safetensors::Named;
 use crate::{Place, Run};
 
@@ -488,7 +488,7 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
     };
     let plan = "plan transpose x.npy --json";
     let told = |variable| {
-        let report = with(variable, &plan).done().json();
+        let report = with(variable, plan).done().json();
         let text = |key: &str| report[key].as_str().unwrap().to_owned();
         (text("tuning"), text("tuning_source"))
     };
@@ -513,7 +513,7 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
     assert_eq!(told(None).0, changed);
     assert_eq!(told(Some("off")).0, built_in);
     std::fs::write(kept, "tile_rows=17").unwrap();
-    let run = with(None, &plan).done();
+    let run = with(None, plan).done();
     assert!(run.stderr.contains("without streaming_bytes"), "{run:?}");
     assert!(with(None, "tune --forget").done().text().contains("is forgotten"));
     assert!(!kept.exists());
@@ -524,7 +524,7 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
         ("tile_rows=0", "tile_rows=0: expected a number from 16 to 512"),
         ("speed=9", "speed: there is no such number"),
     ] {
-        let run = with(Some(wrong), &plan);
+        let run = with(Some(wrong), plan);
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(
             run.stderr.starts_with("error: TRUNDLE_TUNING: ") && run.stderr.contains(why),

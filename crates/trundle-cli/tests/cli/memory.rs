@@ -80,7 +80,7 @@ fn files_and_streams_larger_than_the_memory_are_joined() {
     let tensor = tensor();
     let place = Place::with(&[("x.npy", &tensor)]);
     let args = "concat - x.npy --axis 1 -o -";
-    let run = streamed(&place, tensor.file(PLAIN), &args);
+    let run = streamed(&place, tensor.file(PLAIN), args);
     let rows = tensor.bytes.chunks(tensor.bytes.len() / tensor.shape[0]);
     let expected: Vec<u8> = rows.flat_map(|row| [row, row].concat()).collect();
     assert!(run.stdout.ends_with(&expected));
@@ -95,10 +95,10 @@ fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
     place.write("rows.npy", &Tensor { shape: vec![18, 1], ..Tensor::list(&rows) }.file(PLAIN));
     let zeros = Tensor { bytes: vec![0; tensor.bytes.len()], ..tensor.clone() };
     let args = "apply - 'scatter_nd(_, x.npy, indices=rows.npy)' -o -";
-    let run = streamed(&place, zeros.file(PLAIN), &args);
+    let run = streamed(&place, zeros.file(PLAIN), args);
     assert!(run.stdout.ends_with(&flipped_rows(&tensor)));
     let args = "split x.npy --axis 1 --parts 2 -o p-{}.npy --verify";
-    streamed(&place, Vec::new(), &args);
+    streamed(&place, Vec::new(), args);
     let halves: Vec<&[u8]> = tensor.bytes.chunks(tensor.bytes.len() / 36).collect();
     for number in 0..2 {
         let expected: Vec<u8> =

@@ -128,10 +128,10 @@ fn an_offset_finds_the_data_in_a_file_that_holds_more() {
     let place = Place::new();
     place.write("x.bin", &[&[9; 5][..], &tensor.bytes, b"rest"].concat());
     let described = "--dtype u16 --shape 3,4 --offset 5";
-    let bytes = moved(&place, "x.bin", "y.bin", "transpose", &described);
+    let bytes = moved(&place, "x.bin", "y.bin", "transpose", described);
     assert_eq!(bytes, inverted(&tensor).bytes);
     // The output is the tensor alone, also if it replaces the input.
-    let bytes = moved(&place, "x.bin", "x.bin", "transpose", &described);
+    let bytes = moved(&place, "x.bin", "x.bin", "transpose", described);
     assert_eq!(bytes, inverted(&tensor).bytes);
 }
 
@@ -272,6 +272,6 @@ fn lengths_that_are_raw_bytes() {
     let args = "reverse matrix.npy -o y.npy --axis 1 --lengths lengths.bin";
     refused(
         &place,
-        &[(&args, 2, "lengths.bin: [..]lengths are a list, an .npy file or a .txt file")],
+        &[(args, 2, "lengths.bin: [..]lengths are a list, an .npy file or a .txt file")],
     );
 }

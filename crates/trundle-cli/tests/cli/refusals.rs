@@ -199,9 +199,9 @@ fn lengths_that_do_not_fit() {
     reverse("--batch-axis 5 --lengths 1", 3, "batch axis 5[..]rank 2[..]-2..=1");
 
     let both = "reverse - --axis 0 --lengths - -o out.npy";
-    refused(&place, &[(&both, 2, "stdin holds either")]);
+    refused(&place, &[(both, 2, "stdin holds either")]);
     let both = "apply - 'reverse(axis=0, lengths=-)' -o out.npy";
-    refused(&place, &[(&both, 2, "stdin holds either")]);
+    refused(&place, &[(both, 2, "stdin holds either")]);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn arguments_that_make_no_sense() {
             ("frobnicate", 2, "frobnicate"),
             ("roll volume.npy -o out.npy --shift 1", 2, "--axes"),
             (&transpose("-o two.npy"), 2, "--output[..]multiple times"),
-            (&transpose(&order), 2, "--order[..]multiple times"),
+            (&transpose(order), 2, "--order[..]multiple times"),
             (&transpose("matrix.npy"), 2, "unexpected argument 'matrix.npy'"),
             (&transpose("--order 1;2"), 2, "'1;2'[..]--order[..]not a 64-bit integer"),
             (&transpose("--order 9223372036854775808"), 2, "--order[..]64-bit"),

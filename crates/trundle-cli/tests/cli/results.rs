@@ -204,7 +204,7 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
                 let descr = format!("'{descr}'");
                 let file = Tensor { descr, width, shape: shape.clone(), bytes: bytes.clone() };
                 place.write("lengths.npy", &file.file(Style { version: 1, fortran }));
-                assert_eq!(moved(&place, "x.npy", &args, 2), expected, "{file:?} {fortran}");
+                assert_eq!(moved(&place, "x.npy", args, 2), expected, "{file:?} {fortran}");
             }
         }
     }
@@ -213,7 +213,7 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
     for text in ["4,2", "4\n2\n", " 4\t,\r\n2 "] {
         place.write("lengths.txt", text.as_bytes());
         let args = "reverse --axis 2 --batch-axis 0 --lengths lengths.txt";
-        assert_eq!(moved(&place, "x.npy", &args, 2), expected);
+        assert_eq!(moved(&place, "x.npy", args, 2), expected);
     }
     place.write("lengths.npy", &Tensor::list(&[4, 2]).file(PLAIN));
     for args in [

@@ -108,7 +108,7 @@ fn tasks_and_stores_put_one_tensor_into_another() {
         let plan = format!("plan apply a.npy '{chain}' -o t.npy --tasks plan.json");
         place.run(&format!("{plan} --task-size 4K --force")).done();
         for number in 0.. {
-            let run = place.run(&format!("task plan.json {}", number));
+            let run = place.run(&format!("task plan.json {number}"));
             if run.code == Some(3) {
                 assert!(number > 1, "{run:?}");
                 break;
