@@ -169,7 +169,7 @@ pub struct Sequential<'a>(&'a dyn Blob, u64);
 impl<'a> Sequential<'a> {
     /// Creates a reader or writer at the first byte.
     pub fn new(blob: &'a dyn Blob) -> Sequential<'a> {
-        Sequential::at(blob, 0)
+        Sequential(blob, 0)
     }
 
     #[cfg(feature = "hdf5")]
