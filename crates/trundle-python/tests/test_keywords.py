@@ -151,7 +151,7 @@ def test_copyto_with_words_for_numpy():
 
 def test_rearrange_has_sizes_alone():
     for name in ("out", "threads"):
-        words = rf"no axis of .*trundle.chain\(pattern\)\(x, {name}="
+        words = rf"not an axis of .*trundle.chain\(pattern\)\(x, {name}="
         with pytest.raises(TypeError, match=words):
             trundle.rearrange(X, "a b -> b a", **{name: X})
     # Unless they are names of axes.

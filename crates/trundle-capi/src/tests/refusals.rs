@@ -81,7 +81,7 @@ fn misaligned_pointers() {
     let sizes = [2, 2, 2];
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes[..2]);
     let misaligned = TRUNDLE_ERROR_MISALIGNED;
-    refused(misaligned, "no multiple of 4", |out| {
+    refused(misaligned, "not a multiple of 4", |out| {
         transpose(&desc, data().wrapping_byte_add(2), &[], &desc, out)
     });
     refused(misaligned, "out is 0x", |out| {
