@@ -58,7 +58,7 @@ impl Text<'_> {
         let attribute = if self.takes("<") { self.list(">", Text::attribute) } else { Vec::new() };
         self.expect("(");
         let input = self.list(")", Text::word);
-        Node { name, domain, op_type, attribute, input, output, ..Node::default() }
+        Node { input, output, name, op_type, attribute, domain, ..Node::default() }
     }
 
     /// An attribute such as `axis = 1`, or `axis: int = @k`, which refers to an attribute of the function.
