@@ -229,9 +229,9 @@ mod with_gpus {
         let pages = "bench 'planned flip' --large-pages";
         let before = place.contents();
         for (command, said) in [
-            (&tasks[..], "what a device does are launches, which --json lists"),
-            (&threads, "--threads and --large-pages are for --device cpu"),
-            (&pages, "--threads and --large-pages are for --device cpu"),
+            (tasks, "what a device does are launches, which --json lists"),
+            (threads, "--threads and --large-pages are for --device cpu"),
+            (pages, "--threads and --large-pages are for --device cpu"),
         ] {
             let Some(run) = emulated(&place, command) else { return };
             assert_eq!((run.code, &run.stdout[..]), (Some(2), &b""[..]), "{}", run.stderr);
