@@ -18,6 +18,7 @@ mod rectangular;
 mod rotation;
 mod slabs;
 mod square;
+mod whole;
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,8 +33,9 @@ use cells::Cells;
 use grid::CellSize;
 use limits::Limits;
 use memory::Memory;
-use pass::{Passes, whole};
+use pass::Passes;
 use slabs::Slabs;
+use whole::whole;
 
 /// A plan to move a tensor within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
 #[derive(Clone, Debug)]

@@ -14,8 +14,9 @@ use trundle_kernels::simd::{LINE, prefetch};
 
 use super::limits::Limits;
 use super::memory::{Around, Marks, Memory};
-use super::pass::{Pass, Passes, whole};
+use super::pass::{Pass, Passes};
 use super::slabs::Slabs;
+use super::whole::whole;
 use crate::Planner;
 use crate::threads::for_each_task;
 use crate::tiles::TilePlan;

@@ -1,0 +1,27 @@
+//! Plans a whole move within a tensor's own memory as one pass.
+
+use std::sync::Arc;
+
+use trundle_core::InPlace;
+
+use super::cells::Cells;
+use super::exchange::Exchange;
+use super::limits::Limits;
+use super::pass::Pass;
+use super::rotation::Rotation;
+use super::square::Squares;
+use crate::Planner;
+
+/// Plans the whole move as one pass, or returns `None` if no strategy fits or the scratch is too small.
+pub(super) fn whole(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Arc<dyn Pass>> {
+    if let Some(rotation) = Rotation::of(work, limits, planner) {
+        return Some(Arc::new(rotation));
+    }
+    if let Some(exchange) = Exchange::of(work, limits, planner) {
+        return Some(Arc::new(exchange));
+    }
+    if let Some(squares) = Squares::of(work, limits, planner) {
+        return Some(Arc::new(squares));
+    }
+    Some(Arc::new(Cells::of(work, limits, planner)?))
+}
