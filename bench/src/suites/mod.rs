@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn cases_are_distinct_and_one_pass_over_more_than_caches_hold() {
         let mut labels = BTreeSet::new();
-        // One loop, because the cases take seconds to make.
+        // One loop, because the chains take seconds to make.
         for suite in all() {
             assert!(suite.cases.iter().any(|case| case.is_short), "{}", suite.name);
             for case in suite.cases {

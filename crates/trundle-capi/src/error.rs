@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use trundle::{DTypeError, Error, OpError, PlanError, ShapeError};
 
 use super::status::{
-    TRUNDLE_ERROR_INTERNAL, TRUNDLE_OK, status_of, status_of_model, trundle_status,
+    TRUNDLE_ERROR_INTERNAL, TRUNDLE_ERROR_TOO_LARGE, TRUNDLE_OK, status_of, status_of_model,
+    trundle_status,
 };
 use super::threads;
 
@@ -90,6 +91,12 @@ impl From<trundle_models::Error> for Failure {
     fn from(error: trundle_models::Error) -> Failure {
         Failure::new(status_of_model(&error), error.to_string())
     }
+}
+
+/// Returns the error for a lack of memory. Planning and running a resolved model have no other errors, because its
+/// inputs are checked earlier.
+pub(crate) fn no_room(error: &trundle_models::Error) -> Failure {
+    Failure::new(TRUNDLE_ERROR_TOO_LARGE, error.to_string())
 }
 
 impl From<PlanError> for Failure {

@@ -2,14 +2,10 @@
 
 use std::ffi::c_void;
 
-use trundle::ops::{Indices, Take};
-use trundle::programs;
-
 use super::descriptor::trundle_tensor_desc;
-use super::error::{Result, guarded};
+use super::error::guarded;
 use super::indexed::{Indexed, Kind};
-use super::pair::Pair;
-use super::plan::{described, made, trundle_plan};
+use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
 /// Gathers slices at indices along one axis; the axes of the indices replace that axis. Same as Gather of ONNX and
@@ -160,14 +156,4 @@ pub unsafe extern "C" fn trundle_gather_nd_plan(
             Indexed::gather(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.plan(indices)
         })
     }
-}
-
-/// Plans a gather.
-pub(crate) fn gathering(kind: Kind, pair: Pair, indices: Indices) -> Result<trundle_plan> {
-    if let Kind::Axis(axis) = kind {
-        return trundle_plan::of_op(pair, Take::new(axis, indices));
-    }
-    let (shape, width) = described(&pair.data);
-    let program = programs::moved(shape, width, kind.places(shape, indices)?)?;
-    trundle_plan::of_program(&program, vec![pair.data], pair.out)
 }

@@ -3,14 +3,13 @@
 use std::ffi::c_void;
 
 use trundle::ops::{GatherElements, GatherNd, Indices, Take};
-use trundle::{DType, Error, IndexMap, Shape, normalize_axis};
+use trundle::{DType, Error, IndexMap, Shape, normalize_axis, programs};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::Result;
-use super::gathers::gathering;
 use super::memory::Memory;
 use super::pair::{Pair, check_shape, check_types};
-use super::plan::trundle_plan;
+use super::plan::{described, trundle_plan};
 use super::scatters::scattering;
 
 /// The meaning of the indices.
@@ -178,4 +177,14 @@ unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
         });
     });
     Ok(Indices::new(shape.clone(), values)?)
+}
+
+/// Plans a gather.
+fn gathering(kind: Kind, pair: Pair, indices: Indices) -> Result<trundle_plan> {
+    if let Kind::Axis(axis) = kind {
+        return trundle_plan::of_op(pair, Take::new(axis, indices));
+    }
+    let (shape, width) = described(&pair.data);
+    let program = programs::moved(shape, width, kind.places(shape, indices)?)?;
+    trundle_plan::of_program(&program, vec![pair.data], pair.out)
 }

@@ -13,13 +13,12 @@ use trundle_models::{
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::dtype::{number_of_element, trundle_dtype};
-use super::error::{Failure, Result, guarded};
+use super::error::{Failure, Result, guarded, no_room};
 use super::memory::{check_pointer, check_room, list, object};
 use super::pair::check_types;
 use super::plan::{Work, free, made, trundle_plan};
 use super::status::{
-    TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_TOO_LARGE,
-    trundle_status,
+    TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status,
 };
 use super::told::{check_optional, tell_sizes, tell_words};
 
@@ -310,11 +309,6 @@ fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_p
     let model = PlannedModel::new(resolved, None).and_then(PlannedModel::allocated);
     let work = Work::Model(Box::new(model.map_err(|error| no_room(&error))?));
     Ok(trundle_plan { inputs, outputs, work })
-}
-
-/// Returns the error of a resolved model, which can only lack memory.
-pub(crate) fn no_room(error: &trundle_models::Error) -> Failure {
-    Failure::new(TRUNDLE_ERROR_TOO_LARGE, error.to_string())
 }
 
 /// Returns the error for an input or output of strings.

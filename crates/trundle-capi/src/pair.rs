@@ -84,9 +84,11 @@ impl Pair {
         out: *mut c_void,
         others: &[Memory],
     ) -> Result<(Memory, Memory)> {
-        let (data, out) = (self.data.memory(data.cast())?, self.out.memory(out.cast())?);
-        out.check_apart(&data)?;
+        // In the order of `trundle_plan::run`, which runs cached calls: a bad call has one message.
+        let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
+        let data = self.data.memory(data.cast())?;
+        out.check_apart(&data)?;
         Ok((data, out))
     }
 

@@ -9,9 +9,8 @@ use trundle_models::PlannedModel;
 
 use super::descriptor::{Descriptor, sizes_of};
 use super::dtype::trundle_dtype;
-use super::error::{Failure, Result, guarded};
+use super::error::{Failure, Result, guarded, no_room};
 use super::memory::{Memory, check_all_apart, check_pointer, list, object};
-use super::models::no_room;
 use super::pair::Pair;
 use super::scatters::Scatter;
 use super::status::{TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status};
@@ -102,10 +101,9 @@ impl trundle_plan {
 
     /// Adds the input's index to an error, unless the plan can have no other input.
     fn of_input(&self, number: usize, failure: Failure) -> Failure {
-        match self.work {
-            Work::Model(_) => failure.of_input(number),
-            _ if self.inputs.len() > 1 => failure.of_input(number),
-            _ => failure,
+        match matches!(self.work, Work::Model(_)) || self.inputs.len() > 1 {
+            true => failure.of_input(number),
+            false => failure,
         }
     }
 
@@ -118,7 +116,7 @@ impl trundle_plan {
     }
 
     /// Checks that the outputs overlap neither the inputs, nor `others`, which the call also reads, nor each other,
-    /// and runs the plan.
+    /// and runs the plan. Outputs are checked before inputs, so that the memory of each input need not be kept.
     ///
     /// # Safety
     /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads

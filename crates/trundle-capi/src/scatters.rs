@@ -224,7 +224,9 @@ fn along(
             let along = Along { outer, size: shape[axis], count: own[axis], inner, width };
             Some((along, Arc::clone(indices.values())))
         }
-        _ => {
+        // Behind batch axes the indices count within each batch, and along an axis they are not a scatter's.
+        Kind::Axis(_) | Kind::Nd(1..) => None,
+        Kind::Nd(0) => {
             let (together, positions) = own.split_last()?;
             let (indexed, slice) = shape.split_at(*together);
             let rows = numbers_of(indices.values(), indexed, product(positions));

@@ -1,6 +1,7 @@
 //! A macro for error types.
 
-/// Declares an error type from its variants, each with its fields and its message.
+/// Declares an error type from its variants, each with its fields and its message. A field that the message leaves out
+/// is listed behind `unused`.
 macro_rules! refusals {
     (
         $(#[$doc:meta])*
@@ -8,6 +9,7 @@ macro_rules! refusals {
             $(
                 $(#[$reason_doc:meta])*
                 $reason:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
+                $(unused $unused:ident)?
                 => $message:literal $(, $argument:expr)*;
             )*
         }
@@ -22,10 +24,12 @@ macro_rules! refusals {
         impl std::error::Error for $name {}
 
         impl std::fmt::Display for $name {
-            #[allow(unused_variables, reason = "a message may leave out a field")]
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
-                    $($name::$reason $({ $($field),* })? => write!(f, $message $(, $argument)*),)*
+                    $($name::$reason $({ $($field),* })? => {
+                        $(let _ = $unused;)?
+                        write!(f, $message $(, $argument)*)
+                    })*
                 }
             }
         }

@@ -16,8 +16,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no
-    /// room for the values
-    /// and `moved` has not either. `values` are as they were then.
+    /// room for the values and `moved` has not either. `values` are as they were then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>, moved: &mut Vec<T>) -> Result<()> {
         self.check_owned::<T>(values.len())?;
         moved.clear();

@@ -66,8 +66,7 @@ impl Cuda {
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing is
-    /// begun then. [`Error::DeviceFailed`], also if one of
-    /// them is another stream's.
+    /// begun then. [`Error::DeviceFailed`], also if one of them is another stream's.
     pub fn copy(&self, src: &CudaBuffer, dst: &mut CudaBuffer) -> Result<()> {
         check_sizes(("data", src.memory.bytes), ("out", dst.memory.bytes))?;
         self.check_buffers(&[src, dst])?;
@@ -93,8 +92,7 @@ impl Cuda {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the
-    /// buffer is another stream's.
+    /// written then. [`Error::DeviceFailed`], also if the buffer is another stream's.
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;
@@ -109,8 +107,7 @@ impl Cuda {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the
-    /// buffer is another stream's.
+    /// written then. [`Error::DeviceFailed`], also if the buffer is another stream's.
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;

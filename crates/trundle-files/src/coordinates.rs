@@ -25,7 +25,7 @@ pub(crate) fn warnings(
     let warning = |(axis, Apart { moved, other, is_kept })| {
         let (axis, moved, other) = (Shown(axis), Shown(moved), Shown(other));
         let what = match is_kept {
-            true => format!("{moved} moved along {axis}, but {other} is kept as it is there"),
+            true => format!("{moved} moved along {axis}, but {other} did not"),
             false => format!("{moved} and {other} moved along {axis} in different ways"),
         };
         let only = match (operation.is_by_name(), picks) {

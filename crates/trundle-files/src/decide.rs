@@ -73,8 +73,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         None => to.stated_format(),
     };
     if to.metadata_only && (to.chunks.is_some() || to.shards.is_some() || to.codecs.is_some()) {
-        let why =
-            "chunks are copied without decoding, so chunks, shards and codec cannot be chosen";
+        let why = "metadata only: the output keeps the source's chunks, shards and codec, which cannot be chosen";
         return Err(Failure::usage(why));
     }
     let is_relayout = matches!(request.work, Work::Relayout { .. });
@@ -114,10 +113,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     let (metadata, untrue) = decision.metadata(&opened[0]);
     let jobs = decision.jobs(&opened, format, &metadata, &options);
     let jobs = jobs.map_err(|failure| match &decision {
-        Decision::Chain { choice, .. }
-            if request.tensor.is_some()
-                && choice.left_out() + choice.all_moved().count() < choice.0.len() =>
-        {
+        Decision::Chain { .. } if request.tensor.is_some() && decision.kept().contains(&true) => {
             failure.with_setting(Setting::Only, "leaves out what --tensor does not name")
         }
         _ => failure,

@@ -1,9 +1,9 @@
-//! What becomes of the tensors of a file.
+//! The fate of each tensor of a file in the output.
 
 use trundle::Chain;
 use trundle_disk::{Input, Wanted};
 
-/// What becomes of a tensor.
+/// The fate of a tensor in the output.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate<M> {
     /// Operators move it.

@@ -64,11 +64,11 @@ fn passes(tensors: &[TensorJob]) -> String {
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
     if all(|tensor| tensor.encoded_chunks().is_some()) {
-        ", nothing is decoded: chunks are copied as they are encoded"
+        ", nothing is decoded: the chunks are copied encoded"
     } else if all(TensorJob::is_by_header) {
         ", nothing moves: the header says column-major (--row-major moves the elements)"
     } else if all(TensorJob::is_copy) {
-        ", nothing moves: the data is copied as it is"
+        ", nothing moves: the data is copied unchanged"
     } else if all(|tensor| tensor.tiles().is_empty()) {
         ": read, moved in memory and written whole"
     } else {

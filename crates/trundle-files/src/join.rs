@@ -34,7 +34,7 @@ impl Files {
             of_part.push(file);
         }
         if of_part.is_empty() {
-            return Err(Failure::usage("there are no files to join"));
+            return Err(Failure::usage("expected at least one file to join"));
         }
         Ok((Files(of_part), request.described.of_all(&paths)?))
     }
@@ -157,7 +157,7 @@ fn chosen(
             let (file, other) = (shown_path(file.path()), shown_path(other.path()));
             let refusal = format!("{file}: no tensor is named \"{}\", as in {other}", Shown(name));
             Failure::refused(refusal)
-                .with_setting(Setting::Tensor, "picks those that all files have")
+                .with_setting(Setting::Tensor, "selects tensors that every file has")
         };
         for tensor in &mut tensors {
             let name = &opened[0].headers()[tensor[0]].name;
@@ -340,7 +340,7 @@ fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
             let (path, other) = (shown_path(part.0), shown_path(parts[0].0));
             let (own, first, name) = (said(own), said(first), Shown(name));
             return Err(Failure::refused(format!(
-                "{path}: {own} is called \"{name}\", in {other} {first}"
+                "{path}: {own} is called \"{name}\", but {first} in {other}"
             )));
         }
     }
@@ -357,9 +357,9 @@ fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result
     let (file, other) = (shown_path(part.0), shown_path(first.0));
     let but = match free {
         Some(axis) => format!("only their sizes along axis {axis} may differ"),
-        None => "they have to be the same".to_owned(),
+        None => "the shapes must be equal".to_owned(),
     };
-    Err(Failure::refused(format!("{file}: shape {own}, and that in {other} is {expected}: {but}")))
+    Err(Failure::refused(format!("{file}: shape {own}, but {expected} in {other}: {but}")))
 }
 
 /// Returns the common element type, as `format` stores it. If the byte orders differ, the result is little-endian.
@@ -375,7 +375,7 @@ fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failu
             let (file, other) = (shown_path(own_path), shown_path(path));
             let (own, first) = (said_of(&own.element), said_of(first));
             return Err(Failure::refused(format!(
-                "{file}: element type {own}, and that in {other} is {first}: they have to be the same"
+                "{file}: element type {own}, but {first} in {other}: the types must be equal"
             )));
         }
     }

@@ -361,11 +361,11 @@ fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
         let tiles = tensor.tiles();
         if let Some(count) = tensor.encoded_chunks() {
             let chunks = counted(count, "chunk");
-            text.push_str(&format!("  {name}: {chunks} copied as they are encoded\n"));
+            text.push_str(&format!("  {name}: {chunks} copied without decoding\n"));
             continue;
         }
         if tensor.is_by_header() {
-            text.push_str(&format!("  {name}: copied as it is, the header says column-major\n"));
+            text.push_str(&format!("  {name}: copied unchanged, the header says column-major\n"));
         } else if tiles.is_empty() {
             text.push_str(&format!("  {name}: read, moved and written whole\n"));
         }

@@ -208,8 +208,7 @@ pub struct Resources {
     /// The storage class of the files (default: detected).
     pub storage: Option<StorageChoice>,
     /// The number of concurrent tasks that share the threads and the memory. A task plan stores the share of one task
-    /// of
-    /// the memory, but not of the threads: the caller of each task passes them.
+    /// of the memory, but not of the threads: the caller of each task passes them.
     pub sharing: Option<NonZeroUsize>,
 }
 

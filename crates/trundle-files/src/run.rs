@@ -141,7 +141,7 @@ impl Decided {
             more["attributes_differ"] = json!(differ);
             let names = listed(differ.iter());
             warnings.push(format!(
-                "attributes that are not the same in all files are those of the first: {names}"
+                "attributes differ between the files, and the output has the values of the first file: {names}"
             ));
         }
         (warnings.into_iter().map(|warning| format!("{output}: {warning}")).collect(), more)
@@ -190,6 +190,7 @@ impl Observer for Watched<'_> {
 
     fn resumable(&self, is: bool) {
         self.is_resumable.store(is, Ordering::Relaxed);
+        self.observer.resumable(is);
     }
 }
 
@@ -224,8 +225,7 @@ impl Outcome {
         } else if tensors != 1 {
             let kept = match tensors - moved {
                 0 => String::new(),
-                1 => ", 1 of them kept as it is,".to_owned(),
-                kept => format!(", {kept} of them kept as they are,"),
+                kept => format!(", {kept} copied unchanged,"),
             };
             lines.push(format!("{file}: {tensors} tensors{kept}{how}"));
         }

@@ -92,7 +92,9 @@ impl Decided {
 /// Returns the output of a request that can be divided into tasks.
 fn output(request: &Request) -> Result<PathBuf, Failure> {
     if !matches!(request.work, Work::Chain { .. }) {
-        return Err(Failure::refused("only a chain of operators can be divided into tasks"));
+        return Err(Failure::refused(
+            "concat, stack, split and relayout cannot be divided into tasks",
+        ));
     }
     request.output.path.clone().ok_or_else(|| Failure::usage("an output is missing"))
 }

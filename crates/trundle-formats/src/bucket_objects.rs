@@ -11,7 +11,7 @@ use trundle_zarr::{Below, Elsewhere, Object, ObjectStore, Part, Stat, check_byte
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) bucket: Arc<Bucket>,
-    /// The first failed request that read, so that a network failure is not reported as a malformed array.
+    /// The first read request that failed. Opening a store reports it instead of a malformed array.
     failure: OnceLock<String>,
 }
 
@@ -47,7 +47,7 @@ impl Objects {
         Ok(Objects { bucket, failure: OnceLock::new() })
     }
 
-    /// Checks that all requests that read have succeeded so far.
+    /// Checks that no read request has failed so far.
     ///
     /// # Errors
     /// The first request that failed.

@@ -14,7 +14,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Returns the problem of a file in which no other entry can be read either.
+    /// Returns the error of a file without a readable entry; it names this entry.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::member(self.name, self.problem)
     }

@@ -196,7 +196,8 @@ impl Problem {
         Problem::Malformed(format!("malformed header: {what}"))
     }
 
-    /// Returns the error that a file does not begin with the magic of its format, which is `kind`.
+    /// Returns the error that a file does not begin with the magic of its format. `kind` is the format with its article,
+    /// such as `a GGUF`.
     pub(crate) fn magic(kind: &str, found: &[u8], expected: &[u8]) -> Problem {
         let (found, expected) = (found.escape_ascii(), expected.escape_ascii());
         Problem::Malformed(format!(

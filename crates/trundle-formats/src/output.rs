@@ -117,7 +117,7 @@ impl Output {
         let create = || {
             #[cfg(feature = "s3")]
             if let Some(url) = url_of(path) {
-                let tag = random_tag(&Output::tag(path));
+                let tag = Output::new_tag(path);
                 return Ok(Target::Bucket(BucketOutput::begin(url, overwrite, &tag)?, folder));
             }
             #[cfg(not(feature = "s3"))]
@@ -182,6 +182,11 @@ impl Output {
         tag_of(&follow_links(path).unwrap_or_else(|_| path.to_owned()))
     }
 
+    /// Returns a unique tag, for temporary files of a run that no later run resumes.
+    pub fn new_tag(path: &Path) -> String {
+        random_tag(&Output::tag(path))
+    }
+
     /// Opens the output for writes at any offset of a file with the layout `skeleton`.
     ///
     /// # Errors
@@ -239,7 +244,9 @@ impl Output {
             _ if self.is_synced => Ok(()),
             Target::Replace(file, _) => file.file().sync_all(),
             Target::Folder(folder, ..) => folder.sync(),
-            _ => Ok(()),
+            #[cfg(feature = "s3")]
+            Target::Bucket(..) => Ok(()),
+            Target::Special(_) | Target::Stdout(_) => Ok(()),
         };
         synced.map_err(|error| Error::at(&self.path, "stdout", Problem::writing(error)))?;
         self.is_synced = true;

@@ -11,7 +11,6 @@ use crate::shared::{Shared, WrittenFiles};
 #[cfg(feature = "s3")]
 use crate::shared_bucket::{begin_in_bucket, join_in_bucket};
 use crate::shared_folder::{SharedFolder, work_folder};
-use crate::temporary_name::random_tag;
 use crate::url::url_of;
 use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
@@ -53,7 +52,7 @@ impl SharedOutput {
         overwrite: bool,
         skeleton: &FileSkeleton,
     ) -> Result<SharedOutput, Error> {
-        let tag = random_tag(&Output::tag(path));
+        let tag = Output::new_tag(path);
         let begin = || -> Result<Box<dyn Shared>, Problem> {
             if let Some(url) = url_of(path) {
                 return begin_in_bucket(format, url, overwrite, &tag, skeleton);

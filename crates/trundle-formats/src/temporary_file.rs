@@ -333,13 +333,10 @@ pub(crate) fn lock(file: &File) -> Result<(), Problem> {
 pub(crate) fn take_lock(
     try_lock: impl Fn() -> Result<(), fs::TryLockError>,
 ) -> Result<(), Problem> {
-    for attempt in 0..=LOCK_TRIES {
+    for _ in 0..LOCK_TRIES {
         match try_lock() {
-            Err(fs::TryLockError::WouldBlock) if attempt < LOCK_TRIES => {
-                std::thread::sleep(LOCK_WAIT);
-            }
-            Err(fs::TryLockError::WouldBlock) => {}
-            // Without locks, users must not run two jobs at once.
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_WAIT),
+            // Without locks, users must not run two jobs at once, or remove files that are in use.
             Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
         }
     }

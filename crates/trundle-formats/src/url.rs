@@ -23,3 +23,14 @@ pub(crate) fn no_s3() -> Problem {
         "this program was built without S3: `cargo install` it with `--features s3`",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_scheme_makes_a_url() {
+        let is = |text: &str| is_url(Path::new(text));
+        assert!(is("s3://b/x") && !is("s3:/b/x") && !is("./s3://b"));
+    }
+}

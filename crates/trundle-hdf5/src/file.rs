@@ -12,7 +12,7 @@ use crate::header::{ObjectHeader, kind};
 use crate::metadata::{Metadata, ReadAt};
 
 /// The most datasets that are read from a file, and the deepest group.
-pub const MOST_DATASETS: usize = 1 << 16;
+const MOST_DATASETS: usize = 1 << 16;
 const MOST_DEPTH: usize = 64;
 
 /// An HDF5 file. Datasets are in creation order if the file records it, else by name.

@@ -29,7 +29,7 @@ pub use attributes::Attributes;
 pub use chunks::Chunked;
 pub use dataset::{Data, Dataset};
 pub use error::Error;
-pub use file::{Hdf5File, MOST_DATASETS, Unreadable};
+pub use file::{Hdf5File, Unreadable};
 pub use metadata::ReadAt;
 pub use new::{NewDataset, NewFile};
 

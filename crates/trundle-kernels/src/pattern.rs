@@ -72,12 +72,12 @@ pub enum Roles {
     Segments,
 }
 
-/// The `applies` of kernels that the planner requests by their roles.
+/// The `applies` of kernels that the planner only looks up by their roles, never by a pattern.
 pub(crate) fn never(_: &Pattern, _: usize) -> bool {
     false
 }
 
-/// The `applies` of kernels for any strides.
+/// The `applies` of kernels that fit every pattern of their roles.
 pub(crate) fn always(_: &Pattern, _: usize) -> bool {
     true
 }

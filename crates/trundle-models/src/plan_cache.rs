@@ -6,8 +6,8 @@ use trundle_core::Shape;
 
 use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 
-/// A cache of the plans of one model for its latest inputs. Threads share it without blocking; two threads
-/// may then make the same plan.
+/// A cache of the plans of one model, or of one node's chains, for the latest inputs. All inputs have the same element
+/// types, which are not part of the key. Threads share it without blocking; two threads may then make the same plan.
 ///
 /// ```
 /// use trundle_models::{Lent, PlanCache, openvino};

@@ -25,9 +25,9 @@ impl<P> PlanOn<P> {
 
 /// The common functions of plans for any device.
 pub(crate) trait AnyPlan: fmt::Display {
-    /// The number of passes over memory.
+    /// The number of passes over memory. On a GPU, several moves to one tensor count as one.
     fn passes(&self) -> usize;
-    /// The bytes of temporary memory that a run needs.
+    /// The bytes of temporary memory that a run needs, on the plan's device.
     fn scratch_bytes(&self) -> usize;
 }
 

@@ -199,8 +199,9 @@ impl BytesToBytesCodecTraits for Bounded {
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
         let no_bound = || CodecError::Other("nothing says how many bytes it decodes to".to_owned());
         match (self.unpacked(&encoded, decoded.size().ok_or_else(no_bound)?)?, &self.inner) {
+            (Some(unpacked), _) => Ok(Cow::Owned(unpacked)),
             (None, Some(inner)) => inner.decode(encoded, decoded, options),
-            (unpacked, _) => Ok(Cow::Owned(unpacked.unwrap_or_default())),
+            (None, None) => Err(CodecError::Other("no codec decodes it".to_owned())),
         }
     }
 }

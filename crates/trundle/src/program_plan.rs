@@ -89,8 +89,7 @@ impl ProgramPlan {
     ///
     /// # Errors
     /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts;
-    /// nothing
-    /// has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies
+    /// nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies
     /// between two passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])

@@ -242,10 +242,9 @@ impl<B: Backend> Runner<B> {
     /// plans of tiles.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
-    /// has been written then. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the
-    /// temporary buffers
-    /// that have to be allocated.
+    /// [`LayoutError::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing has been
+    /// written then. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary
+    /// buffers that have to be allocated.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
         self.run_by(inputs, outputs, None)

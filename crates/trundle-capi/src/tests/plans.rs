@@ -422,3 +422,33 @@ fn a_failed_plan_leaves_the_pointer_as_it_was() {
     // SAFETY: NULL is ignored.
     unsafe { trundle_plan_free(null_mut()) };
 }
+
+#[test]
+fn several_threads_run_one_plan_of_a_scatter() {
+    let (sizes, part_sizes, turned) = ([50, 60], [20, 60], [1, 20]);
+    let desc = packed(TRUNDLE_DTYPE_U32, &sizes);
+    let part = strided(TRUNDLE_DTYPE_U32, &part_sizes, &turned);
+    let rows: Vec<i64> = (0..20).map(|row| row * 7 % 50).collect();
+    let plan = scattering(&desc, &rows, &part, &desc);
+    std::thread::scope(|scope| {
+        for thread in 0..4u32 {
+            let (plan, rows) = (&plan, &rows);
+            scope.spawn(move || {
+                let data: Vec<u32> = (0..3000).map(|number| number + thread).collect();
+                let updates: Vec<u32> = data[..1200].iter().map(|number| number + 7000).collect();
+                let mut expected = data.clone();
+                for (at, row) in rows.iter().enumerate() {
+                    for column in 0..60 {
+                        expected[*row as usize * 60 + column] = updates[column * 20 + at];
+                    }
+                }
+                for _ in 0..50 {
+                    let mut out = vec![0u32; 3000];
+                    let inputs = [data.as_ptr().cast(), updates.as_ptr().cast()];
+                    assert_ok(plan.run_inputs(&inputs, out.as_mut_ptr().cast()));
+                    assert!(out == expected);
+                }
+            });
+        }
+    });
+}

@@ -160,8 +160,10 @@ fn report(folder: &Path, told: &[Told<'_>]) -> Value {
 fn is_resumable(left: &Leftover) -> bool {
     let has = |ending: &str| left.files.iter().find(|file| file.ending == ending);
     let has_noted = |path: &Path| {
-        File::open(path)
-            .is_ok_and(|file| BufReader::new(file).split(b'\n').take(2).flatten().count() == 2)
+        File::open(path).is_ok_and(|file| {
+            let mut lines = BufReader::new(file);
+            (0..2).all(|_| lines.skip_until(b'\n').is_ok_and(|bytes| bytes > 0))
+        })
     };
     has("part").is_some() && has("journal").is_some_and(|file| has_noted(&file.path))
 }

@@ -112,7 +112,9 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
             ways().for_each(|way| drop(written(&place, way, prefix, tensor)));
         }
         let pairs = (0..WAYS.len() * WAYS.len()).map(|pair| (pair / WAYS.len(), pair % WAYS.len()));
-        for (from, to) in pairs.filter(|(from, to)| is_tried(number + from + to, 3)) {
+        // Only the first tensor has an order of axes.
+        let tried = |(from, to): &(usize, usize)| number == 0 || is_tried(number + from + to, 9);
+        for (from, to) in pairs.filter(tried) {
             let (from, to) = (WAYS[from], WAYS[to]);
             if cfg!(not(feature = "zarr")) && [from, to].contains(&"z.zarr") {
                 continue;
@@ -215,7 +217,8 @@ fn packed_elements_are_compared_however_they_lie() {
     let shapes = [&[5, 7][..], &[3, 800, 5], &[1], &[0]];
     for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
-            if !is_tried(number + other, 2) {
+            // Only the second shape is cut into several requests.
+            if other != 1 && !is_tried(number + other, 2) {
                 continue;
             }
             let place = Place::new();

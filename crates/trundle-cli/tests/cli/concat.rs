@@ -160,7 +160,7 @@ fn tensors_of_one_name_go_together() {
     assert!(text.contains(r#""format":"pt""#) && !text.contains("trundle.axes"), "{text}");
 
     let refusals: [(&str, &str); 3] = [
-        ("--axis 1", "w: 2.safetensors: shape [5, 3], and that in 1.safetensors is [2, 3]"),
+        ("--axis 1", "w: 2.safetensors: shape [5, 3], but [2, 3] in 1.safetensors"),
         ("--axis 1 --tensor b", "b: 1.safetensors: axis 1 is out of range"),
         ("--axis 0 --tensor c", "no tensor is named \"c\""),
     ];
@@ -170,7 +170,7 @@ fn tensors_of_one_name_go_together() {
     place.write("3.safetensors", &safetensors::file(&[], &[named("w", &w2)]));
     for files in ["1.safetensors 3.safetensors", "3.safetensors 1.safetensors"] {
         let args = format!("concat {files} --axis 0 -o x.npz");
-        place.run(&args).refused(3, "3.safetensors: no tensor is named \"b\", as in 1.safetensors\nhint: --tensor NAME picks");
+        place.run(&args).refused(3, "3.safetensors: no tensor is named \"b\", as in 1.safetensors\nhint: --tensor NAME selects");
     }
     assert!(!place.path("x.npz").exists());
 }
@@ -189,18 +189,18 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         (
             "concat a.npy a.npy b.npy --axis 0",
             3,
-            "b.npy: shape [3, 2], and that in a.npy is [2, 3]: only their sizes along axis 0 may differ",
+            "b.npy: shape [3, 2], but [2, 3] in a.npy: only their sizes along axis 0 may differ",
         ),
-        ("concat a.npy row.npy --axis 0", 3, "row.npy: shape [6], and that in a.npy is [2, 3]"),
+        ("concat a.npy row.npy --axis 0", 3, "row.npy: shape [6], but [2, 3] in a.npy"),
         (
             "concat a.npy i.npy --axis 0",
             3,
-            "i.npy: element type i32, and that in a.npy is f32: they have to be the same",
+            "i.npy: element type i32, but f32 in a.npy: the types must be equal",
         ),
         (
             "stack a.npy b.npy --axis 0",
             3,
-            "b.npy: shape [3, 2], and that in a.npy is [2, 3]: they have to be the same",
+            "b.npy: shape [3, 2], but [2, 3] in a.npy: the shapes must be equal",
         ),
         ("concat a.npy a.npy --axis 2", 3, "a.npy: axis 2 is out of range for rank 2"),
         ("stack a.npy a.npy --axis -4", 3, "a.npy: axis -4 is out of range for rank 3"),
@@ -267,7 +267,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     }
     let concat = |files: &str, more: &str| place.run(&format!("concat {files} --dim time {more}"));
     let run = concat("a.zarr b.zarr", "-o both.zarr --max-mem 4K --verify").done();
-    assert!(run.stderr.contains("4 tensors, 2 of them kept as they are"), "{run:?}");
+    assert!(run.stderr.contains("4 tensors, 2 copied unchanged"), "{run:?}");
     for (name, axis) in [("wind", "1"), ("time", "0"), ("lat", ""), ("lon", "")] {
         for store in ["a", "b"] {
             let out = format!("{store}.npy");
@@ -320,7 +320,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     }
     let ignoring = "--ignore-attrs scale_factor,units";
     let run = concat("a.zarr b.zarr", &format!("-o units.zarr -q {ignoring}")).done();
-    let words = "warning: units.zarr: attributes that are not the same in all files are those of the first: time";
+    let words = "warning: units.zarr: attributes differ between the files, and the output has the values of the first file: time";
     assert_eq!(run.stderr.trim(), words);
     let more = format!("-o units.zarr --force --json {ignoring}");
     let report = concat("a.zarr b.zarr", &more).done().json();
@@ -336,7 +336,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     let words = "b.zarr: \"lat\" has other elements than in a.zarr, and not the axis along which";
     concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
     write_array(&place.path("b.zarr"), "wind", &[7, 5, 3], &["time", "lat", "lon"]);
-    let words = "wind: b.zarr: axis 0 is called \"time\", in a.zarr axis 1";
+    let words = "wind: b.zarr: axis 0 is called \"time\", but axis 1 in a.zarr";
     concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
     concat("a.zarr b.zarr", "-o x.zarr --metadata-only --tensor time").refused(2, "metadata only");
     assert!(!place.path("x.zarr").exists());

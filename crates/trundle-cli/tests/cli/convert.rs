@@ -55,7 +55,8 @@ fn hints(name: &str, shape: &[usize]) -> String {
 
 #[test]
 fn every_format_becomes_every_other_and_itself_again() {
-    let shapes = [&[3, 5, 4][..], &[], &[7], &[2, 0, 3], &[1, 1], &[40, 1, 9]];
+    // Each third has a shape with several axes and a degenerate one.
+    let shapes = [&[3, 5, 4][..], &[40, 1, 9], &[6, 1, 11], &[], &[7], &[2, 0, 3]];
     for (number, shape) in shapes.into_iter().enumerate() {
         let place = Place::new();
         let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -114,7 +115,7 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
     let run = place.run("plan convert f.npy -o p.npy --row-major").done();
     assert!(run.text().contains("f: f32 [61, 83] -> [61, 83]"), "{run:?}");
     let run = place.run("plan convert f.npy").done();
-    assert!(run.text().contains("nothing moves: the data is copied as it is"), "{run:?}");
+    assert!(run.text().contains("nothing moves: the data is copied unchanged"), "{run:?}");
     refused(
         &place,
         &[

@@ -116,8 +116,10 @@ impl<T: AsRef<OsStr>> Arguments for Vec<T> {
     }
 }
 
-/// Whether to run this case. Unless everything is tested, every n-th case is run, so that the sums of a loop's indices
-/// spread the cases over all of its values.
+/// Whether to run this case: every n-th one, or all with `TRUNDLE_TESTS=all`.
+///
+/// With sums of indices, each value of one loop meets 1/n of the values of the others. No other choice of a case may
+/// depend on the same index modulo n.
 fn is_tried(case: usize, n: usize) -> bool {
     everything() || case.is_multiple_of(n)
 }

@@ -121,7 +121,7 @@ fn every_operator_moves_every_element_of_every_type() {
         let style = Style { version: [1, 2, 3][number % 3], fortran: number % 2 == 1 };
         let place = Place::new();
         place.write("x.npy", &tensor.file(style));
-        let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number + other, 2));
+        let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number / 2 + other, 2));
         for (_, case) in cases {
             let expected = (case.moved)(&tensor);
             assert_eq!(

@@ -72,6 +72,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
     work.is_done();
 }
 
+/// Unless everything is tested, one pass is verified and two passes are not.
 #[test]
 fn killed_at_any_moment_one_pass_ends_the_same() {
     killed_again_and_again(ONE_PASS, 10, true);

@@ -4,7 +4,6 @@
 //! (a roll), or carries from one axis into another (an axis that was merged and then rolled), the box is cut
 //! in two and both parts continue. The boxes that arrive at the source become the blocks of a move.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -218,12 +217,8 @@ impl Region {
 
     /// Number of boxes after cutting at all cut coordinates.
     pub(crate) fn boxes(&self) -> usize {
-        let cut_along = |coordinate: &Coordinate| match coordinate {
-            Coordinate::Cut(cut) => Some(cut.number),
-            Coordinate::Linear(_) | Coordinate::Ragged(_) | Coordinate::Indexed(_) => None,
-        };
-        let cuts: BTreeSet<usize> = self.coordinates.iter().filter_map(cut_along).collect();
-        let cuts = u32::try_from(cuts.len()).unwrap_or(u32::MAX);
+        let cuts = (0..self.sizes.len()).filter(|number| self.cut_of(*number).is_some()).count();
+        let cuts = u32::try_from(cuts).unwrap_or(u32::MAX);
         1usize.checked_shl(cuts).unwrap_or(usize::MAX)
     }
 

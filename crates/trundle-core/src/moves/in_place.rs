@@ -242,7 +242,7 @@ impl InPlace {
 
 impl InPlaceAxis {
     /// Whether the axis, at position `at`, keeps its place and its order.
-    fn stays(&self, at: usize) -> bool {
+    pub fn stays(&self, at: usize) -> bool {
         self.from == at && self.along == Along::Kept
     }
 

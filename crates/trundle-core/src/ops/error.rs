@@ -63,13 +63,13 @@ refusals! {
     }
 }
 
-/// Converts an argument that must not be negative to a count.
 /// The error for a number that an operator does not accept.
 pub(crate) fn out_of_range(argument: &'static str, number: usize, expected: &'static str) -> Error {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     OpError::NumberOutOfRange { argument, number, expected }.into()
 }
 
+/// Converts an argument that must not be negative to a count.
 pub(super) fn count_of(argument: &'static str, number: i64) -> Result<usize, OpError> {
     let expected = "a number that is not negative";
     usize::try_from(number).map_err(|_| OpError::NumberOutOfRange { argument, number, expected })

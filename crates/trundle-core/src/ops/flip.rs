@@ -26,7 +26,8 @@ impl Flip {
     /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) or [`ShapeError::RepeatedAxis`](crate::ShapeError::RepeatedAxis) for `axes`.
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) or
+    /// [`ShapeError::RepeatedAxis`](crate::ShapeError::RepeatedAxis) for `axes`.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
         for axis in normalize_distinct_axes("axis", &self.axes, shape.rank())? {

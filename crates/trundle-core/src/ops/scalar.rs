@@ -108,15 +108,16 @@ impl Scalar {
     fn bytes(self, dtype: DType) -> Option<Vec<u8>> {
         let float = |float: Binary| float.code(self.float());
         let narrow = |of: Binary| Some(vec![u8::try_from(float(of)?).ok()?]);
-        let bits = dtype.packing().map_or(8 * dtype.width(), Packing::bits);
+        let bits = dtype.packing().map_or(8usize.saturating_mul(dtype.width()), Packing::bits);
         Some(match dtype {
             DType::Boolean => self.integer(false, 1)?,
-            DType::I8 | DType::I16 | DType::I32 | DType::I64 => self.integer(true, bits)?,
-            DType::U8 | DType::U16 | DType::U32 | DType::U64 => self.integer(false, bits)?,
+            DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+                self.integer(true, bits)?
+            }
             DType::U1 | DType::U2 | DType::U3 | DType::U4 | DType::U6 => {
                 self.integer(false, bits)?
             }
-            DType::I2 | DType::I4 => self.integer(true, bits)?,
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => self.integer(false, bits)?,
             DType::F4E2M1 => narrow(Binary::F4E2M1)?,
             DType::F8E4M3 => narrow(Binary::F8E4M3)?,
             DType::F8E5M2 => narrow(Binary::F8E5M2)?,

@@ -48,8 +48,8 @@ impl Slice {
     /// counts from the end.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are no sizes,
-    /// [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there
+    /// are no sizes, [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
     pub fn parts(
         shape: &Shape,
         axis: i64,
@@ -74,7 +74,8 @@ impl Slice {
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] for lists of different lengths, [`ShapeError::AxisOutOfRange`] or
-    /// [`ShapeError::RepeatedAxis`] for `axes`, [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a step of 0.
+    /// [`ShapeError::RepeatedAxis`] for `axes`, [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange)
+    /// for a step of 0.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let sliced = self.starts.len();
         self.check_lists()?;

@@ -75,6 +75,10 @@ impl Exchange {
 }
 
 impl Pass for Exchange {
+    fn scratch_bytes(&self) -> usize {
+        0
+    }
+
     unsafe fn run(&self, memory: Memory) {
         let Call::ExchangeTile(run) = self.kernel.call else {
             unreachable!("exchanges have a kernel of them")

@@ -1,16 +1,17 @@
 //! One pass over a tensor within its own memory.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use super::memory::Memory;
 
 /// A pass. It moves every element once, except for a matrix without its last columns.
-pub(super) trait Pass: fmt::Debug + fmt::Display + Send + Sync {
+pub(super) trait Pass:
+    fmt::Debug + fmt::Display + Send + Sync + UnwindSafe + RefUnwindSafe
+{
     /// Returns the most scratch bytes of a run.
-    fn scratch_bytes(&self) -> usize {
-        0
-    }
+    fn scratch_bytes(&self) -> usize;
 
     /// # Safety
     /// The memory must have the bytes of the move, and no other code may access it during the run.

@@ -301,8 +301,8 @@ impl Pass for WithoutLast {
 impl fmt::Display for WithoutLast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Matrices { count, rows, cols, .. } = self.matrices;
-        let peeled = cols - self.left;
-        write!(f, "{count} x {rows} rows without their last {peeled} of {cols} columns:")?;
+        let last = cols - self.left;
+        write!(f, "{count} x {rows} rows without their last {last} of {cols} columns:")?;
         self.passes.iter().try_for_each(|pass| write!(f, "\n      {pass}"))
     }
 }

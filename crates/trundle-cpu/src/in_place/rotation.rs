@@ -110,7 +110,7 @@ impl Rotation {
         let rolled = axes.iter().position(is_rolled)?;
         let Along::Rolled { shift } = axes[rolled].along else { return None };
         let others = axes.iter().enumerate().filter(|(at, _)| *at != rolled);
-        let stays = others.clone().all(|(at, axis)| axis.from == at && axis.along == Along::Kept);
+        let stays = others.clone().all(|(at, axis)| axis.stays(at));
         let within: usize = axes[rolled + 1..].iter().map(|axis| axis.len).product();
         let stride = axes[rolled].stride.unsigned_abs();
         let bytes = axes[rolled].len * stride;
@@ -139,7 +139,7 @@ impl Pass for Rotation {
     unsafe fn run(&self, memory: Memory) {
         let rows = self.around.count();
         let Call::SegmentTile(move_tile) = self.kernel.call else {
-            unreachable!("a rotation has a kernel of positions")
+            unreachable!("a rotation has a kernel of segments")
         };
         let place = |row| memory.at(self.offset + self.around.offset(row));
         if self.threads == 1 || self.bytes <= WHOLE_ROW_BYTES && rows >= 2 * self.threads {

@@ -356,6 +356,12 @@ impl FilePass {
     pub(crate) fn bytes(&self, width: Width, elements: usize) -> usize {
         if self.is_whole { file_bytes(width, elements) } else { elements * unit(width) }
     }
+
+    /// The bytes in memory of the sources and the output of a tile.
+    pub(crate) fn tile_bytes(&self, width: Width, tile: &Tile) -> usize {
+        let sources = tile.sources.iter().map(|(_, source)| self.bytes(width, elements(source)));
+        sources.fold(self.bytes(width, elements(&tile.out)), usize::saturating_add)
+    }
 }
 
 /// Returns a program that copies its only tensor.

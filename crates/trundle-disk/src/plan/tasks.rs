@@ -144,8 +144,7 @@ impl Task {
     /// The memory of the task: source, output, and [held bytes](Task::held_bytes).
     fn bytes(self, job: &Job) -> usize {
         let (pass, tile) = self.pass_and_tile(job);
-        pass.bytes(job.tensors[self.tensor].movement.width(), tile.elements())
-            + self.held_bytes(job)
+        pass.tile_bytes(job.tensors[self.tensor].movement.width(), tile) + self.held_bytes(job)
     }
 
     /// The bytes of its plans, and of intermediates in memory.

@@ -151,7 +151,7 @@ impl TensorJob {
             if index + 1 < self.file_passes.len() {
                 cost.temporary_bytes += traffic.bytes_written;
             }
-            let largest = pass.tiles.iter().map(|tile| pass.bytes(width, tile.elements())).max();
+            let largest = pass.tiles.iter().map(|tile| pass.tile_bytes(width, tile)).max();
             let held = if pass.is_whole { self.movement.scratch_bytes() } else { 0 };
             cost.buffer_bytes = cost.buffer_bytes.max(largest.unwrap_or(0) as u64 + held);
         }

@@ -14,11 +14,9 @@ use crate::plan::tasks::groups;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Opening, Progress, SourceIdentity};
 
-/// Returns the tag in the file names of a run: from the output's tag, the job if it is resumable, and the budget in
-/// bytes.
-pub(crate) fn tag(job: Option<&JobIdentity>, output_tag: &str, budget: usize) -> String {
-    let run = job.map_or(0, |job| (job, budget).fingerprint() as u64);
-    format!("{output_tag}-{run:016x}")
+/// Returns the tag in the file names of a resumable run: from the output's tag, the job, and the budget in bytes.
+pub(crate) fn tag(job: &JobIdentity, output_tag: &str, budget: usize) -> String {
+    format!("{output_tag}-{:016x}", (job, budget).fingerprint() as u64)
 }
 
 impl JobIdentity {
@@ -48,7 +46,7 @@ impl JobIdentity {
                 other = Some(refused(&why));
             } else if Some(&opening.sources[..]) != sources {
                 other = Some(refused("a source has changed since"));
-            } else if found.tag != tag(Some(self), output_tag, opening.budget) {
+            } else if found.tag != tag(self, output_tag, opening.budget) {
                 other = Some(refused("its name does not match its content"));
             } else if found.progress == Progress::default() {
                 begun = Some((opening, found.progress));

@@ -66,6 +66,10 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
+    pub(crate) fn file(&self) -> SourceFile<'_> {
+        SourceFile { blob: self.file.blob(), path: self.path }
+    }
+
     /// Identifies the file; `None` if another run could not find it again, such as a stream.
     pub(crate) fn identity(&self) -> Result<Option<SourceIdentity>, Error> {
         let Some(blob) = self.file.blob() else { return Ok(None) };
@@ -95,12 +99,6 @@ pub(crate) struct SourceFile<'a> {
     /// `None` for a stream.
     pub(crate) blob: Option<&'a dyn Blob>,
     pub(crate) path: &'a Path,
-}
-
-impl Source<'_> {
-    pub(crate) fn file(&self) -> SourceFile<'_> {
-        SourceFile { blob: self.file.blob(), path: self.path }
-    }
 }
 
 /// A job with its files and options, constant during a run.

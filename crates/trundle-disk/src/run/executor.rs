@@ -457,6 +457,7 @@ impl<'a> Executor<'a> {
     }
 }
 
+/// Returns the files of the sources, after telling each how many threads will read it.
 fn files_of<'s>(sources: &'s [Source<'_>], job: &Job) -> Vec<SourceFile<'s>> {
     let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
     let blobs = files.iter().filter_map(|file| file.blob);

@@ -109,7 +109,11 @@ impl Job {
             }
             None => (self, Progress::default()),
         };
-        let tag = tag(asked.as_ref(), &output_tag, job.budget);
+        // Other runs of this output must not share the files of this one, even where files have no locks.
+        let tag = match &asked {
+            Some(asked) => tag(asked, &output_tag, job.budget),
+            None => Output::new_tag(path),
+        };
         let begin = if found.is_some() { Begin::Resumed } else { Begin::Anew };
         if let Some((opening, progress)) = &found {
             check_files(&job, folder, &tag, opening, *progress)?;
@@ -271,13 +275,17 @@ impl Finished {
 
 /// Identifies the sources; `None` if another run could not find one again, such as a stream.
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
-    let identities = sources.iter().map(Source::identity);
-    Ok(identities.collect::<Result<Vec<_>, _>>()?.into_iter().collect())
+    let mut identities = Vec::with_capacity(sources.len());
+    for source in sources {
+        let Some(identity) = source.identity()? else { return Ok(None) };
+        identities.push(identity);
+    }
+    Ok(Some(identities))
 }
 
 fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) -> Result<(), Error> {
     for (source, before) in sources.iter().zip(before.unwrap_or_default()) {
-        if source.identity()?.is_some_and(|now| now != *before) {
+        if source.identity()?.as_ref() != Some(before) {
             let changed = "its size or its modification time has changed";
             return Err(Error::of(source.path.display(), Problem::SourceChanged(changed)));
         }

@@ -80,7 +80,7 @@ pub(crate) fn too_large() -> Problem {
     Problem::unsupported("more bytes than a file can have")
 }
 
-/// Returns sizes of an array or its chunks as numbers of this machine.
+/// Converts sizes of an array or a chunk to `usize`.
 pub(crate) fn usable(sizes: &[u64]) -> Result<Vec<usize>, Problem> {
     let sizes = sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>();
     sizes.ok_or_else(too_large)
@@ -149,8 +149,9 @@ pub(crate) fn copy_all(
     Ok(())
 }
 
-/// Reads a box of elements with lengths `lens` into `out`, which has its exact size. The box begins at the start of
-/// the chunk `first`, but along the first axis, where it must lie in one row of chunks, `before` elements later.
+/// Reads a box of elements with lengths `lens` into `out`, which has its exact size. The box begins `before` elements
+/// after the start of the chunk `first`, along the first axis. Unless `before` is 0, the box must lie in one row of
+/// chunks along that axis.
 ///
 /// # Errors
 /// As [`ChunkedArray::read_chunk`].

@@ -1,10 +1,9 @@
 //! The format of ggml's models: a header of values and tensors, then the aligned data of the tensors.
 //!
-//! Versions 2 and 3 are read, little-endian only: big-endian files of version 3 are refused. Sizes are reversed,
-//! as GGUF lists the fastest axis first. Tensors are listed in the order of their data. Quantised tensors are
-//! unreadable:
-//! their elements share bytes in blocks. Strings, numbers and booleans become metadata; arrays, such as a
-//! tokenizer's vocabulary, are skipped with a warning. Other bytes between and after the tensors' data are
+//! Versions 2 and 3 are read, little-endian only: big-endian files of version 3 are refused. Sizes are reversed, as
+//! GGUF lists the fastest axis first. Tensors are listed in the order of their data. Quantised tensors are
+//! unreadable: their elements share bytes in blocks. Strings, numbers and booleans become metadata; arrays, such as
+//! a tokenizer's vocabulary, are skipped with a warning. Other bytes between and after the tensors' data are
 //! ignored.
 //!
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>

@@ -57,7 +57,7 @@ impl Datasets {
         if headers.is_empty() {
             return Err(match unreadable.pop() {
                 None => Problem::Unsupported(format!("\"{own_name}\" holds no dataset")),
-                Some(first) => first.into_problem(),
+                Some(last) => last.into_problem(),
             });
         }
         let names = headers.iter().map(|header| &header.name[..]);

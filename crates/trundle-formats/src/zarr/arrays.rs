@@ -67,7 +67,7 @@ impl Arrays {
         if headers.is_empty() {
             return Err(match unreadable.pop() {
                 None => Problem::unsupported("holds no array"),
-                Some(first) => first.into_problem(),
+                Some(last) => last.into_problem(),
             });
         }
         let described = hint.apply_to_chunked(&headers)?;

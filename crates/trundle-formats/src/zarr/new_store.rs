@@ -197,7 +197,7 @@ impl Chunk<'_> {
         let Array { sizes, chunk, .. } = self.array;
         let written = self.array.written()?;
         let (begin, lens) = part_of_chunk(&self.index, chunk, sizes);
-        // A chunk of the reader is a part of a shard.
+        // `written` reads the chunks within a shard one by one.
         let axes = begin.iter().zip(&written.chunk);
         let first: Vec<u64> = axes.map(|(begin, chunk)| *begin as u64 / chunk).collect();
         let mut bytes = zeros(self.bytes)?;

@@ -10,6 +10,7 @@ use super::{NAME, codecs};
 use crate::format::NewFolder;
 use crate::names::check_relative;
 use crate::skeleton::{self, is_whole};
+use crate::stored_dtype::numpy_kind;
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
 
 /// Largest default chunk, in bytes: large enough for disks and codecs, small enough for partial reads.
@@ -20,25 +21,6 @@ const MOST_CHUNKS: usize = 1 << 20;
 
 /// Longest name of a file or folder, in bytes.
 const NAME_BYTES: usize = 255;
-
-/// Zarr's element types by name.
-const TYPES: [(DType, &str); 15] = [
-    (DType::Boolean, "bool"),
-    (DType::I8, "int8"),
-    (DType::I16, "int16"),
-    (DType::I32, "int32"),
-    (DType::I64, "int64"),
-    (DType::U8, "uint8"),
-    (DType::U16, "uint16"),
-    (DType::U32, "uint32"),
-    (DType::U64, "uint64"),
-    (DType::F16, "float16"),
-    (DType::BF16, "bfloat16"),
-    (DType::F32, "float32"),
-    (DType::F64, "float64"),
-    (DType::Complex64, "complex64"),
-    (DType::Complex128, "complex128"),
-];
 
 /// Creates the skeleton of a store. A whole-file tensor becomes a root array with the file's metadata as
 /// attributes. Other tensors become arrays in a group, with their names as paths.
@@ -158,8 +140,16 @@ fn type_name(element: &StoredDType) -> Option<String> {
     }
     // Times are stored like integers, but are a different type.
     let is_plain = element.descr() == StoredDType::little_endian(dtype).descr();
-    let known = TYPES.iter().find(|(known, _)| *known == dtype && is_plain);
-    known.map(|(_, name)| (*name).to_owned())
+    let kind = match numpy_kind(dtype) {
+        Some('b') => return is_plain.then(|| "bool".to_owned()),
+        Some('i') => "int",
+        Some('u') => "uint",
+        Some('f') => "float",
+        Some('c') => "complex",
+        _ if dtype == DType::BF16 => "bfloat",
+        _ => return None,
+    };
+    is_plain.then(|| format!("{kind}{}", 8 * dtype.width()))
 }
 
 /// Returns the default sizes of a chunk or shard. The longest side is halved until the chunk is small enough,

@@ -111,7 +111,8 @@ unsafe fn shift<V: Vector>(
 ) {
     let head = dst.align_offset(LINE).min(bytes);
     let end = head + (bytes - head) / LINE * LINE;
-    // SAFETY: written lines are not read again.
+    // SAFETY: written lines are not read again. A line's source and destination may overlap: `Line::load` reads the
+    // whole line before the first store.
     unsafe {
         if is_backwards {
             std::ptr::copy(src.add(end), dst.add(end), bytes - end);
@@ -136,7 +137,8 @@ unsafe fn shift<V: Vector>(
 #[inline(always)]
 unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
     let end = bytes / LINE * LINE;
-    // SAFETY: written lines are not read again.
+    // SAFETY: written lines are not read again. A line's source and destination may overlap: `Line::load` reads the
+    // whole line before the first store.
     unsafe {
         for at in (0..end).step_by(LINE) {
             V::prefetch(src.wrapping_add(at + 4096));

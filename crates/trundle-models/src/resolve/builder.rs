@@ -207,7 +207,7 @@ impl<'m> Builder<'m> {
         fill: TensorId,
     ) -> Checked<TensorId> {
         let blocks = widths.iter().flatten().filter(|width| **width > 0).count();
-        // Each block is followed by a join.
+        // Counts a join for each block; an axis with two blocks has only one.
         self.count(2 * blocks * widths.len())?;
         let id = self.program.padded(from, widths, fill)?;
         self.known(id, self.element(from))

@@ -127,7 +127,12 @@ fn steps_that_cannot_run_are_refused() {
             "a step reads 7 bytes of Temporary(0), of which those before it write 4 of 7",
         ),
         (
-            vec![(Input(0), one, copy(4, 0, 0)), (one, Output(0), copy(64, 0, 0))],
+            // An earlier temporary buffer has these bytes.
+            vec![
+                (Input(0), zero, copy(64, 0, 0)),
+                (zero, one, copy(4, 0, 0)),
+                (one, Output(0), copy(64, 0, 0)),
+            ],
             "a step reads 64 bytes of Temporary(1), of which those before it write 4 of 4",
         ),
         (

@@ -77,7 +77,8 @@ refusals! {
             written: String,
             /// The names of the first two axes.
             names: [String; 2],
-        } => "axis {} splits into {} and {}, neither of which has a size", Quoted(written), Quoted(&names[0]), Quoted(&names[1]);
+        } unused group => "axis {} splits into {} and {}, neither of which has a size",
+            Quoted(written), Quoted(&names[0]), Quoted(&names[1]);
         /// The shape and the pattern have different numbers of axes.
         Rank {
             /// The number of axes on the left side, without `...`.
@@ -99,7 +100,7 @@ refusals! {
             known: Vec<(String, usize)>,
             /// The axis without a given size.
             unknown: Option<String>,
-        } => "axis {} of size {size} {}", Quoted(written), split_of(*size, known, unknown.as_deref());
+        } unused group => "axis {} of size {size} {}", Quoted(written), split_of(*size, known, unknown.as_deref());
     }
 }
 
@@ -133,6 +134,7 @@ fn split_of(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> St
     }
 }
 
+/// User input, quoted, escaped and truncated if very long.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

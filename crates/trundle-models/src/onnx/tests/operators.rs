@@ -4,7 +4,16 @@ use trundle_core::Shape;
 
 use super::*;
 use crate::Given;
-use crate::tests::cases;
+
+/// The cases of a table: each line that is not indented, with the indented line after it. Empty lines and lines
+/// that start with `#` are left out.
+fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    std::iter::from_fn(move || {
+        let case = lines.next()?;
+        Some((case, lines.next().expect("each case has an expectation").trim_start()))
+    })
+}
 
 /// Describes the last node of the model that was read, or the refusal.
 fn read_as(version: i64, node: Node) -> String {
@@ -29,6 +38,12 @@ fn each_operator_is_read_in_each_of_its_versions() {
             assert_eq!(found, expected, "opset {version}: {node}");
         }
     }
+}
+
+#[test]
+fn a_single_omitted_input_is_missing() {
+    let omitted = node("Transpose", &[""], &["y"], vec![]);
+    assert_eq!(read_as(13, omitted), r#"Transpose "y": input 0 (data) is missing"#);
 }
 
 #[test]
@@ -136,7 +151,7 @@ fn attributes_that_are_not_known_are_refused() {
     let of = |name, r#type| node("Flatten", &["x"], &["y"], vec![attribute(name, r#type)]);
     for (node, expected) in [
         (
-            of("then_branch", attribute_type::GRAPH),
+            node("Flatten", &["x"], &["y"], vec![graph_attribute("then_branch", Graph::default())]),
             r#"Flatten of opset 17 has no attribute "then_branch""#,
         ),
         (of("axis", attribute_type::UNDEFINED), r#"attribute "axis" has no value of its type"#),
