@@ -54,8 +54,8 @@ fn planned(data: &Input<'_>, chain: &Chain) -> Result<PlannedModel> {
     let element = data.element;
     let dtype = match element {
         ElementType::Fixed(dtype) => dtype,
-        // Texts are moved as their indices, with the width that the model has for them.
-        ElementType::String => DType::U64,
+        // Texts are moved as their indices. A type without a meaning refuses numbers, such as the value of a pad.
+        ElementType::String => DType::Bytes(size_of::<u64>()),
     };
     let program = chain.program([data.shape.clone()], dtype)?;
     let infos = vec![TensorInfo { element, name: String::new() }; program.tensors().len()];
