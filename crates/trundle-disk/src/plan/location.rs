@@ -1,5 +1,6 @@
 //! Positions of elements in files.
 
+use std::iter::once;
 use std::ops::Range;
 
 use trundle::Width;
@@ -69,7 +70,7 @@ impl Location {
     /// Cuts a whole tensor into equal chunks (shorter at the end of an axis) that are encoded when complete.
     pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Location {
         let cuts = |(size, chunk): (&usize, &usize)| {
-            (0..*size).step_by(*chunk).chain(std::iter::once(*size)).collect()
+            (0..*size).step_by(*chunk).chain(once(*size)).collect()
         };
         let cuts = sizes.iter().zip(chunk).map(cuts).collect();
         Location { is_packed: true, ..Location::chunks(cuts) }
@@ -124,6 +125,24 @@ impl Location {
     /// The number of chunks.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
+    }
+
+    /// Joins neighbouring chunks if each of `boxes` contains, along their axis, both or neither.
+    pub(crate) fn joined<'a>(&self, boxes: impl Iterator<Item = &'a Bounds> + Clone) -> Location {
+        let along = |(axis, cuts): (usize, &Vec<usize>)| {
+            let mut edges: Vec<usize> =
+                boxes.clone().flat_map(|each| [each[axis].start, each[axis].end]).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            let is_needed = |around: &[usize]| {
+                let next = edges.partition_point(|edge| *edge <= around[0]);
+                edges.get(next).is_some_and(|edge| *edge < around[2])
+            };
+            let inner = cuts.windows(3).filter(|around| is_needed(around)).map(|around| around[1]);
+            once(cuts[0]).chain(inner).chain(once(cuts[cuts.len() - 1])).collect()
+        };
+        let cuts = self.cuts.iter().enumerate().map(along).collect();
+        Location { cuts, ..self.clone() }
     }
 
     /// The runs of `bounds`, which must be within one chunk, in row-major order.
@@ -320,6 +339,25 @@ mod tests {
             let of_part = |part: &Bounds| common(part, &bounds).map_or(0, |both| elements(&both));
             let expected: usize = all.iter().filter(waiting).map(of_part).sum();
             assert_eq!(location.waiting(&bounds), expected, "{bounds:?}");
+        }
+    }
+
+    #[test]
+    fn joined_chunks_are_complete_when_each_of_them_is() {
+        let location = Location::packed(&[9, 8], &[2, 1]);
+        let tiles = [vec![0..3, 0..4], vec![0..3, 4..8], vec![3..9, 0..6], vec![3..9, 6..8]];
+        let joined = location.joined(tiles.iter());
+        assert_eq!(joined.cuts, [vec![0, 2, 4, 9], vec![0, 4, 6, 8]]);
+        for done in 0..=tiles.len() {
+            let covered = |chunk: &Bounds| {
+                let of_tile = |tile: &Bounds| common(chunk, tile).map_or(0, |both| elements(&both));
+                tiles[..done].iter().map(of_tile).sum::<usize>()
+            };
+            for chunk in joined.spans(&[0..9, 0..8]) {
+                let is_whole = |chunk: &Bounds| covered(chunk) == elements(chunk);
+                let parts = location.spans(&chunk);
+                assert!(parts.iter().all(|part| is_whole(part) == is_whole(&chunk)), "{chunk:?}");
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::plan::encoded::EncodedChunks;
 use crate::plan::job::Job;
-use crate::plan::location::elements;
+use crate::plan::location::{Location, elements};
 use crate::plan::tasks::{Task, TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 
@@ -129,7 +129,7 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     for (at, tile) in group.tasks.iter().enumerate() {
         written += tile.written_bytes(job);
         begun.add(*tile, job);
-        if begun.0.is_empty() && written >= bytes {
+        if begun.begun.is_empty() && written >= bytes {
             runs.push(begin..at + 1);
             (begin, written) = (at + 1, 0);
         }
@@ -142,7 +142,11 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
 
 /// The chunks that are partly written, by tensor and first element, with the number of elements written.
 #[derive(Default)]
-struct BegunChunks(BTreeMap<(usize, usize), usize>);
+struct BegunChunks {
+    begun: BTreeMap<(usize, usize), usize>,
+    /// The layout of each tensor, with chunks joined that all tiles write together: there may be millions of chunks.
+    joined: BTreeMap<usize, Location>,
+}
 
 impl BegunChunks {
     fn add(&mut self, tile: Task, job: &Job) {
@@ -150,13 +154,15 @@ impl BegunChunks {
         if pass.to.waiting(&own.out) == 0 {
             return;
         }
-        for span in pass.to.spans(&own.out) {
-            let (first, all) = pass.to.chunk_around(&span);
+        let joined = || pass.to.joined(pass.tiles.iter().map(|tile| &tile.out));
+        let to = self.joined.entry(tile.tensor).or_insert_with(joined);
+        for span in to.spans(&own.out) {
+            let (first, all) = to.chunk_around(&span);
             let key = (tile.tensor, first);
-            let covered = self.0.entry(key).or_default();
+            let covered = self.begun.entry(key).or_default();
             *covered += elements(&span);
             if *covered >= all {
-                self.0.remove(&key);
+                self.begun.remove(&key);
             }
         }
     }
