@@ -1,11 +1,16 @@
 """Element types and views for the tests, and the expected results, bit by bit."""
 
+import os
+
 import numpy as np
 
 try:
     import ml_dtypes
 except ImportError:
     ml_dtypes = None
+
+# Whether to run the longest versions of the tests, as CI does.
+ALL = os.environ.get("TRUNDLE_TESTS") == "all"
 
 # numpy 1.24 only has it in the top-level module.
 AxisError = getattr(np, "exceptions", np).AxisError

@@ -3,16 +3,14 @@
 Some thousand calls; with TRUNDLE_TESTS=all in the environment, a hundred thousand of each function.
 """
 
-import os
-
 import numpy as np
 import pytest
 import trundle
 
-from arrays import NUMPY_DTYPES, assert_new, assert_same_bits, moved, random_array
+from arrays import ALL, NUMPY_DTYPES, assert_new, assert_same_bits, moved, random_array
 from test_paddings import MODES, padded
 
-CALLS = 100_000 if os.environ.get("TRUNDLE_TESTS") == "all" else 700
+CALLS = 100_000 if ALL else 700
 
 windows_of = np.lib.stride_tricks.sliding_window_view
 

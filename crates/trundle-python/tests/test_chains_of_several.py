@@ -1,6 +1,5 @@
 """Chains of several arrays and of constants, compared with numpy."""
 
-import os
 import pickle
 import random
 
@@ -10,7 +9,7 @@ import pytest
 import trundle
 from numpy.testing import assert_array_equal
 
-COUNT = 20_000 if os.environ.get("TRUNDLE_TESTS") == "all" else 500
+COUNT = 20_000 if arrays.ALL else 500
 DTYPES = ["?", "i1", "<u2", ">i4", "f4", ">f8", "c8", ">c16", "f2", "<u8"]
 
 

@@ -1,7 +1,6 @@
 """Joined arrays equal numpy's, bit by bit."""
 
 import itertools
-import os
 import random
 
 import numpy as np
@@ -9,9 +8,9 @@ import pytest
 
 import trundle
 
-from arrays import AxisError
+from arrays import ALL, AxisError
 
-COUNT = 100_000 if os.environ.get("TRUNDLE_TESTS") == "all" else 3000
+COUNT = 100_000 if ALL else 3000
 
 
 def same(got, expected):

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from arrays import ALL
+
 posix = pytest.mark.skipif(os.name != "posix", reason="there are no forks and no SIGINT to send")
 linux = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there is no /proc")
 
@@ -19,12 +21,15 @@ import trundle
 """
 
 
-# Stages that together take tenths of a second in any build profile.
+# Shapes and stages of calls that take tenths of a second in any build profile.
 LONG = """
 def seconds(call):
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+small = np.zeros((3,) * 12, "u1")
+shape = (3,) * (16 if seconds(lambda: trundle.transpose(small, threads=1)) < 0.008 else 14)
 
 def long_stages(x):
     lengths = [i * 37 % 200 + 3 for i in range(64)]
@@ -48,12 +53,12 @@ def run(text, timeout=60):
 # Calls that take tenths of a second because they are slow, not because they need gigabytes.
 LONG_CALLS = {
     "one pass": """
-        x = np.zeros((3,) * 16, "u1")
+        x = np.zeros(shape, "u1")
         def long_call():
             trundle.transpose(x, threads=THREADS)
     """,
     "in place": """
-        x = np.zeros((3,) * 16, "u1")
+        x = np.zeros(shape, "u1")
         def long_call():
             trundle.transpose(x, out=x, threads=THREADS)
     """,
@@ -73,7 +78,7 @@ LONG_CALLS = {
     """,
     "copyto": """
         x = np.zeros((3,) * 16, "u1")
-        y = np.zeros((3,) * 16, "u1")
+        y = np.zeros(shape, "u1")
         def long_call():
             trundle.copyto(x, y.T, threads=THREADS)
     """,
@@ -127,7 +132,7 @@ def test_a_signal_handler_that_does_not_raise_lets_the_move_end():
     text = """
         signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
         seen = []
-        x = np.broadcast_to(np.arange(251, dtype="u1"), (1 << 20, 251))
+        x = np.broadcast_to(np.arange(251, dtype="u1"), (1 << 18, 251))
         for _ in range(3):
             threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGUSR1)).start()
             result = trundle.roll(x, 1, axis=1)
@@ -141,7 +146,7 @@ def test_a_signal_handler_that_does_not_raise_lets_the_move_end():
 @posix
 def test_a_fork_after_moves():
     text = """
-        x = np.arange(3 << 20, dtype="i4").reshape(1024, -1)
+        x = np.arange(3 << 19, dtype="i4").reshape(1024, -1)
         expected = x.T.copy()
         def right():
             return all((trundle.transpose(x, threads=n) == expected).all() for n in (None, 1, 2))
@@ -160,7 +165,7 @@ def test_a_fork_after_moves():
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
     text = f"""
-        x = (np.arange(3**15) % 251).astype("u1").reshape((3,) * 15)
+        x = (np.arange(3 ** len(shape)) % 251).astype("u1").reshape(shape)
         children = []
         def handler(*_):
             children.append(os.fork())
@@ -179,12 +184,12 @@ def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
         for child in children:
             assert os.waitpid(child, 0)[1] == 0
     """
-    run(text)
+    run(LONG + textwrap.dedent(text))
 
 
 @posix
 def test_forks_while_others_move():
-    text = """
+    text = f"""
         x = np.arange(1 << 20, dtype="i4").reshape(1024, -1)
         expected = x.T.copy()
         def right():
@@ -198,7 +203,7 @@ def test_forks_while_others_move():
         for worker in workers:
             worker.start()
         try:
-            for _ in range(20):
+            for _ in range({20 if ALL else 8}):
                 child = os.fork()
                 if child == 0:
                     # Whatever the others held when they were left behind.
@@ -396,6 +401,7 @@ REPEATED = {
 @pytest.mark.parametrize("name", REPEATED)
 def test_nothing_leaks(name):
     times, call = REPEATED[name]
+    times = times if ALL or times < 1000 else times // 5
     text = (
         MEMORY
         + f"""
@@ -414,7 +420,7 @@ print(min(grown))
 """
     )
     grown = int(run(text))
-    # A leak of 16 bytes per call, or of a tenth of the large results, would exceed this.
+    # A leak of 16 bytes per call (or 80 in the short version), or of a tenth of the large results, would exceed this.
     assert grown < 1_500_000 if times > 1000 else grown < 100_000_000
 
 

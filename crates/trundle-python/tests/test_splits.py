@@ -1,6 +1,5 @@
 """Parts of an array equal numpy's bit by bit, but are new arrays."""
 
-import os
 import random
 
 import numpy as np
@@ -8,9 +7,9 @@ import pytest
 
 import trundle
 
-from arrays import AxisError
+from arrays import ALL, AxisError
 
-COUNT = 100_000 if os.environ.get("TRUNDLE_TESTS") == "all" else 3000
+COUNT = 100_000 if ALL else 3000
 
 
 def same(got, expected, x):
