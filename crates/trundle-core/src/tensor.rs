@@ -89,10 +89,11 @@ impl<'a, T> TensorViewMut<'a, T> {
 macro_rules! view {
     ($View:ident, $($mut:ident)?) => {
         impl<'a> $View<'a> {
-            /// View with any layout that stays within `bytes`.
+            /// View of bytes as elements of `dtype`, with any layout that stays within `bytes`.
             ///
             /// # Errors
-            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), or
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds),
+            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds), or
             /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
             pub fn new(
                 bytes: &'a $($mut)? [u8],
@@ -117,7 +118,7 @@ macro_rules! view {
                 $View { buffer: bytes, dtype, width: dtype.sub_byte(order)?, layout }.checked()
             }
 
-            /// A contiguous, row-major view.
+            /// Contiguous row-major view of bytes as elements of `dtype`.
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`.
@@ -131,7 +132,7 @@ macro_rules! view {
         }
 
         impl<'a, T> $View<'a, T> {
-            /// Contiguous, row-major view of elements.
+            /// Contiguous row-major view of elements.
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `elements` is too short for
@@ -282,7 +283,7 @@ impl<T> Tensor<T> {
         Self::of(elements, DType::of::<T>(), Width::Bytes(size_of::<T>()), shape)
     }
 
-    /// Row-major tensor with the element type of `view`.
+    /// Row-major tensor of the elements in `buffer`, with the element type of `view`.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`; a

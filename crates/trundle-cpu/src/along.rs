@@ -20,8 +20,8 @@ use crate::threads::{TASKS_PER_THREAD, for_each_task};
 
 /// A row-major tensor seen along one axis: `outer` x `size` x `inner` elements of `width` bytes.
 ///
-/// `count` elements are taken or put along the axis, so the taken part has `outer` x `count` x `inner` elements. Tensors
-/// are given as their bytes. Negative indices count from the end of the axis. `threads` is the maximum number of threads.
+/// `count` elements are taken or put along the axis, so the taken part has `outer` x `count` x `inner` elements. The
+/// methods take tensors as bytes and at most `threads` threads. Negative indices count from the end of the axis.
 ///
 /// ```
 /// use trundle_cpu::Along;

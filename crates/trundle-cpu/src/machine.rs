@@ -29,9 +29,9 @@ pub struct Machine {
 impl Machine {
     /// Returns this machine, detected once.
     ///
-    /// The thread count is `TRUNDLE_NUM_THREADS`, or else the number of cores
-    /// available to the process. The instruction set is `TRUNDLE_SIMD`, or else the widest available. If
-    /// [`Machine::forced_simd`] refuses the variable, a warning is printed to stderr once.
+    /// The thread count is `TRUNDLE_NUM_THREADS`, or else the number of cores available to the process. The instruction
+    /// set is `TRUNDLE_SIMD`, or else the widest available. If [`Machine::forced_simd`] refuses the variable, a warning
+    /// is printed to stderr once.
     pub fn detect() -> &'static Machine {
         static MACHINE: ForkSafe<Machine> = ForkSafe::empty();
         MACHINE.get(|_| true, Machine::look)

@@ -27,8 +27,9 @@ pub use table::Table;
 
 use crate::{Result, Shape, ShapeError};
 
-/// The gather view of a movement: for each output index, the index of the source element. Every output
-/// element has one source, so each is written once by construction.
+/// The gather view of a movement: for each output index, the index of the source element.
+///
+/// Every output element has one source, so each is written once by construction.
 ///
 /// A map consists of layers. Most movements have one layer, which gives each source coordinate as a function
 /// of the output's. A reshape is a layer too, so movements before and after axes are split or merged need

@@ -25,7 +25,7 @@ impl Broadcast {
         Broadcast { sizes: sizes.to_vec() }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has the sizes of the operator.
     ///
     /// # Errors
     /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if a size differs from its

@@ -26,7 +26,7 @@ impl GatherNd {
         GatherNd { indices, batch_axes }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has the shape of [`GatherNd::out_shape`].
     ///
     /// # Errors
     /// As [`GatherNd::out_shape`], and [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange).
@@ -51,7 +51,7 @@ impl GatherNd {
         Ok(IndexMap::new(out, shape.clone(), maps))
     }
 
-    /// Shape of the result.
+    /// Shape of the result: the indices' shape without the last axis, then the axes of the slices.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the tensor or the indices have too few axes,

@@ -5,7 +5,7 @@ use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 
 /// Shifts elements cyclically along axes: `out[(i + shift) mod size] = in[i]`.
 ///
-/// Source: the specification of Roll-7. In addition to its text, a single shift applies to every axis, as in
+/// Source: the specification of OpenVINO's Roll-7. In addition to its text, a single shift applies to every axis, as in
 /// the specification's second example, and an empty list of axes leaves the tensor unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Roll {

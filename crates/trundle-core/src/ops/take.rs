@@ -62,7 +62,7 @@ impl Take {
         &self.indices
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. In the shape of the output, the indices' axes replace the indexed axis.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);

@@ -52,6 +52,8 @@ impl TakeAlongAxis {
 
     /// The map for a tensor of this shape.
     ///
+    /// The output has the broadcast shape, with the size of the indices along the axis.
+    ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);
     /// [`ShapeError::SizesDiffer`] if the indices and the tensor have different ranks,

@@ -139,7 +139,7 @@ impl Program {
         Program::default()
     }
 
-    /// Adds the next input.
+    /// Adds the next input, a tensor that the caller provides.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if its elements cannot be addressed.
@@ -188,8 +188,9 @@ impl Program {
         self.moved(from, map)
     }
 
-    /// Adds the result of an operator on one tensor for each of its [operands](Op::operands). `constant`
-    /// encodes the operator's number, if it has one, as one element: see [`Scalar::element`].
+    /// Adds the result of an operator on one tensor for each of its [operands](Op::operands).
+    ///
+    /// `constant` encodes the operator's number, if it has one, as one element: see [`Scalar::element`].
     ///
     /// # Errors
     /// If there is no such tensor, if there is not one for each operand, or if the operator does not fit
@@ -223,7 +224,9 @@ impl Program {
         self.moved(from, IndexMap::broadcast(shape))
     }
 
-    /// Adds the concatenation of tensors along an axis. Their widths and all other sizes must be equal.
+    /// Adds the concatenation of tensors along an axis.
+    ///
+    /// Their widths and all other sizes must be equal. The size of the result along the axis is the sum of theirs.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if there are no parts, or there is no such tensor,
@@ -266,7 +269,7 @@ impl Program {
         Ok(id)
     }
 
-    /// Adds the stack of tensors of one shape along a new axis.
+    /// Adds the stack of tensors of one shape along a new axis, whose size is the number of tensors.
     ///
     /// # Errors
     /// As [`Program::joined`]; `axis` is an axis of the result.
@@ -284,7 +287,9 @@ impl Program {
         self.joined(axis, &layers)
     }
 
-    /// Adds a tensor padded before and after along each axis with `fill`, a tensor of rank 0.
+    /// Adds a tensor padded along each axis with `fill`, a tensor of rank 0.
+    ///
+    /// `widths` has for each axis the numbers of elements before and after the tensor.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not a pair for each axis, and as [`Program::joined`].
