@@ -23,8 +23,8 @@ pub struct PlannedModel {
 }
 
 impl PlannedModel {
-    /// Plans how to write each output of `model`, on at most `threads` threads (`None`: as many as the
-    /// machine has).
+    /// Plans how to write each output of `model`, on at most `threads` threads (`None`: the
+    /// [default](trundle::threads)).
     ///
     /// # Errors
     /// [`Error::Input`] if there is not enough memory for the model's fills.
