@@ -48,8 +48,9 @@ impl<'a, T> TensorView<'a, T> {
     }
 }
 
-/// A writable tensor: no two elements share a byte, or a bit if they are packed. Bytes and bits outside all
-/// elements keep their values, so that a part of a larger tensor can be written.
+/// A writable tensor: no two elements share a byte, or a bit if they are packed.
+///
+/// Bytes and bits outside all elements keep their values, so that a part of a larger tensor can be written.
 ///
 /// `T` is the element type of the buffer, as in a [`TensorView`]. It may also be
 /// [`MaybeUninit`](std::mem::MaybeUninit), for uninitialised memory.
@@ -145,6 +146,7 @@ macro_rules! view {
             }
 
             /// View of elements with any strides, including zero and negative ones, counted in elements.
+            ///
             /// `offset_elems` is the position of the element at the all-zero index.
             ///
             /// # Errors

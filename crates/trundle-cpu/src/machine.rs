@@ -38,6 +38,7 @@ impl Machine {
     }
 
     /// Returns the instruction set requested by `TRUNDLE_SIMD`: `portable`, `neon`, `avx2`, `avx512` or `avx512vbmi`.
+    ///
     /// An empty value counts as unset.
     ///
     /// # Errors

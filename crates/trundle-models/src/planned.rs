@@ -8,8 +8,10 @@ use trundle_core::{AxisMap, IndexMap, Line};
 
 use crate::{Error, ResolvedModel, Result};
 
-/// A planned model. Each output is written by one pass from the inputs and constants, except where
-/// intermediate tensors have to be written first.
+/// A planned model.
+///
+/// Each output is written by one pass from the inputs and constants, except where intermediate tensors have
+/// to be written first.
 #[derive(Debug)]
 pub struct PlannedModel {
     model: ResolvedModel,

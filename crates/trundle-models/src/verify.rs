@@ -43,7 +43,9 @@ impl<'a> Verifier<'a> {
     }
 
     /// The first index at which elements `range` of an output (in row-major order) differ from tensor `id`,
-    /// or `None`. `part` holds only the elements of `range`; packed elements start at its first bit.
+    /// or `None`.
+    ///
+    /// `part` holds only the elements of `range`; packed elements start at its first bit.
     ///
     /// # Panics
     /// If the inputs have fewer elements than their tensors, or `part` has fewer than `range`.

@@ -471,7 +471,7 @@ pub struct ChainError {
     pub text: String,
     /// The span of the operator, or of the part of a pattern that does not fit, in bytes of `text`.
     pub span: Range<usize>,
-    /// What to write instead, in one line.
+    /// A suggestion for a correction, in one line.
     pub suggestion: Option<String>,
 }
 

@@ -76,8 +76,9 @@ impl ProgramPlan {
         ProgramPlan::new(program, &inputs, &out, threads)
     }
 
-    /// Allocates the memory between passes now, rather than in the first run. After that, runs do not allocate,
-    /// unless several threads run the plan at once or a step moves tiles.
+    /// Allocates the memory between passes now, rather than in the first run.
+    ///
+    /// After that, runs do not allocate, unless several threads run the plan at once or a step moves tiles.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.

@@ -174,8 +174,10 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, lent, sizes, constants, temporaries })
     }
 
-    /// Plans a sequence of moves from one input to one output, where each reads the whole result of the
-    /// previous one. Allocates the temporary buffers.
+    /// Plans a sequence of moves from one input to one output, where each reads the whole result of the previous
+    /// one.
+    ///
+    /// Allocates the temporary buffers.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers.

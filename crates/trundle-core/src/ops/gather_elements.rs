@@ -5,6 +5,7 @@ use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape};
 
 /// Gathers elements along an axis: `out[i, j, k] = in[i, indices[i, j, k], k]` for the middle one of three axes.
+///
 /// Along the other axes the indices may be smaller than the tensor; they then apply to its first positions.
 ///
 /// Source: the specifications of ONNX's GatherElements, opset 13, and OpenVINO's GatherElements-6.

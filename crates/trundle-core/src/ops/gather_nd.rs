@@ -8,8 +8,10 @@ use super::reverse_subsequences::Listed;
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Gathers elements or slices at indices into several axes. The last axis of the indices has one entry for
-/// each indexed axis. With batch axes, the first axes of the tensor and of the indices are shared.
+/// Gathers elements or slices at indices into several axes.
+///
+/// The last axis of the indices has one entry for each indexed axis. With batch axes, the first axes of the
+/// tensor and of the indices are shared.
 ///
 /// Source: the specifications of ONNX's GatherND, opset 13, and OpenVINO's GatherND-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,9 @@ use crate::{
 };
 
 /// Reverses the first `length` elements along the axis, with a length for each position outside it, and keeps
-/// the rest. A length that exceeds the size of the axis counts as the size.
+/// the rest.
+///
+/// A length that exceeds the size of the axis counts as the size.
 ///
 /// Source: the documentation of DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

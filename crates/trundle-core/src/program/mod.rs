@@ -29,8 +29,9 @@ use crate::ops::{Scalar, out_of_range};
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
-/// A graph of tensors that are given, filled, moved or joined. Each tensor is defined by earlier ones, and
-/// shapes and widths fit by construction.
+/// A graph of tensors that are given, filled, moved or joined.
+///
+/// Each tensor is defined by earlier ones, and shapes and widths fit by construction.
 ///
 /// ```
 /// use trundle_core::{Program, Shape, ops::Flip};
@@ -64,7 +65,7 @@ pub struct TensorId(pub usize);
 
 crate::fingerprint!(struct TensorId(index));
 
-/// How a tensor of a program is defined.
+/// The definition of a tensor of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// The shape.
@@ -85,7 +86,7 @@ impl Definition {
     }
 }
 
-/// How the elements of a tensor are defined.
+/// The origin of the elements of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
     /// The input with this index, counted from 0 in the order of the tensors. The caller provides its

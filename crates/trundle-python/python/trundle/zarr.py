@@ -182,8 +182,8 @@ def plan(
 class Plan:
     """Numbered tasks that write a result. Any process that sees the same files can run them.
 
-    A task may be repeated, also concurrently or after an interruption. The tasks of a stage need all tasks of the
-    previous stages.
+    `plan` and `Plan.load` create it. A task may be repeated, also concurrently or after an interruption. The tasks of a
+    stage need all tasks of the previous stages.
     """
 
     def __init__(self, text: str) -> None:

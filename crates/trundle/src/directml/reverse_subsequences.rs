@@ -11,6 +11,7 @@ use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 use crate::functions::check_dtype;
 
 /// Reverses the first `length` elements along an axis at each position outside the axis, and keeps the others.
+///
 /// A length greater than the size of the axis counts as that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequencesOperatorDesc<'a> {

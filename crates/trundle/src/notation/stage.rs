@@ -15,7 +15,7 @@ pub struct Stage {
     pub kind: StageKind,
 }
 
-/// What a stage does.
+/// The operator of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StageKind {
