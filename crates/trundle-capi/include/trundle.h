@@ -40,7 +40,7 @@
 
 /**
  * The version of this header, TRUNDLE_VERSION_MAJOR.TRUNDLE_VERSION_MINOR.TRUNDLE_VERSION_PATCH;
- * trundle_version() says that of the library that is running.
+ * trundle_version() returns the version of the running library.
  */
 #define TRUNDLE_VERSION "0.1.0"
 #define TRUNDLE_VERSION_MAJOR 0
@@ -566,8 +566,8 @@ const char *trundle_last_error(void);
 void trundle_set_num_threads(size_t threads);
 
 /**
- * Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or that in
- * TRUNDLE_NUM_THREADS, or the number of cores available to the process.
+ * Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or else the
+ * value of TRUNDLE_NUM_THREADS, or else the number of cores available to the process.
  */
 size_t trundle_num_threads(void);
 

@@ -63,6 +63,16 @@ pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Res
 ///
 /// The layout of a packed tensor describes the same elements unpacked, one byte each, so its offset and
 /// strides count elements.
+///
+/// ```
+/// use trundle_core::{Layout, Shape};
+///
+/// // Two rows of three bytes, each backwards.
+/// let layout = Layout::strided(&Shape::new([2, 3])?, 2, &[3, -1])?;
+/// assert_eq!(layout.offset_of(&[1, 0]), 5);
+/// assert_eq!(layout.span(1)?, 0..6);
+/// # Ok::<(), trundle_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Shape,
