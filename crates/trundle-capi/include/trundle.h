@@ -21,6 +21,9 @@
  *   part of a larger tensor. Calls that write different bits of the same byte must not run at once.
  * - Overlap: an output must not overlap anything that the call reads, and its elements must not
  *   overlap each other.
+ * - Ownership: the caller owns all memory that it passes, and the library keeps no pointer to it
+ *   after a call. The caller frees plans with trundle_plan_free() and models with
+ *   trundle_model_free(). Strings that functions return belong to the library.
  * - Threads: any function may be called from any thread, and from several threads at once. Large
  *   tensors are moved by several threads: see trundle_set_num_threads().
  * - Versions: a program works with every library of the minor version that it was linked with;
@@ -37,7 +40,7 @@
 
 /**
  * The version of this header, TRUNDLE_VERSION_MAJOR.TRUNDLE_VERSION_MINOR.TRUNDLE_VERSION_PATCH;
- * trundle_version() says that of the library that is running.
+ * trundle_version() returns the version of the running library.
  */
 #define TRUNDLE_VERSION "0.1.0"
 #define TRUNDLE_VERSION_MAJOR 0
@@ -522,9 +525,10 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Finds an element type by name and writes its number to `out`.
+ * Finds an element type by name.
  *
  * - `name`: a C string such as "f32", "boolean", "bf16", "complex64" or "bytes12".
+ * - `out`: receives the number of the type.
  *
  * Returns TRUNDLE_ERROR_UNKNOWN_DTYPE if no type has this name.
  */
@@ -537,7 +541,8 @@ trundle_status trundle_dtype_from_name(const char *name, trundle_dtype *out);
 const char *trundle_dtype_name(trundle_dtype dtype);
 
 /**
- * Returns the version of the running library, such as "0.1.0". The header's version is TRUNDLE_VERSION.
+ * Returns the version of the running library, such as "0.1.0". The string is static. The header's version is
+ * TRUNDLE_VERSION.
  */
 const char *trundle_version(void);
 
@@ -561,8 +566,8 @@ const char *trundle_last_error(void);
 void trundle_set_num_threads(size_t threads);
 
 /**
- * Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or that in
- * TRUNDLE_NUM_THREADS, or the number of cores available to the process.
+ * Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or else the
+ * value of TRUNDLE_NUM_THREADS, or else the number of cores available to the process.
  */
 size_t trundle_num_threads(void);
 
@@ -587,7 +592,12 @@ trundle_status trundle_roll(const struct trundle_tensor_desc *data_desc,
                             void *out);
 
 /**
- * Plans trundle_roll() and writes the plan to `plan`. The caller frees the plan.
+ * Plans trundle_roll() for tensors with fixed descriptions.
+ *
+ * - `data_desc`, `shift`, `shift_len`, `axes`, `axes_len`, `out_desc`: as in trundle_roll().
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_roll().
  */
 trundle_status trundle_roll_plan(const struct trundle_tensor_desc *data_desc,
                                  const int64_t *shift,
@@ -614,7 +624,12 @@ trundle_status trundle_transpose(const struct trundle_tensor_desc *data_desc,
                                  void *out);
 
 /**
- * Plans trundle_transpose() and writes the plan to `plan`. The caller frees the plan.
+ * Plans trundle_transpose() for tensors with fixed descriptions.
+ *
+ * - `data_desc`, `order`, `order_len`, `out_desc`: as in trundle_transpose().
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_transpose().
  */
 trundle_status trundle_transpose_plan(const struct trundle_tensor_desc *data_desc,
                                       const int64_t *order,
@@ -623,10 +638,10 @@ trundle_status trundle_transpose_plan(const struct trundle_tensor_desc *data_des
                                       struct trundle_plan **plan);
 
 /**
- * Reverses the elements along axes.
+ * Reverses the elements along axes: out[i] = data[size - 1 - i]. Same as numpy's flip.
  *
  * - `data_desc`, `data`: the input.
- * - `axes`, `axes_len`: axes to reverse. Negative axes count from the end.
+ * - `axes`, `axes_len`: axes to reverse, each once. Negative axes count from the end.
  * - `out_desc`, `out`: the output, with the sizes and the type of the input.
  *
  * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -639,7 +654,12 @@ trundle_status trundle_flip(const struct trundle_tensor_desc *data_desc,
                             void *out);
 
 /**
- * Plans trundle_flip() and writes the plan to `plan`. The caller frees the plan.
+ * Plans trundle_flip() for tensors with fixed descriptions.
+ *
+ * - `data_desc`, `axes`, `axes_len`, `out_desc`: as in trundle_flip().
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_flip().
  */
 trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
                                  const int64_t *axes,
@@ -669,8 +689,13 @@ trundle_status trundle_reverse_subsequences(const struct trundle_tensor_desc *da
                                             void *out);
 
 /**
- * Plans trundle_reverse_subsequences() for the given lengths and writes the plan to `plan`. The lengths are read only
- * during this call. The caller frees the plan.
+ * Plans trundle_reverse_subsequences() for the given lengths.
+ *
+ * - `data_desc`, `axis`, `out_desc`: as in trundle_reverse_subsequences().
+ * - `lengths_desc`, `lengths`: as in trundle_reverse_subsequences(); they are read only during this call.
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_reverse_subsequences().
  */
 trundle_status trundle_reverse_subsequences_plan(const struct trundle_tensor_desc *data_desc,
                                                  const struct trundle_tensor_desc *lengths_desc,
@@ -701,8 +726,13 @@ trundle_status trundle_reverse_sequence(const struct trundle_tensor_desc *data_d
                                         void *out);
 
 /**
- * Plans trundle_reverse_sequence() for the given lengths and writes the plan to `plan`. The lengths are read only
- * during this call. The caller frees the plan.
+ * Plans trundle_reverse_sequence() for the given lengths.
+ *
+ * - `data_desc`, `axis`, `batch_axis`, `out_desc`: as in trundle_reverse_sequence().
+ * - `lengths`, `lengths_len`: as in trundle_reverse_sequence(); they are read only during this call.
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_reverse_sequence().
  */
 trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *data_desc,
                                              const int64_t *lengths,
@@ -732,7 +762,12 @@ trundle_status trundle_roll_in_place(const struct trundle_tensor_desc *data_desc
                                      size_t axes_len);
 
 /**
- * Runs trundle_flip() in the memory of `data`; see trundle_roll_in_place(). Errors are as in trundle_flip().
+ * Runs trundle_flip() in the memory of `data`; see trundle_roll_in_place().
+ *
+ * - `data_desc`, `data`: the tensor.
+ * - `axes`, `axes_len`: as in trundle_flip().
+ *
+ * Returns the errors of trundle_flip(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
  */
 trundle_status trundle_flip_in_place(const struct trundle_tensor_desc *data_desc,
                                      void *data,
@@ -740,11 +775,14 @@ trundle_status trundle_flip_in_place(const struct trundle_tensor_desc *data_desc
                                      size_t axes_len);
 
 /**
- * Runs trundle_transpose() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
- * trundle_transpose().
+ * Runs trundle_transpose() in the memory of `data`; see trundle_roll_in_place().
  *
- * If the sizes change, the tensor must be packed and row-major, and the result is packed and row-major too. A
- * transpose in place takes several times as long as one into other memory.
+ * - `data_desc`, `data`: the tensor. If the sizes change, it must be packed and row-major, and the result is packed
+ *   and row-major too.
+ * - `order`, `order_len`: as in trundle_transpose().
+ *
+ * Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor. A transpose in
+ * place takes several times as long as one into other memory.
  */
 trundle_status trundle_transpose_in_place(const struct trundle_tensor_desc *data_desc,
                                           void *data,
@@ -752,8 +790,12 @@ trundle_status trundle_transpose_in_place(const struct trundle_tensor_desc *data
                                           size_t order_len);
 
 /**
- * Runs trundle_reverse_subsequences() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
- * trundle_reverse_subsequences().
+ * Runs trundle_reverse_subsequences() in the memory of `data`; see trundle_roll_in_place().
+ *
+ * - `data_desc`, `data`: the tensor.
+ * - `lengths_desc`, `lengths`, `axis`: as in trundle_reverse_subsequences().
+ *
+ * Returns the errors of trundle_reverse_subsequences(), or TRUNDLE_ERROR_OVERLAP if the lengths lie in the tensor.
  */
 trundle_status trundle_reverse_subsequences_in_place(const struct trundle_tensor_desc *data_desc,
                                                      void *data,
@@ -762,8 +804,12 @@ trundle_status trundle_reverse_subsequences_in_place(const struct trundle_tensor
                                                      uint32_t axis);
 
 /**
- * Runs trundle_reverse_sequence() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
- * trundle_reverse_sequence().
+ * Runs trundle_reverse_sequence() in the memory of `data`; see trundle_roll_in_place().
+ *
+ * - `data_desc`, `data`: the tensor.
+ * - `lengths`, `lengths_len`, `axis`, `batch_axis`: as in trundle_reverse_sequence().
+ *
+ * Returns the errors of trundle_reverse_sequence(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
  */
 trundle_status trundle_reverse_sequence_in_place(const struct trundle_tensor_desc *data_desc,
                                                  void *data,
@@ -808,8 +854,13 @@ trundle_status trundle_gather(const struct trundle_tensor_desc *data_desc,
                               void *out);
 
 /**
- * Plans trundle_gather() at the given indices and writes the plan to `plan`. The indices are read only during this
- * call. The caller frees the plan.
+ * Plans trundle_gather() at the given indices.
+ *
+ * - `data_desc`, `axis`, `out_desc`: as in trundle_gather().
+ * - `indices_desc`, `indices`: as in trundle_gather(); they are read only during this call.
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_gather().
  */
 trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
                                    const struct trundle_tensor_desc *indices_desc,
@@ -840,8 +891,13 @@ trundle_status trundle_gather_elements(const struct trundle_tensor_desc *data_de
                                        void *out);
 
 /**
- * Plans trundle_gather_elements() at the given indices and writes the plan to `plan`. The indices are read only during
- * this call. The caller frees the plan.
+ * Plans trundle_gather_elements() at the given indices.
+ *
+ * - `data_desc`, `axis`, `out_desc`: as in trundle_gather_elements().
+ * - `indices_desc`, `indices`: as in trundle_gather_elements(); they are read only during this call.
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_gather_elements().
  */
 trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *data_desc,
                                             const struct trundle_tensor_desc *indices_desc,
@@ -874,8 +930,13 @@ trundle_status trundle_gather_nd(const struct trundle_tensor_desc *data_desc,
                                  void *out);
 
 /**
- * Plans trundle_gather_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
- * call. The caller frees the plan.
+ * Plans trundle_gather_nd() at the given indices.
+ *
+ * - `data_desc`, `batch_axes`, `out_desc`: as in trundle_gather_nd().
+ * - `indices_desc`, `indices`: as in trundle_gather_nd(); they are read only during this call.
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_gather_nd().
  */
 trundle_status trundle_gather_nd_plan(const struct trundle_tensor_desc *data_desc,
                                       const struct trundle_tensor_desc *indices_desc,
@@ -911,9 +972,14 @@ trundle_status trundle_scatter_elements(const struct trundle_tensor_desc *data_d
                                         void *out);
 
 /**
- * Plans trundle_scatter_elements() at the given indices and writes the plan to `plan`. The indices are read only
- * during this call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this
- * order, and frees it.
+ * Plans trundle_scatter_elements() at the given indices.
+ *
+ * - `data_desc`, `updates_desc`, `axis`, `out_desc`: as in trundle_scatter_elements().
+ * - `indices_desc`, `indices`: as in trundle_scatter_elements(); they are read only during this call.
+ * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
+ *   and frees it with trundle_plan_free().
+ *
+ * Returns the errors of trundle_scatter_elements().
  */
 trundle_status trundle_scatter_elements_plan(const struct trundle_tensor_desc *data_desc,
                                              const struct trundle_tensor_desc *indices_desc,
@@ -948,9 +1014,14 @@ trundle_status trundle_scatter_nd(const struct trundle_tensor_desc *data_desc,
                                   void *out);
 
 /**
- * Plans trundle_scatter_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
- * call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this order, and
- * frees it.
+ * Plans trundle_scatter_nd() at the given indices.
+ *
+ * - `data_desc`, `updates_desc`, `out_desc`: as in trundle_scatter_nd().
+ * - `indices_desc`, `indices`: as in trundle_scatter_nd(); they are read only during this call.
+ * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
+ *   and frees it with trundle_plan_free().
+ *
+ * Returns the errors of trundle_scatter_nd().
  */
 trundle_status trundle_scatter_nd_plan(const struct trundle_tensor_desc *data_desc,
                                        const struct trundle_tensor_desc *indices_desc,
@@ -976,8 +1047,14 @@ trundle_status trundle_concatenate(const struct trundle_input *inputs,
                                    void *out);
 
 /**
- * Plans trundle_concatenate() of `count` inputs, whose descriptions are stored one after another. Writes the plan
- * to `plan`; the caller runs it with trundle_plan_run_inputs() and frees it.
+ * Plans trundle_concatenate() for tensors with fixed descriptions.
+ *
+ * - `input_descs`, `count`: the descriptions of the inputs, stored one after another.
+ * - `axis`, `out_desc`: as in trundle_concatenate().
+ * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the inputs in this order,
+ *   and frees it with trundle_plan_free().
+ *
+ * Returns the errors of trundle_concatenate().
  */
 trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_descs,
                                         size_t count,
@@ -1009,8 +1086,13 @@ trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
                            void *out);
 
 /**
- * Plans trundle_pad() and writes the plan to `plan`. The widths and the value are read only during this call. The
- * caller frees the plan.
+ * Plans trundle_pad() for tensors with fixed descriptions.
+ *
+ * - `data_desc`, `mode`, `out_desc`: as in trundle_pad().
+ * - `widths`, `widths_len`, `value`: as in trundle_pad(); they are read only during this call.
+ * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ *
+ * Returns the errors of trundle_pad().
  */
 trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
                                 const int64_t *widths,
@@ -1038,8 +1120,14 @@ trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
                              int64_t axis);
 
 /**
- * Plans trundle_split() into `count` parts, whose descriptions are stored one after another. Writes the plan to
- * `plan`; the caller runs it with trundle_plan_run_outputs() and frees it.
+ * Plans trundle_split() for tensors with fixed descriptions.
+ *
+ * - `data_desc`, `axis`: as in trundle_split().
+ * - `output_descs`, `count`: the descriptions of the parts, stored one after another.
+ * - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), to the parts in this order,
+ *   and frees it with trundle_plan_free().
+ *
+ * Returns the errors of trundle_split().
  */
 trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
                                   const struct trundle_tensor_desc *output_descs,
@@ -1190,8 +1278,13 @@ trundle_status trundle_chain_plan_inputs(const char *chain,
                                          struct trundle_plan **plan);
 
 /**
- * Computes the output sizes of a chain with several inputs. The inputs are given as to
- * trundle_chain_plan_inputs(), the buffer as to trundle_chain_out_sizes().
+ * Computes the output sizes of a chain with several inputs.
+ *
+ * - `chain`, `names`, `input_descs`, `count`: as in trundle_chain_plan_inputs().
+ * - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes().
+ *
+ * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small; otherwise the errors of
+ * trundle_chain_plan_inputs().
  */
 trundle_status trundle_chain_out_sizes_inputs(const char *chain,
                                               const char *const *names,
@@ -1234,8 +1327,13 @@ trundle_status trundle_model_open(const char *path,
                                   struct trundle_model **model);
 
 /**
- * Describes a model for people: inputs with types and sizes, operators, outputs. The buffer is as in
- * trundle_plan_describe().
+ * Describes a model for people: inputs with types and sizes, operators, outputs. The text has several lines and may
+ * change with any version.
+ *
+ * - `model`: the model.
+ * - `buffer`, `capacity`, `needed`: as in trundle_plan_describe().
+ *
+ * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small.
  */
 trundle_status trundle_model_describe(const struct trundle_model *model,
                                       char *buffer,
@@ -1330,7 +1428,7 @@ void trundle_model_free(struct trundle_model *model);
 
 /**
  * Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the rest. A length
- * above the size of the axis counts as the size.
+ * above the size of the axis counts as the size. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
  *
  * - `desc`: the operator's tensors and its axis.
  * - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support it at this level;
@@ -1367,6 +1465,8 @@ trundle_status trundle_directml_check_reverse_subsequences(const struct TRUNDLE_
  *
  * - `desc`: the tensor.
  * - `bytes`: receives the size in bytes.
+ *
+ * Returns only the common errors, such as TRUNDLE_ERROR_TOO_LARGE.
  */
 trundle_status trundle_directml_minimum_buffer_bytes(const struct TRUNDLE_BUFFER_TENSOR_DESC *desc,
                                                      uint64_t *bytes);

@@ -82,8 +82,13 @@ pub unsafe extern "C" fn trundle_chain_plan_inputs(
     }
 }
 
-/// Computes the output sizes of a chain with several inputs. The inputs are given as to
-/// trundle_chain_plan_inputs(), the buffer as to trundle_chain_out_sizes().
+/// Computes the output sizes of a chain with several inputs.
+///
+/// - `chain`, `names`, `input_descs`, `count`: as in trundle_chain_plan_inputs().
+/// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes().
+///
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small; otherwise the errors of
+/// trundle_chain_plan_inputs().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
     chain: *const c_char,

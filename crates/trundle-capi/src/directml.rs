@@ -61,7 +61,7 @@ pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
 }
 
 /// Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the rest. A length
-/// above the size of the axis counts as the size.
+/// above the size of the axis counts as the size. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
 ///
 /// - `desc`: the operator's tensors and its axis.
 /// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support it at this level;
@@ -119,6 +119,8 @@ pub unsafe extern "C" fn trundle_directml_check_reverse_subsequences(
 ///
 /// - `desc`: the tensor.
 /// - `bytes`: receives the size in bytes.
+///
+/// Returns only the common errors, such as TRUNDLE_ERROR_TOO_LARGE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_directml_minimum_buffer_bytes(
     desc: *const TRUNDLE_BUFFER_TENSOR_DESC,

@@ -168,9 +168,10 @@ pub(crate) fn number_of_element(dtype: DType, width: Width) -> Option<trundle_dt
     }
 }
 
-/// Finds an element type by name and writes its number to `out`.
+/// Finds an element type by name.
 ///
 /// - `name`: a C string such as "f32", "boolean", "bf16", "complex64" or "bytes12".
+/// - `out`: receives the number of the type.
 ///
 /// Returns TRUNDLE_ERROR_UNKNOWN_DTYPE if no type has this name.
 #[unsafe(no_mangle)]

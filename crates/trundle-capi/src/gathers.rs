@@ -37,8 +37,13 @@ pub unsafe extern "C" fn trundle_gather(
     })
 }
 
-/// Plans trundle_gather() at the given indices and writes the plan to `plan`. The indices are read only during this
-/// call. The caller frees the plan.
+/// Plans trundle_gather() at the given indices.
+///
+/// - `data_desc`, `axis`, `out_desc`: as in trundle_gather().
+/// - `indices_desc`, `indices`: as in trundle_gather(); they are read only during this call.
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_gather().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_plan(
     data_desc: *const trundle_tensor_desc,
@@ -87,8 +92,13 @@ pub unsafe extern "C" fn trundle_gather_elements(
     })
 }
 
-/// Plans trundle_gather_elements() at the given indices and writes the plan to `plan`. The indices are read only during
-/// this call. The caller frees the plan.
+/// Plans trundle_gather_elements() at the given indices.
+///
+/// - `data_desc`, `axis`, `out_desc`: as in trundle_gather_elements().
+/// - `indices_desc`, `indices`: as in trundle_gather_elements(); they are read only during this call.
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_gather_elements().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_elements_plan(
     data_desc: *const trundle_tensor_desc,
@@ -139,8 +149,13 @@ pub unsafe extern "C" fn trundle_gather_nd(
     })
 }
 
-/// Plans trundle_gather_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
-/// call. The caller frees the plan.
+/// Plans trundle_gather_nd() at the given indices.
+///
+/// - `data_desc`, `batch_axes`, `out_desc`: as in trundle_gather_nd().
+/// - `indices_desc`, `indices`: as in trundle_gather_nd(); they are read only during this call.
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_gather_nd().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_nd_plan(
     data_desc: *const trundle_tensor_desc,

@@ -38,7 +38,12 @@ pub unsafe extern "C" fn trundle_roll_in_place(
     })
 }
 
-/// Runs trundle_flip() in the memory of `data`; see trundle_roll_in_place(). Errors are as in trundle_flip().
+/// Runs trundle_flip() in the memory of `data`; see trundle_roll_in_place().
+///
+/// - `data_desc`, `data`: the tensor.
+/// - `axes`, `axes_len`: as in trundle_flip().
+///
+/// Returns the errors of trundle_flip(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_flip_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -54,11 +59,14 @@ pub unsafe extern "C" fn trundle_flip_in_place(
     })
 }
 
-/// Runs trundle_transpose() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
-/// trundle_transpose().
+/// Runs trundle_transpose() in the memory of `data`; see trundle_roll_in_place().
 ///
-/// If the sizes change, the tensor must be packed and row-major, and the result is packed and row-major too. A
-/// transpose in place takes several times as long as one into other memory.
+/// - `data_desc`, `data`: the tensor. If the sizes change, it must be packed and row-major, and the result is packed
+///   and row-major too.
+/// - `order`, `order_len`: as in trundle_transpose().
+///
+/// Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor. A transpose in
+/// place takes several times as long as one into other memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_transpose_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -74,8 +82,12 @@ pub unsafe extern "C" fn trundle_transpose_in_place(
     })
 }
 
-/// Runs trundle_reverse_subsequences() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
-/// trundle_reverse_subsequences().
+/// Runs trundle_reverse_subsequences() in the memory of `data`; see trundle_roll_in_place().
+///
+/// - `data_desc`, `data`: the tensor.
+/// - `lengths_desc`, `lengths`, `axis`: as in trundle_reverse_subsequences().
+///
+/// Returns the errors of trundle_reverse_subsequences(), or TRUNDLE_ERROR_OVERLAP if the lengths lie in the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -94,8 +106,12 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     })
 }
 
-/// Runs trundle_reverse_sequence() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
-/// trundle_reverse_sequence().
+/// Runs trundle_reverse_sequence() in the memory of `data`; see trundle_roll_in_place().
+///
+/// - `data_desc`, `data`: the tensor.
+/// - `lengths`, `lengths_len`, `axis`, `batch_axis`: as in trundle_reverse_sequence().
+///
+/// Returns the errors of trundle_reverse_sequence(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     data_desc: *const trundle_tensor_desc,

@@ -61,8 +61,14 @@ pub unsafe extern "C" fn trundle_concatenate(
     })
 }
 
-/// Plans trundle_concatenate() of `count` inputs, whose descriptions are stored one after another. Writes the plan
-/// to `plan`; the caller runs it with trundle_plan_run_inputs() and frees it.
+/// Plans trundle_concatenate() for tensors with fixed descriptions.
+///
+/// - `input_descs`, `count`: the descriptions of the inputs, stored one after another.
+/// - `axis`, `out_desc`: as in trundle_concatenate().
+/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the inputs in this order,
+///   and frees it with trundle_plan_free().
+///
+/// Returns the errors of trundle_concatenate().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_concatenate_plan(
     input_descs: *const trundle_tensor_desc,
@@ -116,8 +122,13 @@ pub unsafe extern "C" fn trundle_pad(
     })
 }
 
-/// Plans trundle_pad() and writes the plan to `plan`. The widths and the value are read only during this call. The
-/// caller frees the plan.
+/// Plans trundle_pad() for tensors with fixed descriptions.
+///
+/// - `data_desc`, `mode`, `out_desc`: as in trundle_pad().
+/// - `widths`, `widths_len`, `value`: as in trundle_pad(); they are read only during this call.
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_pad().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_pad_plan(
     data_desc: *const trundle_tensor_desc,

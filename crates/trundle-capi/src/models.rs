@@ -66,8 +66,13 @@ pub unsafe extern "C" fn trundle_model_open(
     })
 }
 
-/// Describes a model for people: inputs with types and sizes, operators, outputs. The buffer is as in
-/// trundle_plan_describe().
+/// Describes a model for people: inputs with types and sizes, operators, outputs. The text has several lines and may
+/// change with any version.
+///
+/// - `model`: the model.
+/// - `buffer`, `capacity`, `needed`: as in trundle_plan_describe().
+///
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_describe(
     model: *const trundle_model,

@@ -38,7 +38,12 @@ pub unsafe extern "C" fn trundle_roll(
     unsafe { moved(Roll::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_roll() and writes the plan to `plan`. The caller frees the plan.
+/// Plans trundle_roll() for tensors with fixed descriptions.
+///
+/// - `data_desc`, `shift`, `shift_len`, `axes`, `axes_len`, `out_desc`: as in trundle_roll().
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_roll().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_roll_plan(
     data_desc: *const trundle_tensor_desc,
@@ -79,7 +84,12 @@ pub unsafe extern "C" fn trundle_transpose(
     unsafe { moved(Transpose::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_transpose() and writes the plan to `plan`. The caller frees the plan.
+/// Plans trundle_transpose() for tensors with fixed descriptions.
+///
+/// - `data_desc`, `order`, `order_len`, `out_desc`: as in trundle_transpose().
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_transpose().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_transpose_plan(
     data_desc: *const trundle_tensor_desc,
@@ -94,10 +104,10 @@ pub unsafe extern "C" fn trundle_transpose_plan(
     }
 }
 
-/// Reverses the elements along axes.
+/// Reverses the elements along axes: out[i] = data[size - 1 - i]. Same as numpy's flip.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `axes`, `axes_len`: axes to reverse. Negative axes count from the end.
+/// - `axes`, `axes_len`: axes to reverse, each once. Negative axes count from the end.
 /// - `out_desc`, `out`: the output, with the sizes and the type of the input.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -115,7 +125,12 @@ pub unsafe extern "C" fn trundle_flip(
     unsafe { moved(Flip::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_flip() and writes the plan to `plan`. The caller frees the plan.
+/// Plans trundle_flip() for tensors with fixed descriptions.
+///
+/// - `data_desc`, `axes`, `axes_len`, `out_desc`: as in trundle_flip().
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_flip().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_flip_plan(
     data_desc: *const trundle_tensor_desc,
@@ -159,8 +174,13 @@ pub unsafe extern "C" fn trundle_reverse_subsequences(
     })
 }
 
-/// Plans trundle_reverse_subsequences() for the given lengths and writes the plan to `plan`. The lengths are read only
-/// during this call. The caller frees the plan.
+/// Plans trundle_reverse_subsequences() for the given lengths.
+///
+/// - `data_desc`, `axis`, `out_desc`: as in trundle_reverse_subsequences().
+/// - `lengths_desc`, `lengths`: as in trundle_reverse_subsequences(); they are read only during this call.
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_reverse_subsequences().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
     data_desc: *const trundle_tensor_desc,
@@ -211,8 +231,13 @@ pub unsafe extern "C" fn trundle_reverse_sequence(
     })
 }
 
-/// Plans trundle_reverse_sequence() for the given lengths and writes the plan to `plan`. The lengths are read only
-/// during this call. The caller frees the plan.
+/// Plans trundle_reverse_sequence() for the given lengths.
+///
+/// - `data_desc`, `axis`, `batch_axis`, `out_desc`: as in trundle_reverse_sequence().
+/// - `lengths`, `lengths_len`: as in trundle_reverse_sequence(); they are read only during this call.
+/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+///
+/// Returns the errors of trundle_reverse_sequence().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_sequence_plan(
     data_desc: *const trundle_tensor_desc,

@@ -48,9 +48,14 @@ pub unsafe extern "C" fn trundle_scatter_elements(
     })
 }
 
-/// Plans trundle_scatter_elements() at the given indices and writes the plan to `plan`. The indices are read only
-/// during this call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this
-/// order, and frees it.
+/// Plans trundle_scatter_elements() at the given indices.
+///
+/// - `data_desc`, `updates_desc`, `axis`, `out_desc`: as in trundle_scatter_elements().
+/// - `indices_desc`, `indices`: as in trundle_scatter_elements(); they are read only during this call.
+/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
+///   and frees it with trundle_plan_free().
+///
+/// Returns the errors of trundle_scatter_elements().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_elements_plan(
     data_desc: *const trundle_tensor_desc,
@@ -102,9 +107,14 @@ pub unsafe extern "C" fn trundle_scatter_nd(
     })
 }
 
-/// Plans trundle_scatter_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
-/// call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this order, and
-/// frees it.
+/// Plans trundle_scatter_nd() at the given indices.
+///
+/// - `data_desc`, `updates_desc`, `out_desc`: as in trundle_scatter_nd().
+/// - `indices_desc`, `indices`: as in trundle_scatter_nd(); they are read only during this call.
+/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
+///   and frees it with trundle_plan_free().
+///
+/// Returns the errors of trundle_scatter_nd().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_nd_plan(
     data_desc: *const trundle_tensor_desc,

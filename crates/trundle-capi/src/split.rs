@@ -49,8 +49,14 @@ pub unsafe extern "C" fn trundle_split(
     })
 }
 
-/// Plans trundle_split() into `count` parts, whose descriptions are stored one after another. Writes the plan to
-/// `plan`; the caller runs it with trundle_plan_run_outputs() and frees it.
+/// Plans trundle_split() for tensors with fixed descriptions.
+///
+/// - `data_desc`, `axis`: as in trundle_split().
+/// - `output_descs`, `count`: the descriptions of the parts, stored one after another.
+/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), to the parts in this order,
+///   and frees it with trundle_plan_free().
+///
+/// Returns the errors of trundle_split().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_split_plan(
     data_desc: *const trundle_tensor_desc,

@@ -9,7 +9,7 @@ fn version_macros() -> String {
         r#"
 /**
  * The version of this header, TRUNDLE_VERSION_MAJOR.TRUNDLE_VERSION_MINOR.TRUNDLE_VERSION_PATCH;
- * trundle_version() says that of the library that is running.
+ * trundle_version() returns the version of the running library.
  */
 #define TRUNDLE_VERSION "{}"
 #define TRUNDLE_VERSION_MAJOR {}

@@ -11,7 +11,9 @@ use crate::shape::ShapeError;
 /// Result of an operation that can reject its arguments.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed. Nothing has been written when an error is returned, except for [`Error::Stopped`],
+/// The reason why a call failed.
+///
+/// Nothing has been written when an error is returned, except for [`Error::Stopped`],
 /// [`Error::DeviceFailed`], and where a function says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A value with a fingerprint that is the same on every machine. A resumed run compares fingerprints to check
-/// that it produces the same bytes as the run before.
+/// A value with a fingerprint that is the same on every machine.
+///
+/// A resumed run compares fingerprints to check that it produces the same bytes as the run before.
 ///
 /// Use [`fingerprint!`](crate::fingerprint!) to implement it for types with fields. The macro compares its
 /// list of fields with the type, so a forgotten field is a compile error.

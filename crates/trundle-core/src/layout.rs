@@ -63,6 +63,16 @@ pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Res
 ///
 /// The layout of a packed tensor describes the same elements unpacked, one byte each, so its offset and
 /// strides count elements.
+///
+/// ```
+/// use trundle_core::{Layout, Shape};
+///
+/// // Two rows of three bytes, each backwards.
+/// let layout = Layout::strided(&Shape::new([2, 3])?, 2, &[3, -1])?;
+/// assert_eq!(layout.offset_of(&[1, 0]), 5);
+/// assert_eq!(layout.span(1)?, 0..6);
+/// # Ok::<(), trundle_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Shape,
@@ -73,7 +83,9 @@ pub struct Layout {
 crate::fingerprint!(struct Layout { shape, offset_bytes, strides_bytes });
 
 impl Layout {
-    /// Contiguous, row-major (the last axis fastest), from the start of the buffer.
+    /// Contiguous row-major layout (the last axis fastest) from the start of the buffer.
+    ///
+    /// `width` is the size of an element in bytes, or 1 for packed elements: see [`Width::units`](crate::Width::units).
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the elements take more than `isize::MAX` bytes.
@@ -81,7 +93,9 @@ impl Layout {
         Self::contiguous(shape, width, (0..shape.rank()).rev())
     }
 
-    /// Contiguous, column-major (the first axis fastest, as in Fortran), from the start of the buffer.
+    /// Contiguous column-major layout (the first axis fastest, as in Fortran) from the start of the buffer.
+    ///
+    /// `width` is as in [`Layout::row_major`].
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the elements take more than `isize::MAX` bytes.
@@ -107,7 +121,9 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes: 0, strides_bytes })
     }
 
-    /// Layout with arbitrary strides. The element at the all-zero index begins at `offset_bytes`.
+    /// Layout with arbitrary strides in bytes, one for each axis.
+    ///
+    /// The element at the all-zero index begins `offset_bytes` bytes after the start of the buffer.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis.
@@ -116,8 +132,10 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
     }
 
-    /// Reshapes the layout in row-major order to another shape with as many elements. Returns `None` if no
-    /// strides describe the result, for example where axes with a gap between them would be merged.
+    /// Reshapes the layout in row-major order to another shape with as many elements.
+    ///
+    /// Returns `None` if no strides describe the result, for example where axes with a gap between them would be
+    /// merged.
     ///
     /// Law: an element with the same row-major number stays at the same byte.
     pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
@@ -145,8 +163,9 @@ impl Layout {
         Some(Layout { shape: shape.clone(), offset_bytes: self.offset_bytes, strides_bytes })
     }
 
-    /// Merges adjacent axes with a common stride: the size and the stride in bytes of each run. The tensor
-    /// must not be empty. Axes of size 1 are omitted.
+    /// Merges adjacent axes with a common stride, and returns the size and the stride in bytes of each run.
+    ///
+    /// The tensor must not be empty. Axes of size 1 are omitted.
     pub fn runs(&self) -> Vec<(usize, isize)> {
         let mut runs: Vec<(usize, isize)> = Vec::with_capacity(self.strides_bytes.len());
         for (size, stride) in self.shape.iter().zip(&self.strides_bytes).filter(|(n, _)| **n > 1) {
@@ -180,8 +199,9 @@ impl Layout {
         self.offset_bytes.wrapping_add_signed(steps_to(index, &self.strides_bytes))
     }
 
-    /// Range of bytes that elements of `width` bytes occupy; empty for an empty tensor. It may begin before
-    /// the buffer: see [`Layout::check_within`].
+    /// Range of bytes that elements of `width` bytes occupy; empty for an empty tensor.
+    ///
+    /// It may begin before the buffer: see [`Layout::check_within`].
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if a byte offset does not fit an `isize`.
@@ -207,7 +227,8 @@ impl Layout {
     /// Checks that every element of `width` lies within a buffer of `buffer` bytes.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] with the name `argument`, or [`ShapeError::TooLarge`].
+    /// [`LayoutError::OutOfBounds`], or [`LayoutError::PackedOutOfBounds`] for packed elements, with the name
+    /// `argument`; [`ShapeError::TooLarge`] as in [`Layout::span`].
     pub fn check_within(
         &self,
         argument: &'static str,

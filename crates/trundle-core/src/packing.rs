@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-/// The packing of elements of 1, 2, 3, 4 or 6 bits. A *group* is the smallest number of elements that fill
-/// whole bytes. Groups follow each other over the whole tensor, without padding at the ends of rows.
+/// The packing of elements of 1, 2, 3, 4 or 6 bits.
+///
+/// A *group* is the smallest number of elements that fill whole bytes. Groups follow each other over the
+/// whole tensor, without padding at the ends of rows.
 ///
 /// | bits | elements of a group | its bytes |
 /// |---|---|---|
@@ -81,8 +83,10 @@ impl Packing {
         if self.bits.is_multiple_of(3) { 3 } else { 1 }
     }
 
-    /// Size of `elements` packed elements in bytes. An incomplete last group takes only the bytes that its
-    /// elements need, but all three if it is [split](BitOrder::Split).
+    /// Size of `elements` packed elements in bytes.
+    ///
+    /// An incomplete last group takes only the bytes that its elements need, but all three if it is
+    /// [split](BitOrder::Split).
     pub const fn bytes(self, elements: usize) -> usize {
         let (groups, rest) = (elements / self.group(), elements % self.group());
         let tail = match self.order {

@@ -167,7 +167,7 @@ pub struct Shape(Vec<usize>);
 crate::fingerprint!(struct Shape(sizes));
 
 impl Shape {
-    /// Shape with these sizes. Without sizes, it is the shape of a rank-0 tensor of one element.
+    /// Shape with these sizes, the outermost first. Without sizes, it is that of a rank-0 tensor of one element.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if a size, or the product of all, exceeds `isize::MAX`.
@@ -198,7 +198,7 @@ impl Shape {
         if self.0.contains(&0) { 0 } else { self.0.iter().product() }
     }
 
-    /// Number of bytes that elements of `width` take.
+    /// Number of bytes that elements of `width` take without gaps.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the number exceeds `isize::MAX`.
@@ -215,7 +215,7 @@ impl Shape {
             })
     }
 
-    /// The sizes.
+    /// The sizes of the axes, the outermost first.
     pub fn sizes(&self) -> &[usize] {
         &self.0
     }
@@ -375,7 +375,7 @@ pub struct Permutation(Vec<usize>);
 crate::fingerprint!(struct Permutation(order));
 
 impl Permutation {
-    /// Permutation from `order`, which must contain each of `0..rank` once.
+    /// Permutation from `order`, which must contain each of `0..rank` once: none of them negative.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`], with the
@@ -401,7 +401,7 @@ impl Permutation {
         Ok(Permutation(axes))
     }
 
-    /// Reverses the axes: `rank - 1, ..., 1, 0`.
+    /// Permutation that reverses the axes: `rank - 1, ..., 1, 0`.
     pub fn inverting(rank: usize) -> Permutation {
         Permutation((0..rank).rev().collect())
     }

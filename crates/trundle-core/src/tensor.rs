@@ -48,8 +48,9 @@ impl<'a, T> TensorView<'a, T> {
     }
 }
 
-/// A writable tensor: no two elements share a byte, or a bit if they are packed. Bytes and bits outside all
-/// elements keep their values, so that a part of a larger tensor can be written.
+/// A writable tensor: no two elements share a byte, or a bit if they are packed.
+///
+/// Bytes and bits outside all elements keep their values, so that a part of a larger tensor can be written.
 ///
 /// `T` is the element type of the buffer, as in a [`TensorView`]. It may also be
 /// [`MaybeUninit`](std::mem::MaybeUninit), for uninitialised memory.
@@ -89,10 +90,11 @@ impl<'a, T> TensorViewMut<'a, T> {
 macro_rules! view {
     ($View:ident, $($mut:ident)?) => {
         impl<'a> $View<'a> {
-            /// View with any layout that stays within `bytes`.
+            /// View of bytes as elements of `dtype`, with any layout that stays within `bytes`.
             ///
             /// # Errors
-            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), or
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds),
+            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds), or
             /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
             pub fn new(
                 bytes: &'a $($mut)? [u8],
@@ -117,7 +119,7 @@ macro_rules! view {
                 $View { buffer: bytes, dtype, width: dtype.sub_byte(order)?, layout }.checked()
             }
 
-            /// A contiguous, row-major view.
+            /// Contiguous row-major view of bytes as elements of `dtype`.
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`.
@@ -131,7 +133,7 @@ macro_rules! view {
         }
 
         impl<'a, T> $View<'a, T> {
-            /// Contiguous, row-major view of elements.
+            /// Contiguous row-major view of elements.
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `elements` is too short for
@@ -144,6 +146,7 @@ macro_rules! view {
             }
 
             /// View of elements with any strides, including zero and negative ones, counted in elements.
+            ///
             /// `offset_elems` is the position of the element at the all-zero index.
             ///
             /// # Errors
@@ -282,7 +285,7 @@ impl<T> Tensor<T> {
         Self::of(elements, DType::of::<T>(), Width::Bytes(size_of::<T>()), shape)
     }
 
-    /// Row-major tensor with the element type of `view`.
+    /// Row-major tensor of the elements in `buffer`, with the element type of `view`.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`; a

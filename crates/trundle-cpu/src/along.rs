@@ -18,8 +18,20 @@ use trundle_kernels::{
 use crate::buffers::Buffers;
 use crate::threads::{TASKS_PER_THREAD, for_each_task};
 
-/// A row-major tensor seen along one axis: `outer` x `size` x `inner` elements of `width` bytes. `count` elements are
-/// taken or put along the axis.
+/// A row-major tensor seen along one axis: `outer` x `size` x `inner` elements of `width` bytes.
+///
+/// `count` elements are taken or put along the axis, so the taken part has `outer` x `count` x `inner` elements. The
+/// methods take tensors as bytes and at most `threads` threads. Negative indices count from the end of the axis.
+///
+/// ```
+/// use trundle_cpu::Along;
+///
+/// let columns = Along { outer: 2, size: 3, count: 2, inner: 1, width: 1 };
+/// let mut out = [0; 4];
+/// columns.take(&[1, 2, 3, 4, 5, 6], &[2, 0], &mut out, 1)?;
+/// assert_eq!(out, [3, 1, 6, 4]);
+/// # Ok::<(), trundle_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Along {
     /// Number of positions of the axes before this one.
@@ -43,18 +55,22 @@ impl Along {
         Some((rows.checked_mul(self.size)?, rows.checked_mul(self.count)?))
     }
 
-    /// Copies the elements at `indices` along the axis to `out`. All positions of the other axes share the indices.
-    /// Negative indices count from the end.
+    /// Copies the elements at `indices` along the axis to `out`.
+    ///
+    /// `data` is the whole tensor and `out` the taken part. The `count` indices apply to all positions of the other
+    /// axes.
+    ///
+    /// Source: numpy's `take`.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for buffers or indices of another size,
-    /// [`OpError::IndexOutOfRange`]: `out` is written in
-    /// part then.
+    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) for sizes that cannot be addressed,
+    /// [`OpError::IndexOutOfRange`]: `out` may be partly written then.
     pub fn take(&self, data: &[u8], indices: &[i64], out: &mut [u8], threads: usize) -> Result<()> {
         self.take_in_mode(IndexMode::Raise, data, indices, out, threads)
     }
 
-    /// [`Along::take`] with `mode` for indices out of range.
+    /// Copies elements as [`Along::take`], with `mode` for indices out of range.
     ///
     /// # Errors
     /// As [`Along::take`]. If the axis is not empty, only indices that `mode` refuses are errors.
@@ -88,8 +104,11 @@ impl Along {
         })
     }
 
-    /// Copies for each position the element of its row at that position's own index. `indices` has the shape of
-    /// `out`.
+    /// Copies for each position the element of its row at that position's own index.
+    ///
+    /// `data` is the whole tensor and `out` the taken part. `indices` has one entry for each element of `out`.
+    ///
+    /// Source: numpy's `take_along_axis`.
     ///
     /// # Errors
     /// As [`Along::take`].
@@ -147,8 +166,12 @@ impl Along {
         })
     }
 
-    /// Writes each element of `updates` to its row of `out` at the element's own index. `indices` has the shape of
-    /// `updates`. If several elements go to one position, the last wins.
+    /// Writes each element of `updates` to its row of `out` at the element's own index.
+    ///
+    /// `out` is the whole tensor and `updates` the part. `indices` has one entry for each element of `updates`. If
+    /// several elements go to one position, the last wins.
+    ///
+    /// Source: numpy's `put_along_axis`.
     ///
     /// # Errors
     /// As [`Along::take`], but `out` is unchanged then.
@@ -223,7 +246,7 @@ impl Along {
     /// Checks in parallel that every index is in range.
     ///
     /// # Errors
-    /// [`OpError::IndexOutOfRange`] with the number of the first that is not.
+    /// [`OpError::IndexOutOfRange`] with the position of the first index that is out of range.
     pub fn check_range(&self, indices: &[i64], threads: usize) -> Result<()> {
         let are_within = for_each_stretch(indices.len(), size_of::<i64>(), threads, |own, flag| {
             *flag &= are_within(&indices[own], self.size.cast_signed() as i64);

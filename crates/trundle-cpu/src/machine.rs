@@ -12,7 +12,7 @@ use crate::tuning;
 /// Threads, caches and instruction set of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Most threads of a move.
+    /// Maximum number of threads of a move.
     pub threads: usize,
     /// First-level data cache per core, in bytes.
     pub l1_bytes: usize,
@@ -27,15 +27,18 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns this machine, detected once. The thread count is `TRUNDLE_NUM_THREADS`, or else the number of cores
-    /// available to the process. The instruction set is `TRUNDLE_SIMD`, or else the widest available. If
-    /// [`Machine::forced_simd`] refuses the variable, a warning is printed to stderr once.
+    /// Returns this machine, detected once.
+    ///
+    /// The thread count is `TRUNDLE_NUM_THREADS`, or else the number of cores available to the process. The instruction
+    /// set is `TRUNDLE_SIMD`, or else the widest available. If [`Machine::forced_simd`] refuses the variable, a warning
+    /// is printed to stderr once.
     pub fn detect() -> &'static Machine {
         static MACHINE: ForkSafe<Machine> = ForkSafe::empty();
         MACHINE.get(|_| true, Machine::look)
     }
 
     /// Returns the instruction set requested by `TRUNDLE_SIMD`: `portable`, `neon`, `avx2`, `avx512` or `avx512vbmi`.
+    ///
     /// An empty value counts as unset.
     ///
     /// # Errors

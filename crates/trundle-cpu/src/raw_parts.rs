@@ -2,8 +2,10 @@
 
 use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut};
 
-/// Makes a view of elements of T from the pointer to the element at index 0 of every axis. Strides count elements and
-/// may be zero or negative. For an empty shape, any pointer is allowed.
+/// Makes a view of elements of T from the pointer to the element at index 0 of every axis.
+///
+/// There is one stride for each axis of `shape`. Strides count elements and may be zero or negative. For a shape
+/// without elements, any pointer is allowed.
 ///
 /// ```
 /// use trundle_core::Shape;

@@ -40,8 +40,10 @@ pub struct ScatterPlan {
 }
 
 impl ScatterPlan {
-    /// Plans elements of `width` bytes. `places` maps each index of the updates to the index of the element it
-    /// replaces, like the map of a gather from the same indices.
+    /// Plans a scatter of elements of `width` bytes from layout `updates` to layout `out`.
+    ///
+    /// `places` maps each index of the updates to the index of the element that it replaces. It is the map of the
+    /// gather with the same indices.
     ///
     /// # Errors
     /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) for a layout of another shape than its
@@ -124,8 +126,9 @@ impl ScatterPlan {
         size_of_val(&self.places[..])
     }
 
-    /// Writes `updates` to their positions in `out` and leaves all other bytes unchanged. If several updates go to
-    /// one position, the last in row-major order wins.
+    /// Writes `updates` to their positions in `out`, both as bytes, and leaves all other bytes unchanged.
+    ///
+    /// If several updates go to one position, the last in row-major order wins.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a buffer that is shorter than its

@@ -45,14 +45,17 @@ pub trait ThreadPool: Sync {
     fn run(&self, times: usize, work: &(dyn Fn() + Sync));
 }
 
-/// Calls `run` with a limit of `threads` threads. Inside `run`, the limit is the default for moves planned on this
-/// thread, and the maximum for moves run on it, even if they were planned for more.
+/// Calls `run` with a limit of `threads` threads.
+///
+/// Inside `run`, the limit is the default for moves planned on this thread, and the maximum for moves run on it,
+/// even if they were planned for more.
 pub fn with_threads<R>(threads: usize, run: impl FnOnce() -> R) -> R {
     within(Scope { threads: Some(threads.max(1)), ..SCOPE.get() }, run)
 }
 
-/// Calls `run` with all its moves on `pool`; the built-in threads are not used. Inside `run`, the pool's thread
-/// count is the default for moves planned on this thread.
+/// Calls `run` with all its moves on `pool`; the built-in threads are not used.
+///
+/// Inside `run`, the pool's thread count is the default for moves planned on this thread.
 pub fn with_pool<R>(pool: &dyn ThreadPool, run: impl FnOnce() -> R) -> R {
     let threads = Some(pool.threads().max(1));
     // SAFETY: only the lifetime is erased. The scope ends before this borrow does, also on a panic.

@@ -4,8 +4,9 @@ use trundle_core::DType;
 
 use crate::Integers;
 
-/// An arithmetic operator on values that are known when the model is resolved. Operands are broadcast as in
-/// numpy; results have the operands' type unless stated otherwise.
+/// An arithmetic operator on values that are known when the model is resolved.
+///
+/// Operands are broadcast as in numpy; results have the operands' type unless stated otherwise.
 ///
 /// Integer overflow is refused, not wrapped. Floats are computed in f64 and rounded once to their type.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// Where symbolic links in the model's folder may lead.
+/// The places to which symbolic links in the model's folder may lead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
     /// Only to places within the model's folder: neither the model nor its archive is trusted.

@@ -97,7 +97,7 @@ pub enum PartialShape {
     Ranked(Vec<Dimension>),
 }
 
-/// What a file states of one size.
+/// One size, as far as a file states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// A fixed size.

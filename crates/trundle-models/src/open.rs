@@ -9,11 +9,13 @@ type Read = fn(&Path, Links) -> Result<Model>;
 const DIALECTS: [(&str, Read); 2] = [("xml", openvino::read_with), ("onnx", onnx::read_with)];
 
 impl Model {
-    /// Reads the model at `path`: OpenVINO IR for `.xml`, with weights from the `.bin` of the same name; ONNX
-    /// for `.onnx`.
+    /// Reads the model at `path`, an `.onnx` file or the `.xml` file of an OpenVINO IR.
+    ///
+    /// The weights of an IR are in the `.bin` file of the same name.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for any other extension, and the errors of the dialect's reader.
+    /// [`Error::Malformed`] for any other extension, and the errors of [`onnx::read`](crate::onnx::read) or
+    /// [`openvino::read`](crate::openvino::read).
     pub fn open(path: &Path) -> Result<Model> {
         Model::open_with(path, Links::Within)
     }
@@ -24,7 +26,7 @@ impl Model {
         DIALECTS.iter().any(|(known, _)| ending.eq_ignore_ascii_case(known))
     }
 
-    /// Like [`Model::open`]; `links` limits where links in the model's folder may lead.
+    /// Reads the model at `path` as [`Model::open`]; `links` limits where links in the model's folder may lead.
     ///
     /// # Errors
     /// As [`Model::open`].

@@ -385,7 +385,7 @@ pub struct ScanAxis {
     pub is_backward: bool,
 }
 
-/// How a gather treats indices outside the axis.
+/// The treatment of indices outside the axis in a gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRule {
     /// They are refused.
@@ -503,7 +503,7 @@ pub enum PadValue {
     Float(f32),
 }
 
-/// How the axes of a broadcast correspond.
+/// The correspondence of axes in a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BroadcastRule {
     /// Aligned at the last axis; the output has the given sizes.
@@ -561,7 +561,7 @@ pub enum Coordinates {
     },
 }
 
-/// How a position is rounded to an index.
+/// The rounding of a position to an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nearest {
     /// To the nearest; halves down.

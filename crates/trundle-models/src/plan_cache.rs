@@ -6,8 +6,10 @@ use trundle_core::Shape;
 
 use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 
-/// A cache of the plans of one model, or of one node's chains, for the latest inputs. All inputs have the same element
-/// types, which are not part of the key. Threads share it without blocking; two threads may then make the same plan.
+/// A cache of the plans of one model, or of one node's chains, for the latest inputs.
+///
+/// All inputs have the same element types, which are not part of the key. Threads share it without blocking; two
+/// threads may then make the same plan.
 ///
 /// ```
 /// use trundle_models::{Lent, PlanCache, openvino};
@@ -33,9 +35,9 @@ const MOST: usize = 16;
 /// An input of a call, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lent<'a> {
-    /// The shape.
+    /// The size of each axis, the outermost first.
     pub sizes: &'a [usize],
-    /// The elements; empty for an input of texts, since texts never decide how others move.
+    /// The bytes of the elements; empty for an input of texts, since texts never decide how others move.
     pub bytes: &'a [u8],
 }
 

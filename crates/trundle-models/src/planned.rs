@@ -8,8 +8,10 @@ use trundle_core::{AxisMap, IndexMap, Line};
 
 use crate::{Error, ResolvedModel, Result};
 
-/// A planned model. Each output is written by one pass from the inputs and constants, except where
-/// intermediate tensors have to be written first.
+/// A planned model.
+///
+/// Each output is written by one pass from the inputs and constants, except where intermediate tensors have
+/// to be written first.
 #[derive(Debug)]
 pub struct PlannedModel {
     model: ResolvedModel,
@@ -23,8 +25,8 @@ pub struct PlannedModel {
 }
 
 impl PlannedModel {
-    /// Plans how to write each output of `model`, on at most `threads` threads (`None`: as many as the
-    /// machine has).
+    /// Plans how to write each output of `model`, on at most `threads` threads (`None`: the
+    /// [default](trundle::threads)).
     ///
     /// # Errors
     /// [`Error::Input`] if there is not enough memory for the model's fills.

@@ -13,8 +13,10 @@ use crate::constant::Elements;
 use crate::{Data, ElementType, Error, PlannedModel, Result};
 
 impl PlannedModel {
-    /// Runs the model on `inputs` and returns the outputs, both in the model's order. Calls `done` with the
-    /// bytes written after each pass.
+    /// Runs the model on `inputs` and returns the outputs, both in the model's order.
+    ///
+    /// Inputs have the shapes for which the model was resolved. Calls `done` after each pass with the number of bytes
+    /// that it wrote.
     ///
     /// # Errors
     /// [`Error::Input`] if the number of inputs, or the elements of one, differ from the plan;
@@ -43,7 +45,8 @@ impl PlannedModel {
     }
 
     /// Runs the model from the bytes of each input into a buffer for each output, in the model's order.
-    /// Unused bits in the last byte of a packed output are kept.
+    ///
+    /// Elements are row-major and little-endian. Unused bits in the last byte of a packed output are kept.
     ///
     /// Nothing is allocated, with three exceptions: the buffers between passes, in the first run unless the
     /// model is [`allocated`](PlannedModel::allocated) and whenever several threads run it at once; plans for
@@ -56,8 +59,9 @@ impl PlannedModel {
         self.run_into_while(inputs, outputs, None)
     }
 
-    /// Like [`run_into`](PlannedModel::run_into), but stops when `go_on` returns false. All threads of the
-    /// run call `go_on`.
+    /// Runs the model as [`run_into`](PlannedModel::run_into), but stops when `go_on` returns false.
+    ///
+    /// All threads of the run call `go_on`.
     ///
     /// # Errors
     /// As [`PlannedModel::run_into`], and [`Error::Stopped`] if `go_on` returned false: the outputs may be

@@ -12,8 +12,9 @@ use crate::{Data, ElementType, ResolvedModel};
 /// The smallest number of elements for a thread.
 const LEAST_SHARE: usize = 4096;
 
-/// Follows elements of a tensor back through the program, movement by movement, to an input or constant. It
-/// shares no code with the planned run.
+/// Compares outputs with the elements of the inputs and constants that they come from.
+///
+/// It follows each element back through the program, movement by movement, and shares no code with the planned run.
 pub struct Verifier<'a> {
     model: &'a ResolvedModel,
     inputs: &'a [Data],
@@ -42,7 +43,9 @@ impl<'a> Verifier<'a> {
     }
 
     /// The first index at which elements `range` of an output (in row-major order) differ from tensor `id`,
-    /// or `None`. `part` holds only the elements of `range`; packed elements start at its first bit.
+    /// or `None`.
+    ///
+    /// `part` holds only the elements of `range`; packed elements start at its first bit.
     ///
     /// # Panics
     /// If the inputs have fewer elements than their tensors, or `part` has fewer than `range`.

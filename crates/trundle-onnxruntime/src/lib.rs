@@ -43,7 +43,9 @@ use failure::guarded;
 
 const DOMAIN: &CStr = c"trundle";
 
-/// Adds the operators to session options. Call it from a library's `RegisterCustomOps`.
+/// Adds the operators to session options and returns the status, NULL on success.
+///
+/// Call it from a library's `RegisterCustomOps`. The domain stays valid until the process ends.
 ///
 /// # Safety
 /// The pointers must be those that ONNX Runtime passes to `RegisterCustomOps`.

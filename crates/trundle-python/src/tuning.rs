@@ -7,7 +7,7 @@ use trundle::tuning;
 use crate::error::refused;
 use crate::run::signals;
 
-/// Measure which settings are fastest on this machine, and store them for later processes.
+/// Measures which settings are fastest on this machine, and stores them for later processes.
 ///
 /// Takes some seconds, in which nothing else should run: each movement is timed alternately with a copy. The
 /// settings change speed, never results. They do not affect the current process. The environment variable

@@ -43,11 +43,11 @@ type Inner = Array<Reader>;
 pub struct ZarrArray {
     /// The path below the root, without leading or trailing slash; empty for the root itself.
     pub path: String,
-    /// The shape.
+    /// The size of each axis, in elements.
     pub shape: Vec<u64>,
-    /// The chunk sizes, each at least 1.
+    /// The chunk sizes in elements, one for each axis, each at least 1.
     pub chunk: Vec<u64>,
-    /// The shard sizes, if the array is sharded.
+    /// The shard sizes in elements, one for each axis, if the array is sharded.
     pub shard: Option<Vec<u64>>,
     /// Whether the shard index has the position and codecs that [`ArrayWriter`](crate::ArrayWriter) writes.
     pub has_usual_index: bool,
@@ -66,7 +66,7 @@ pub struct ZarrArray {
     pub dimension_names: Vec<Option<String>>,
     /// The attributes, without axis names.
     pub attributes: Attributes,
-    /// The bytes of the fill value.
+    /// The bytes of the fill value, which is one element.
     pub fill: Vec<u8>,
     metadata: String,
     in_place: Option<InPlace>,

@@ -27,8 +27,9 @@ impl Folder {
         Folder { root: root.to_owned(), made_in: None, cached: CachedFiles::default() }
     }
 
-    /// Returns a folder that several processes write to, possibly the same keys. Each file is created in the folder
-    /// `made_in`, which must be on the same file system, and then renamed.
+    /// Returns a folder that several processes write to, possibly the same keys.
+    ///
+    /// Each file is created in the folder `made_in`, which must be on the same file system, and then renamed.
     pub fn shared(root: &Path, made_in: &Path) -> Folder {
         let made_in = Some(made_in.to_owned());
         Folder { made_in, ..Folder::new(root) }

@@ -5,6 +5,21 @@
 //! that refuse data claiming to decode to more (`bounded.rs`).
 //!
 //! Source: the Zarr specifications, versions 2 and 3.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::sync::Arc;
+//!
+//! use trundle_zarr::{Folder, ObjectStore, Store};
+//!
+//! let objects: Arc<dyn ObjectStore> = Arc::new(Folder::new(Path::new("scan.zarr")));
+//! let store = Store::open(&objects)?;
+//! for array in &store.arrays {
+//!     let first = vec![0; array.shape.len()];
+//!     println!("{}: {:?}, {} bytes", array.path, array.shape, array.read_chunk(&first)?.len());
+//! }
+//! # Ok::<(), trundle_zarr::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod array;

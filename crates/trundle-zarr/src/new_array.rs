@@ -28,11 +28,11 @@ use crate::zstd_encoders::ZstdEncoders;
 pub struct NewArray {
     /// The path below the root, without leading or trailing slash; empty for the root itself.
     pub path: String,
-    /// The shape.
+    /// The size of each axis, in elements.
     pub shape: Vec<u64>,
-    /// The chunk sizes, each at least 1.
+    /// The chunk sizes in elements, one for each axis, each at least 1.
     pub chunk: Vec<u64>,
-    /// The shard sizes, multiples of the chunk sizes, if the array is sharded.
+    /// The shard sizes in elements, multiples of the chunk sizes, if the array is sharded.
     pub shard: Option<Vec<u64>>,
     /// The order of the axes of a stored chunk, slowest first. Any order but row-major adds a transpose codec.
     pub order: Vec<usize>,
@@ -44,7 +44,7 @@ pub struct NewArray {
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
     pub attributes: Attributes,
-    /// The bytes of the fill value.
+    /// The bytes of the fill value, which is one element.
     pub fill: Vec<u8>,
 }
 
@@ -60,7 +60,7 @@ pub struct ArrayWriter {
 }
 
 impl NewArray {
-    /// The sizes of a shard, or of a chunk if the array is not sharded.
+    /// The sizes in elements of a shard, or of a chunk if the array is not sharded.
     pub fn written_at_once(&self) -> &[u64] {
         self.shard.as_deref().unwrap_or(&self.chunk)
     }

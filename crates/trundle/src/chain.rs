@@ -44,7 +44,7 @@ impl Chain {
         Chain::default()
     }
 
-    /// Appends `op`.
+    /// Appends `op`, which is applied to the result of the operators before it.
     #[must_use]
     pub fn then(mut self, op: impl Into<Op>) -> Chain {
         let op = op.into();
@@ -73,9 +73,9 @@ impl Chain {
         Chain::parse_named(text, &mut AxisNames::unknown(), read_numbers)
     }
 
-    /// Parses a chain for a tensor with named axes. Updates `names` to the axis names of the result.
+    /// Parses a chain for a tensor with named axes.
     ///
-    /// Stages that would not change such a tensor are left out.
+    /// Updates `names` to the axis names of the result. Stages that would not change such a tensor are left out.
     ///
     /// # Errors
     /// As [`Chain::parse`]; also [`ParseError::Notation`] for an unknown axis name, and for a stage that cannot
@@ -116,8 +116,10 @@ impl Chain {
         &self.ops
     }
 
-    /// The tensors that the chain takes: first the unnamed one, unless the first operator does not use it, then
-    /// each name once, in the order of the text.
+    /// The tensors that the chain takes.
+    ///
+    /// First the unnamed one, unless the first operator does not use it; then each name once, in the order of the
+    /// text.
     pub fn inputs(&self) -> Vec<&Operand> {
         let mut inputs: Vec<&Operand> = Vec::new();
         let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
@@ -133,13 +135,14 @@ impl Chain {
         inputs
     }
 
-    /// Whether the chain only moves the elements of one tensor. If so, [`Chain::steps`] succeeds for shapes
-    /// that fit.
+    /// Whether the chain only moves the elements of one tensor.
+    ///
+    /// If so, [`Chain::steps`] succeeds for shapes that fit.
     pub fn is_map(&self) -> bool {
         self.ops.iter().all(Op::is_map)
     }
 
-    /// Returns the index map of each operator, not composed.
+    /// Returns the index map of each operator, not composed, for an input of `shape`.
     ///
     /// # Errors
     /// [`ChainError`] for the first operator that does not fit its input shape, takes several tensors, or uses
@@ -153,8 +156,9 @@ impl Chain {
         Ok(steps)
     }
 
-    /// Applies the operators to `data` within its memory, in as few passes as possible. `data` becomes a view
-    /// of the result; see [`transpose_in_place`](crate::transpose_in_place).
+    /// Applies the operators to `data` within its memory, in as few passes as possible.
+    ///
+    /// `data` becomes a view of the result; see [`transpose_in_place`](crate::transpose_in_place).
     ///
     /// ```
     /// use trundle::{Chain, Shape, TensorViewMut};
@@ -196,8 +200,9 @@ impl Chain {
         axes_kept(&program, program.outputs()[0])
     }
 
-    /// Converts the chain to a program with the given shapes for its [inputs](Chain::inputs) and one element
-    /// type. The program has at least one tensor for each operator; the last is the only output.
+    /// Converts the chain to a program for [inputs](Chain::inputs) with the given shapes and one element type.
+    ///
+    /// The program has at least one tensor for each operator; the last is the only output.
     ///
     /// Law: the origin of an element is its source by the index maps of the operators, applied from the last to
     /// the first.
@@ -226,8 +231,9 @@ impl Chain {
         self.program_with(inputs, dtype.into(), |number| number.element(dtype, dtype))
     }
 
-    /// [`Chain::program`] for elements of a given width. `constant` encodes a number as a buffer of one
-    /// element.
+    /// Converts the chain to a program for elements of a given width, see [`Chain::program`].
+    ///
+    /// `constant` encodes a number as a buffer of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -276,8 +282,9 @@ impl Chain {
         })
     }
 
-    /// The number of indices that scatters keep in memory in addition to the given ones, for inputs of these
-    /// shapes; see [`Program::indices_of_update`].
+    /// The number of indices that scatters keep in memory in addition to the given ones.
+    ///
+    /// `inputs` are the shapes of the [inputs](Chain::inputs). See [`Program::indices_of_update`].
     ///
     /// # Errors
     /// As [`Chain::program`].
@@ -464,7 +471,7 @@ pub struct ChainError {
     pub text: String,
     /// The span of the operator, or of the part of a pattern that does not fit, in bytes of `text`.
     pub span: Range<usize>,
-    /// What to write instead, in one line.
+    /// A suggestion for a correction, in one line.
     pub suggestion: Option<String>,
 }
 

@@ -16,13 +16,22 @@ use crate::planned::{Planned, planned};
 
 /// Shifts elements along axes, with wrap-around: `out[(i + shift) mod size] = data[i]`.
 ///
-/// `shift` has one entry for each axis, or one for all axes. Negative axes count from the end; shifts of a
-/// repeated axis add up. The result has the shape of `data`.
+/// `shift` has one entry, in elements, for each axis, or one for all axes. Negative axes count from the end; shifts
+/// of a repeated axis add up. The result has the shape of `data`.
 ///
 /// Source: OpenVINO's Roll-7.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let row = TensorView::from_slice(&[1, 2, 3, 4], &Shape::new([4])?)?;
+/// assert_eq!(trundle::roll(&row, &[1], &[0])?.into_vec(), [4, 1, 2, 3]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
-/// [`ShapeError::SizesDiffer`] or [`ShapeError::AxisOutOfRange`].
+/// [`ShapeError::SizesDiffer`] for a wrong number of shifts, [`ShapeError::AxisOutOfRange`], or the error of
+/// [`contiguous`].
 pub fn roll<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     shift: &[i64],
@@ -31,10 +40,11 @@ pub fn roll<T: Copy + 'static>(
     moved(Some((Roll::DECLARATION, &[shift, axes])), data)
 }
 
-/// [`roll`] into `out`, which has the shape and type of `data`.
+/// Writes the result of [`roll`] to `out`, which has the shape and type of `data`.
 ///
 /// # Errors
-/// As [`roll`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
+/// As [`roll`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for `out`.
 pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     shift: &[i64],
@@ -44,7 +54,7 @@ pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
 
-/// [`roll`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where possible.
+/// Applies [`roll`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where possible.
 ///
 /// # Errors
 /// As [`roll`].
@@ -56,20 +66,32 @@ pub fn roll_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Roll::DECLARATION, &[shift, axes])), data.shape())?], data)
 }
 
-/// Permutes the axes: `out.shape[i] == data.shape[order[i]]`. An empty order reverses them.
+/// Permutes the axes: `out.shape[i] == data.shape[order[i]]`.
+///
+/// `order` has each axis once, none of them negative. An empty order reverses the axes.
 ///
 /// Source: OpenVINO's Transpose-1.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let matrix = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+/// assert_eq!(trundle::transpose(&matrix, &[1, 0])?.into_vec(), [1, 4, 2, 5, 3, 6]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
-/// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`].
+/// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] if `order` is not a
+/// permutation of the axes, or the error of [`contiguous`].
 pub fn transpose<T: Copy + 'static>(data: &TensorView<'_, T>, order: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Transpose::DECLARATION, &[order])), data)
 }
 
-/// [`transpose`] into `out`, which has the transposed shape and the type of `data`.
+/// Writes the result of [`transpose`] to `out`, which has the transposed shape and the type of `data`.
 ///
 /// # Errors
-/// As [`transpose`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
+/// As [`transpose`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for `out`.
 pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     order: &[i64],
@@ -78,7 +100,7 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Transpose::DECLARATION, &[order])), data, out)
 }
 
-/// [`transpose`] within the memory of `data`, which becomes a view of the transposed tensor.
+/// Applies [`transpose`] within the memory of `data`, which becomes a view of the transposed tensor.
 ///
 /// If the shape changes, `data` must be row-major, and stays so. This is slower than transposing to a new
 /// tensor and takes scratch memory of up to a sixteenth of the tensor. If that is not enough, a copy of the
@@ -96,7 +118,7 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
 /// ```
 ///
 /// # Errors
-/// As [`transpose`], and [`ShapeError::ShapeMismatch`] for other sizes and a view that is not row-major.
+/// As [`transpose`], and [`ShapeError::ShapeMismatch`] if the shape changes and the view is not row-major.
 pub fn transpose_in_place<T: Copy + 'static>(
     data: &mut TensorViewMut<'_, T>,
     order: &[i64],
@@ -104,18 +126,31 @@ pub fn transpose_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Transpose::DECLARATION, &[order])), data.shape())?], data)
 }
 
-/// Reverses the elements along `axes`. Negative axes count from the end. The result has the shape of `data`.
+/// Reverses the elements along `axes`: `out[i] = data[size - 1 - i]`.
+///
+/// Negative axes count from the end. Without axes, the elements are copied. The result has the shape of `data`.
+///
+/// Source: numpy's `flip`.
+///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let matrix = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+/// assert_eq!(trundle::flip(&matrix, &[1])?.into_vec(), [3, 2, 1, 6, 5, 4]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`].
+/// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], or the error of [`contiguous`].
 pub fn flip<T: Copy + 'static>(data: &TensorView<'_, T>, axes: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Flip::DECLARATION, &[axes])), data)
 }
 
-/// [`flip`] into `out`, which has the shape and type of `data`.
+/// Writes the result of [`flip`] to `out`, which has the shape and type of `data`.
 ///
 /// # Errors
-/// As [`flip`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
+/// As [`flip`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for `out`.
 pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axes: &[i64],
@@ -124,7 +159,7 @@ pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
 }
 
-/// [`flip`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory.
+/// Applies [`flip`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory.
 ///
 /// # Errors
 /// As [`flip`].
@@ -142,8 +177,18 @@ pub fn flip_in_place<T: Copy + 'static>(
 ///
 /// Source: numpy's `rot90`.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let matrix = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+/// let rotated = trundle::rot90(&matrix, 1, [0, 1])?;
+/// assert_eq!(*rotated.shape(), Shape::new([3, 2])?);
+/// assert_eq!(rotated.into_vec(), [3, 6, 2, 5, 1, 4]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`].
+/// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], or the error of [`contiguous`].
 pub fn rot90<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     k: i64,
@@ -152,10 +197,11 @@ pub fn rot90<T: Copy + 'static>(
     moved(Some((Rot90::DECLARATION, &[&[k], &axes])), data)
 }
 
-/// [`rot90`] into `out`, which has the rotated shape and the type of `data`.
+/// Writes the result of [`rot90`] to `out`, which has the rotated shape and the type of `data`.
 ///
 /// # Errors
-/// As [`rot90`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
+/// As [`rot90`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for `out`.
 pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     k: i64,
@@ -165,8 +211,9 @@ pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Rot90::DECLARATION, &[&[k], &axes])), data, out)
 }
 
-/// [`rot90`] within the memory of `data`, which becomes a view of the rotated tensor. If the shape changes, the
-/// limits of [`transpose_in_place`] apply.
+/// Applies [`rot90`] within the memory of `data`, which becomes a view of the rotated tensor.
+///
+/// If the shape changes, the limits of [`transpose_in_place`] apply.
 ///
 /// # Errors
 /// As [`rot90`] and [`transpose_in_place`].
@@ -181,12 +228,23 @@ pub fn rot90_in_place<T: Copy + 'static>(
 /// Reverses the first `length` elements along `axis` at each position outside `axis`, and keeps the others.
 ///
 /// `lengths` is a tensor of u32 or u64 with the sizes of `data`, but size 1 on `axis`. A length greater than
-/// the size of the axis counts as that size. The result has the shape of `data`.
+/// the size of the axis counts as that size. A negative axis counts from the end. The result has the shape of
+/// `data`.
 ///
 /// Source: DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let rows = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+/// let lengths = TensorView::from_slice(&[2u32, 3], &Shape::new([2, 1])?)?;
+/// assert_eq!(trundle::reverse_subsequences(&rows, &lengths, 1)?.into_vec(), [2, 1, 3, 6, 5, 4]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`], [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`].
+/// [`ShapeError::AxisOutOfRange`], [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `lengths`, or
+/// the error of [`contiguous`].
 pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
     data: &TensorView<'_, T>,
     lengths: &TensorView<'_, L>,
@@ -195,10 +253,11 @@ pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
     by_table(ReverseSubsequences::from_view(axis, lengths)?, data)
 }
 
-/// [`reverse_subsequences`] into `out`, which has the shape and type of `data`.
+/// Writes the result of [`reverse_subsequences`] to `out`, which has the shape and type of `data`.
 ///
 /// # Errors
-/// As [`reverse_subsequences`], also for `out`.
+/// As [`reverse_subsequences`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for `out`.
 pub fn reverse_subsequences_into<T, L, D>(
     data: &TensorView<'_, T>,
     lengths: &TensorView<'_, L>,
@@ -213,7 +272,7 @@ where
     by_table_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
-/// [`reverse_subsequences`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory
+/// Applies [`reverse_subsequences`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory
 /// where possible.
 ///
 /// # Errors
@@ -228,13 +287,24 @@ pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
 }
 
 /// Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and keeps the others.
-/// The result has the shape of `data`.
+///
+/// `lengths` has one entry for each index of `batch_axis`, from 0 to the size of `axis`. Negative axes count from
+/// the end. The result has the shape of `data`.
 ///
 /// Source: ReverseSequence of ONNX, TensorFlow and OpenVINO.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let batch = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+/// assert_eq!(trundle::reverse_sequence(&batch, &[3, 2], 1, 0)?.into_vec(), [3, 2, 1, 5, 4, 6]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`], [`ShapeError::SameAxis`], [`ShapeError::SizesDiffer`], or
-/// [`OpError::LengthOutOfRange`](crate::OpError::LengthOutOfRange) for a length below 0 or over the size of the axis.
+/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::SameAxis`] for the axes, [`ShapeError::SizesDiffer`] for a wrong
+/// number of lengths, [`OpError::LengthOutOfRange`](crate::OpError::LengthOutOfRange) for a length below 0 or over
+/// the size of the axis, or the error of [`contiguous`].
 pub fn reverse_sequence<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     lengths: &[i64],
@@ -244,10 +314,11 @@ pub fn reverse_sequence<T: Copy + 'static>(
     by_table(sequence(lengths, axis, batch_axis), data)
 }
 
-/// [`reverse_sequence`] into `out`, which has the shape and type of `data`.
+/// Writes the result of [`reverse_sequence`] to `out`, which has the shape and type of `data`.
 ///
 /// # Errors
-/// As [`reverse_sequence`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
+/// As [`reverse_sequence`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for `out`.
 pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     lengths: &[i64],
@@ -258,7 +329,7 @@ pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(sequence(lengths, axis, batch_axis), data, out)
 }
 
-/// [`reverse_sequence`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where
+/// Applies [`reverse_sequence`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where
 /// possible.
 ///
 /// # Errors
@@ -278,18 +349,23 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
     ReverseSequence::new(axis, batch_axis, lengths)
 }
 
-/// Copies `data`, of any strides, to a contiguous row-major tensor.
+/// Copies `data`, of any strides, to a new contiguous row-major tensor.
+///
+/// Source: PyTorch's `Tensor.contiguous`, which returns the tensor itself if it is contiguous.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
+/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed, which is only possible for strides
+/// of 0.
 pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }
 
 /// Copies `data` to `out`, which has the same shape and type. Both may have any strides.
 ///
+/// Source: numpy's `copyto`, without casts and broadcasting.
+///
 /// # Errors
-/// [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
+/// [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or [`DTypeError::PackingMismatch`] for `out`.
 pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, D>,

@@ -6,15 +6,26 @@ use trundle_cpu::Destination;
 
 use crate::functions::{by_table, by_table_into};
 
-/// Takes the elements at `indices` along an axis. In the result, the axes of `indices` replace `axis`. Negative
-/// axes and indices count from the end.
+/// Takes the elements of `data` at `indices` along an axis.
+///
+/// Negative axes and indices count from the end. In the shape of the result, the sizes of `indices` replace the size
+/// of `axis`.
 ///
 /// Source: ONNX's Gather; numpy's `take`.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let matrix = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+/// let indices = TensorView::from_slice(&[2i64, 0, -1], &Shape::new([3])?)?;
+/// assert_eq!(trundle::take(&matrix, &indices, 1)?.into_vec(), [3, 1, 3, 6, 4, 6]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
 /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
-/// [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange),
-/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+/// [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange), or
+/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the result has more bytes than can be addressed.
 pub fn take<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,
@@ -23,10 +34,12 @@ pub fn take<T: Copy + 'static>(
     by_table(Take::new(axis, listed(indices)?), data)
 }
 
-/// [`take`] into `out`, which has the shape of the result and the type of `data`.
+/// Writes the result of [`take`] to `out`, which has the shape of the result and the type of `data`.
 ///
 /// # Errors
-/// As [`take`], also for `out`.
+/// As [`take`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
+/// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for `out`.
 pub fn take_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,
@@ -38,12 +51,24 @@ pub fn take_into<T: Copy + 'static, D: Destination<T>>(
 
 /// Takes for each position of `indices` the element of the same row along an axis, at that index.
 ///
-/// Along the other axes, sizes of 1 broadcast. Negative axes and indices count from the end.
+/// For the middle one of three axes, `out[i, j, k] = data[i, indices[i, j, k], k]`. `indices` has the rank of `data`;
+/// along the other axes, sizes of 1 broadcast. Negative axes and indices count from the end. The result has the
+/// broadcast shape, with the size of `indices` along `axis`.
 ///
 /// Source: ONNX's GatherElements; numpy's `take_along_axis`.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let matrix = TensorView::from_slice(&[30, 10, 20, 5, 6, 4], &Shape::new([2, 3])?)?;
+/// let smallest = TensorView::from_slice(&[1i64, 2], &Shape::new([2, 1])?)?;
+/// assert_eq!(trundle::take_along_axis(&matrix, &smallest, 1)?.into_vec(), [10, 4]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
-/// As [`take`], and [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast).
+/// As [`take`]. [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the ranks differ,
+/// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) if the shapes do not broadcast.
 pub fn take_along_axis<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,
@@ -52,10 +77,10 @@ pub fn take_along_axis<T: Copy + 'static>(
     by_table(TakeAlongAxis::new(axis, listed(indices)?), data)
 }
 
-/// [`take_along_axis`] into `out`, which has the shape of the result and the type of `data`.
+/// Writes the result of [`take_along_axis`] to `out`, which has the shape of the result and the type of `data`.
 ///
 /// # Errors
-/// As [`take_along_axis`], also for `out`.
+/// As [`take_along_axis`], and for `out` as [`take_into`].
 pub fn take_along_axis_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,

@@ -14,8 +14,7 @@ const SCRATCH_PART: usize = 16;
 /// The default scratch limit is at least this many bytes.
 const LEAST_SCRATCH: usize = 1 << 20;
 
-/// A plan that moves a tensor within its own buffer, in as few passes as possible.
-/// [`Plan::in_place`](crate::Plan::in_place) makes it.
+/// A plan that moves a tensor within its own buffer, made by [`Plan::in_place`](crate::Plan::in_place).
 ///
 /// A run cannot be stopped: until it ends, the buffer holds neither the old tensor nor the new one.
 #[derive(Clone, Debug)]
@@ -69,16 +68,16 @@ impl InPlacePlan {
         self.passes.iter().map(|pass| pass.plan.passes()).sum()
     }
 
-    /// Moves the elements of `buffer`.
+    /// Moves the elements of `buffer`, the bytes of a tensor with the planned layout.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if it is shorter than the planned layout; nothing
-    /// has been written then.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is shorter than the planned
+    /// layout; nothing has been written then.
     pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
         self.run_slice(buffer)
     }
 
-    /// [`InPlacePlan::run`] on a slice of elements of the planned width.
+    /// Moves the elements of a slice of a type with the planned width.
     ///
     /// # Errors
     /// As [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of
@@ -88,8 +87,9 @@ impl InPlacePlan {
         self.passes.iter().try_for_each(|pass| pass.plan.run_slice(elements))
     }
 
-    /// [`InPlacePlan::run`] on values that own memory. Each value is moved; none is cloned or dropped. The plan
-    /// must have the width of the values.
+    /// Moves values that own memory to their new positions in the slice.
+    ///
+    /// Each value is moved; none is cloned or dropped. The plan must have the width of the values.
     ///
     /// If the caller's thread pool panics during the run, the process aborts, because a value may be in two
     /// places.

@@ -11,22 +11,35 @@ use crate::functions::check_dtype;
 use crate::lowering::{CpuPlan, Device, ProgramMoves};
 use crate::programs;
 
-/// Concatenates tensors along an axis. Only the sizes of this axis may differ; a negative axis counts from the
-/// end.
+/// Concatenates tensors along an axis.
+///
+/// The tensors have one type and the same sizes except along `axis`. A negative axis counts from the end. The size of
+/// the result along `axis` is the sum of the sizes of the tensors.
 ///
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
+///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let square = TensorView::from_slice(&[1, 2, 3, 4], &Shape::new([2, 2])?)?;
+/// let column = TensorView::from_slice(&[5, 6], &Shape::new([2, 1])?)?;
+/// let joined = trundle::concatenate(&[square, column], 1)?;
+/// assert_eq!(joined.into_vec(), [1, 2, 5, 3, 4, 6]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no tensors,
 /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
-/// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
-/// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch),
-/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+/// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for different sizes along another axis,
+/// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for different types,
+/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the result.
 pub fn concatenate<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
     to_new(parts, &concatenation(parts, axis)?)
 }
 
-/// [`concatenate`] into `out`, which has the joined shape and the type of the tensors.
+/// Writes the result of [`concatenate`] to `out`, which has the joined shape and the type of the tensors.
 ///
 /// # Errors
 /// As [`concatenate`], also for `out`.
@@ -38,10 +51,20 @@ pub fn concatenate_into<T: Copy + 'static>(
     assembled(parts, &concatenation(parts, axis)?, &[], out)
 }
 
-/// Stacks tensors of one shape along a new axis of the result. A negative axis counts from the end of the
-/// result's axes.
+/// Stacks tensors of one shape and type along a new axis of the result, whose size is the number of tensors.
+///
+/// A negative axis counts from the end of the result's axes.
 ///
 /// Source: numpy's `stack`.
+///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let shape = Shape::new([2])?;
+/// let rows = [TensorView::from_slice(&[1, 2], &shape)?, TensorView::from_slice(&[3, 4], &shape)?];
+/// assert_eq!(trundle::stack(&rows, 1)?.into_vec(), [1, 3, 2, 4]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`concatenate`].
@@ -49,7 +72,7 @@ pub fn stack<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Resul
     to_new(parts, &stacked(parts, axis)?)
 }
 
-/// [`stack`] into `out`, which has the stacked shape and the type of the tensors.
+/// Writes the result of [`stack`] to `out`, which has the stacked shape and the type of the tensors.
 ///
 /// # Errors
 /// As [`stack`], also for `out`.
@@ -61,15 +84,25 @@ pub fn stack_into<T: Copy + 'static>(
     assembled(parts, &stacked(parts, axis)?, &[], out)
 }
 
-/// Pads a tensor with a constant: `widths` has the numbers of elements before and after it for each axis.
+/// Pads a tensor with a constant.
 ///
+/// `widths` has for each axis the numbers of elements before and after the tensor, by which the axis becomes longer.
 /// `value` is one element: a slice of length 1, or the bytes of one element if the tensor is of bytes.
 ///
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let row = TensorView::from_slice(&[1, 2], &Shape::new([2])?)?;
+/// assert_eq!(trundle::pad(&row, &[[1, 2]], &[9])?.into_vec(), [9, 1, 2, 9, 9]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
 /// # Errors
 /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not a pair for each axis, or if `value`
-/// is other than one element; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+/// is other than one element; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the
+/// result.
 pub fn pad<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     widths: &[[usize; 2]],
@@ -81,10 +114,10 @@ pub fn pad<T: Copy + 'static>(
     Ok(out)
 }
 
-/// [`pad`] into `out`, which has the padded shape and the type of `data`.
+/// Writes the result of [`pad`] to `out`, which has the padded shape and the type of `data`.
 ///
 /// # Errors
-/// As [`pad`], also for `out`.
+/// As [`pad`], and for `out` as [`concatenate`].
 pub fn pad_into<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     widths: &[[usize; 2]],

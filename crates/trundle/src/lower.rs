@@ -49,8 +49,9 @@ pub(crate) enum TooMany {
 /// The layouts of the inputs and of the only output.
 pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 
-/// A [`Program`] with one output as moves between the layouts of its inputs and its output. A [`Runner`] of any
-/// backend runs them; [`ProgramPlan`](crate::ProgramPlan) runs them on the CPU.
+/// A [`Program`] with one output as moves between the layouts of its inputs and its output.
+///
+/// A [`Runner`] of any backend runs them; [`ProgramPlan`](crate::ProgramPlan) runs them on the CPU.
 ///
 /// ```
 /// use trundle::lowering::{Backend, Device, ProgramMoves};
@@ -81,7 +82,9 @@ pub struct ProgramMoves {
 
 impl ProgramMoves {
     /// Lowers the only output of `program` to moves that write layout `out` and read inputs of the given
-    /// layouts. `budget` usually comes from a [backend](Backend::budget).
+    /// layouts.
+    ///
+    /// `budget` usually comes from a [backend](Backend::budget).
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] for a program of other than one output,

@@ -40,5 +40,5 @@ pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 /// The backend of this crate's functions.
 pub type Device = trundle_cpu::Cpu;
 
-/// How [`Device`] runs a move.
+/// The plan of [`Device`] for a move: kernels, tiles and tasks.
 pub type CpuPlan = <Device as Backend>::Plan;

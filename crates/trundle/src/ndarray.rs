@@ -22,7 +22,7 @@
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
 use trundle_core::{Error, LayoutError, Shape, Tensor, TensorView, TensorViewMut};
 
-/// Returns a view of an array.
+/// Returns a view of an array, with its shape and strides.
 ///
 /// # Errors
 /// [`ErrorKind::IncompatibleLayout`] for an array with gaps between its elements, or with overlapping elements,
@@ -33,7 +33,7 @@ pub fn view<A: 'static, D: Dimension>(
     part(array, |all| all)
 }
 
-/// Returns a mutable view of an array.
+/// Returns a mutable view of an array, with its shape and strides.
 ///
 /// # Errors
 /// As [`view`].
@@ -43,8 +43,9 @@ pub fn view_mut<A: 'static, D: Dimension>(
     part_mut(array, |all| all)
 }
 
-/// Returns a view of a part of an array. `select` gets a view of the whole array and returns the part: a slice,
-/// a broadcast, or permuted axes.
+/// Returns a view of a part of an array.
+///
+/// `select` gets a view of the whole array and returns the part: a slice, a broadcast, or permuted axes.
 ///
 /// # Errors
 /// [`ErrorKind::IncompatibleLayout`] if the array itself, not the part, has gaps between its elements;
@@ -75,7 +76,7 @@ pub fn part_mut<A: 'static, D: Dimension, E: Dimension>(
         .map_err(|error| refused(&error))
 }
 
-/// Converts a result to an array, without a copy.
+/// Converts a tensor to an array of the same shape, without a copy.
 ///
 /// # Errors
 /// [`ErrorKind::OutOfBounds`] for a tensor of a wider type that is stored as bytes.

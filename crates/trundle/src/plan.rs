@@ -86,13 +86,14 @@ impl<E: Into<trundle_core::Error>> From<E> for PlanError {
 impl Plan {
     /// Plans `chain` from layout `src` to layout `dst`.
     ///
-    /// `width` is the element width: bytes, a packing or a [`DType`](crate::DType). `threads` is the maximum
-    /// number of threads, `None` for [the default](crate::threads).
+    /// `src` has a shape that the first operator accepts, `dst` the shape of the result. `width` is the element
+    /// width: a number of bytes, a packing or a [`DType`](crate::DType). `threads` is the maximum number of threads,
+    /// `None` for [the default](crate::threads).
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit. [`PlanError::Layout`] if `dst` has another shape
-    /// than the result or would be written twice at one place, or if there is not enough memory for the tensors
-    /// between passes.
+    /// [`PlanError::Chain`] for an operator that does not fit, or that takes several tensors or a constant: see
+    /// [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another shape than the result or has
+    /// overlapping elements, or if there is not enough memory for the tensors between passes.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,
@@ -103,7 +104,7 @@ impl Plan {
         Plan::of(chain, width.into(), src, Some(dst), threads)
     }
 
-    /// [`Plan::new`] to a row-major tensor without gaps.
+    /// Plans `chain` from layout `src` to a row-major tensor without gaps, see [`Plan::new`].
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -135,7 +136,7 @@ impl Plan {
         Ok(Plan { chain: chain.clone(), passes, moves, width, src: src.clone(), dst, runner })
     }
 
-    /// [`Plan::new`] from and to row-major tensors without gaps.
+    /// Plans `chain` from a row-major tensor of `shape` to a row-major tensor, see [`Plan::new`].
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -150,7 +151,9 @@ impl Plan {
         Plan::to_row_major(chain, width, &src, threads)
     }
 
-    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are unchanged.
+    /// Moves the elements from `src` to `dst`, the bytes of buffers with the planned layouts.
+    ///
+    /// Bytes of `dst` that no element covers are unchanged.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
@@ -159,7 +162,7 @@ impl Plan {
         self.runner.run(&[src], &mut [dst])
     }
 
-    /// [`Plan::run`] until `go_on` returns false, for moves that a user may cancel or that have a time limit.
+    /// Runs as [`Plan::run`] until `go_on` returns false, for moves that a user may cancel or that have a time limit.
     ///
     /// All threads call `go_on`, possibly at the same time, before each part of the work, which takes
     /// microseconds to milliseconds. After it has returned false, no thread begins another part; this function
@@ -191,29 +194,33 @@ impl Plan {
         self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// [`Plan::run`] on slices of elements of the planned width. With several passes, allocates the tensors
-    /// between them.
+    /// Moves the elements of `src` to `dst`, slices of a type with the planned width.
+    ///
+    /// With several passes, allocates the tensors between them.
     ///
     /// # Errors
-    /// As [`Plan::run`].
+    /// As [`Plan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of another
+    /// width.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, |last, src| {
             last.run_slice_into(src, dst)
         })
     }
 
-    /// [`Plan::run`] on a slice of elements of the planned width, to a new vector. With several passes, also
-    /// allocates the tensors between them.
+    /// Moves the elements of a slice of a type with the planned width to a new vector.
+    ///
+    /// With several passes, also allocates the tensors between them.
     ///
     /// # Errors
-    /// As [`Plan::run`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the destination
-    /// is not contiguous.
+    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the
+    /// destination is not contiguous.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
 
-    /// [`Plan::run_slice`] into uninitialised memory. Returns the part of `dst` that the destination layout
-    /// covers, initialised.
+    /// Moves the elements of `src` to uninitialised memory, as [`Plan::run_slice`].
+    ///
+    /// Returns the part of `dst` that the destination layout covers, initialised.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -237,8 +244,10 @@ impl Plan {
         })
     }
 
-    /// [`Plan::run`] on values that own memory. Each value is moved; none is cloned or dropped. The plan must
-    /// have the size of the values, and contiguous layouts.
+    /// Moves values that own memory to their new positions in the vector.
+    ///
+    /// Each value is moved; none is cloned or dropped. The plan must have the size of the values, and contiguous
+    /// layouts.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -257,8 +266,9 @@ impl Plan {
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
     /// [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for values of another size,
-    /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if some would be lost or given twice.
-    /// `values` are as they were then.
+    /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if the plan would lose or repeat a value,
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
+    /// `values` are unchanged then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
         for plan in self.cpu_plans() {
             plan.check_owned::<T>(values.len())?;
@@ -288,8 +298,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if it takes more than that, or the result has other
-    /// places.
+    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if the move takes more scratch memory than that, or
+    /// if the result does not lie in the memory of the source.
     pub fn in_place(&self, max_scratch: Option<usize>) -> Result<InPlacePlan> {
         let bytes = self.moves.iter().map(Move::moved_bytes).max().unwrap_or(0);
         let most = max_scratch.unwrap_or_else(|| usual_scratch(bytes));
@@ -301,8 +311,9 @@ impl Plan {
         plan.ok_or_else(|| not_in_place(bytes, max_scratch))
     }
 
-    /// [`Plan::run`] within one buffer: [in place](Plan::in_place) where possible, otherwise through a copy of
-    /// the buffer. If you run it often, plan it once with [`Plan::in_place`].
+    /// Moves the elements within `buffer`: [in place](Plan::in_place) where possible, otherwise through a copy.
+    ///
+    /// If you run it often, plan it once with [`Plan::in_place`].
     ///
     /// # Errors
     /// As [`Plan::run`].

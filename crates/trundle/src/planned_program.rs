@@ -60,8 +60,9 @@ pub struct PlannedPart {
 }
 
 impl<B: Backend> PlannedProgram<B> {
-    /// Plans the outputs of `program`, with the budget of `backend`. Input n of the runner is input n of the
-    /// program.
+    /// Plans the outputs of `program`, with the budget of `backend`.
+    ///
+    /// Input n of the runner is input n of the program.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if the
@@ -71,7 +72,7 @@ impl<B: Backend> PlannedProgram<B> {
         PlannedProgram::within(backend, program, budget)
     }
 
-    /// [`PlannedProgram::new`] with another budget.
+    /// Plans the outputs of `program` with the given budget, see [`PlannedProgram::new`].
     ///
     /// # Errors
     /// As [`PlannedProgram::new`].
@@ -141,8 +142,9 @@ impl<B: Backend> PlannedProgram<B> {
         peak
     }
 
-    /// Runs all passes to new buffers, one for each of the [outputs](PlannedProgram::outputs). Calls `done`
-    /// after each pass.
+    /// Runs all passes to new buffers, one for each of the [outputs](PlannedProgram::outputs).
+    ///
+    /// Calls `done` after each pass.
     ///
     /// # Errors
     /// As [`Runner::run_new`].

@@ -8,8 +8,9 @@ use trundle_core::{Backend, Layout, Result};
 use crate::lower::only_output;
 use crate::lowering::{Device, ProgramMoves, Runner, Step};
 
-/// A [`Program`] with one output, planned for the layouts of its inputs and its output. Use it for several
-/// tensors and for constants. Runs on bytes, any number of times.
+/// A [`Program`] with one output, planned for the layouts of its inputs and its output.
+///
+/// Use it for several tensors and for constants. It runs on bytes, any number of times.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -43,8 +44,8 @@ impl ProgramPlan {
     /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program has more or fewer than one output,
     /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one layout for each input,
     /// [`ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another shape,
-    /// [`OverlappingLayout`](crate::LayoutError::OverlappingLayout) if `out` has two elements at one place,
-    /// [`TooLarge`](crate::ShapeError::TooLarge).
+    /// [`OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements of `out` overlap,
+    /// [`TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed.
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -59,7 +60,7 @@ impl ProgramPlan {
         Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes })
     }
 
-    /// [`ProgramPlan::new`] from and to row-major tensors without gaps.
+    /// Plans the only output of `program` from and to row-major tensors without gaps, see [`ProgramPlan::new`].
     ///
     /// # Errors
     /// As [`ProgramPlan::new`].
@@ -75,8 +76,9 @@ impl ProgramPlan {
         ProgramPlan::new(program, &inputs, &out, threads)
     }
 
-    /// Allocates the memory between passes now, rather than in the first run. After that, runs do not allocate,
-    /// unless several threads run the plan at once or a step moves tiles.
+    /// Allocates the memory between passes now, rather than in the first run.
+    ///
+    /// After that, runs do not allocate, unless several threads run the plan at once or a step moves tiles.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
@@ -85,17 +87,20 @@ impl ProgramPlan {
         Ok(self)
     }
 
-    /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are unchanged.
+    /// Moves the elements of the inputs to `out`, the bytes of buffers with the planned layouts.
+    ///
+    /// `inputs` has one buffer for each input of the program, in order. Bytes of `out` that no element covers are
+    /// unchanged.
     ///
     /// # Errors
     /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts;
-    /// nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies
-    /// between two passes.
+    /// nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
+    /// tensors between passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }
 
-    /// [`ProgramPlan::run`] until `go_on` returns false, see [`Plan::run_while`](crate::Plan::run_while).
+    /// Runs as [`ProgramPlan::run`] until `go_on` returns false, see [`Plan::run_while`](crate::Plan::run_while).
     ///
     /// # Errors
     /// As [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false; `out` may be

@@ -21,8 +21,12 @@ use trundle_core::ops::{Concat, Stack};
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Program, Result, Shape, Width};
 
-/// Concatenates tensors along an axis. Only the sizes of this axis may differ; a negative axis counts from the
-/// end.
+/// Builds a program that concatenates tensors along an axis.
+///
+/// `parts` has the shape and the width of each tensor. Only the sizes along `axis` may differ; a negative axis
+/// counts from the end.
+///
+/// Source: OpenVINO's Concat-1; numpy's `concatenate`.
 ///
 /// # Errors
 /// As [`Program::joined`].
@@ -30,8 +34,11 @@ pub fn concatenated(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
     joined(parts, |program, given| Concat::new([], axis).add_to(program, given))
 }
 
-/// Stacks tensors of one shape along a new axis of the result. A negative axis counts from the end of the
-/// result's axes.
+/// Builds a program that stacks tensors of one shape along a new axis of the result.
+///
+/// `parts` has the shape and the width of each tensor. A negative axis counts from the end of the result's axes.
+///
+/// Source: numpy's `stack`.
 ///
 /// # Errors
 /// As [`Program::stacked`].
@@ -39,8 +46,12 @@ pub fn stacked(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
     joined(parts, |program, given| Stack::new([], axis).add_to(program, given))
 }
 
-/// Pads a tensor with a constant: `widths` has the numbers of elements before and after it for each axis.
-/// `value` holds the bytes of one element.
+/// Builds a program that pads a tensor of `shape` with a constant.
+///
+/// `widths` has for each axis the numbers of elements before and after the tensor. `value` holds the bytes of one
+/// element.
+///
+/// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
 /// # Errors
 /// As [`Program::padded`] and [`Program::fill`].
@@ -52,7 +63,7 @@ pub fn padded(shape: &Shape, width: Width, widths: &[[usize; 2]], value: &[u8]) 
     program.with_output(padded)
 }
 
-/// Moves one tensor through an index map.
+/// Builds a program that moves a tensor of `shape`, the source of `map`, through this index map.
 ///
 /// # Errors
 /// As [`Program::moved`].
@@ -63,10 +74,13 @@ pub fn moved(shape: &Shape, width: Width, map: IndexMap) -> Result<Program> {
     program.with_output(moved)
 }
 
-/// Scatters the elements of a second tensor over a copy of the first, at the positions that `places` maps them
-/// to. `places` is the map of the gather with the same indices.
+/// Builds a program that scatters the elements of a second tensor over a copy of the first.
 ///
-/// If several updates have the same position, the last in row-major order wins.
+/// The first tensor has shape `shape`, the second `updates`. `places` maps each index of the second tensor to an
+/// index of the first; it is the map of the gather with the same indices. If several updates have the same
+/// position, the last in row-major order wins.
+///
+/// Source: ONNX's ScatterND and ScatterElements without a reduction.
 ///
 /// # Errors
 /// As [`Program::updated`].

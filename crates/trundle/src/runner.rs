@@ -114,8 +114,9 @@ pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) ->
 /// The callback that decides whether a run continues; `None` for a run that cannot be stopped.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
-/// Runs moves in order, any number of times. Temporary buffers are allocated once; two of them share memory if
-/// their lifetimes do not overlap.
+/// Runs moves in order, any number of times.
+///
+/// Temporary buffers are allocated once; two of them share memory if their lifetimes do not overlap.
 pub struct Runner<B: Backend> {
     backend: B,
     steps: Vec<Step<Plans<B>>>,
@@ -133,8 +134,9 @@ pub struct Runner<B: Backend> {
 type Temporaries<B> = Vec<Box<<B as Backend>::Buffer>>;
 
 impl<B: Backend> Runner<B> {
-    /// Plans the moves of `steps` between buffers and `constants`. The first run allocates the temporary
-    /// buffers.
+    /// Plans the moves of `steps` between buffers and `constants`, the bytes of constant buffers.
+    ///
+    /// The first run allocates the temporary buffers.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the constants.
@@ -172,8 +174,10 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, lent, sizes, constants, temporaries })
     }
 
-    /// Plans a sequence of moves from one input to one output, where each reads the whole result of the
-    /// previous one. Allocates the temporary buffers.
+    /// Plans a sequence of moves from one input to one output, where each reads the whole result of the previous
+    /// one.
+    ///
+    /// Allocates the temporary buffers.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers.
@@ -235,8 +239,9 @@ impl<B: Backend> Runner<B> {
         self.sizes.iter().sum()
     }
 
-    /// Moves the elements of `inputs` to `outputs`. Bytes of `outputs` that no element covers are unchanged, as
-    /// are bits next to sub-byte elements.
+    /// Moves the elements of `inputs` to `outputs`.
+    ///
+    /// Bytes of `outputs` that no element covers are unchanged, as are bits next to sub-byte elements.
     ///
     /// Allocates only the temporary buffers, in the first run and when several threads run it at once, and the
     /// plans of tiles.
@@ -250,11 +255,11 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, None)
     }
 
-    /// [`Runner::run`] until `go_on` returns false, see [`Backend::run_while`].
+    /// Runs as [`Runner::run`] until `go_on` returns false, see [`Backend::run_while`].
     ///
     /// # Errors
-    /// As [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any elements may have been
-    /// written then, and others not.
+    /// As [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false; `outputs` may be
+    /// partly written in this case.
     pub fn run_while(
         &self,
         inputs: &[&B::Buffer],
@@ -264,7 +269,7 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, Some(go_on))
     }
 
-    /// [`Runner::run`] to new buffers. Returns the outputs by their indices.
+    /// Runs as [`Runner::run`], but to new buffers, and returns the outputs by their indices.
     ///
     /// Each buffer is allocated before its first write, and temporary buffers are freed after their last read,
     /// so that peak memory is minimal. Calls `done` with the index of each completed step.

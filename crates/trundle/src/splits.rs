@@ -7,10 +7,22 @@ use trundle_cpu::{Destination, threads};
 use crate::functions::{by_table, check_dtype, plan};
 use crate::planned::Planned;
 
-/// Splits a tensor along an axis into parts of the given sizes. A negative axis counts from the end.
+/// Splits a tensor along an axis into parts of the given sizes.
+///
+/// The parts are new tensors with the sizes of `data` along the other axes. A negative axis counts from the end.
 /// [`concatenate`](crate::concatenate) is the inverse.
 ///
 /// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which takes start indices instead.
+///
+/// ```
+/// use trundle::{Shape, TensorView};
+///
+/// let row = TensorView::from_slice(&[1, 2, 3, 4], &Shape::new([4])?)?;
+/// let parts = trundle::split(&row, &[1, 3], 0)?;
+/// assert_eq!(parts[0].as_slice(), [1]);
+/// assert_eq!(parts[1].as_slice(), [2, 3, 4]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no parts,
@@ -26,10 +38,14 @@ pub fn split<T: Copy + 'static>(
     parts.into_iter().map(|part| by_table(part, data)).collect()
 }
 
-/// [`split`] into `parts`, which have any strides and the type of `data`. Their shapes give the sizes.
+/// Writes the result of [`split`] to `parts`, which have any strides and the type of `data`.
+///
+/// The size of each part along `axis` is the size that [`split`] takes; the other sizes are those of `data`.
 ///
 /// # Errors
-/// As [`split`], also for `parts`; nothing is written in this case.
+/// As [`split`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
+/// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part. Nothing is written in this case.
 pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axis: i64,

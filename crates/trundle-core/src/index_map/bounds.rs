@@ -23,8 +23,10 @@ impl IndexMap {
     }
 
     /// Smallest box of source coordinates, one range for each source axis, that contains every element the
-    /// map reads. The ranges are empty for an empty output. Returns `None` if a coordinate is not a linear
-    /// form over at most `most` boxes of the output.
+    /// map reads.
+    ///
+    /// The ranges are empty for an empty output. Returns `None` if a coordinate is not a linear form over at
+    /// most `most` boxes of the output.
     ///
     /// Law: each range contains the coordinate of every output index, and its first and last coordinates are
     /// read.

@@ -6,8 +6,10 @@ use crate::Result;
 use crate::shape::check_shape;
 
 impl IndexMap {
-    /// Composes two movements: `self` first, `next` on its result. Whether the composition runs in one pass
-    /// over memory is a separate question: see [`Regions::through`](crate::Regions::through).
+    /// Composes two movements: `self` first, `next` on its result.
+    ///
+    /// Whether the composition runs in one pass over memory is a separate question: see
+    /// [`Regions::through`](crate::Regions::through).
     ///
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///

@@ -4,9 +4,10 @@ use super::{AxisMap, IndexMap, Line, Piece};
 use crate::Shape;
 
 impl IndexMap {
-    /// Map of several outputs of one source, concatenated along `axis`. For example, the slices that make up
-    /// a roll become the roll again. Returns `None` if a map has several layers, or if the maps have no such
-    /// axis.
+    /// Map of several outputs of one source, concatenated along `axis`.
+    ///
+    /// For example, the slices that make up a roll become the roll again. Returns `None` if a map has several
+    /// layers, or if the maps have no such axis.
     ///
     /// Law: the index whose coordinate on `axis` is i has the source that `maps[k]` gives for i minus the
     /// sizes of the maps before it, where k is the map that contains i.

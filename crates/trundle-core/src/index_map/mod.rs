@@ -27,8 +27,9 @@ pub use table::Table;
 
 use crate::{Result, Shape, ShapeError};
 
-/// The gather view of a movement: for each output index, the index of the source element. Every output
-/// element has one source, so each is written once by construction.
+/// The gather view of a movement: for each output index, the index of the source element.
+///
+/// Every output element has one source, so each is written once by construction.
 ///
 /// A map consists of layers. Most movements have one layer, which gives each source coordinate as a function
 /// of the output's. A reshape is a layer too, so movements before and after axes are split or merged need
@@ -102,9 +103,10 @@ impl IndexMap {
         &self.layers
     }
 
-    /// For each output axis, the source axis it comes from, whichever elements of it are read. Returns `None`
-    /// where axes are split, merged, added or removed. The result can be wrong for a composed map without
-    /// elements.
+    /// For each output axis, the source axis it comes from, whichever elements of it are read.
+    ///
+    /// Returns `None` where axes are split, merged, added or removed. The result can be wrong for a composed
+    /// map without elements.
     pub fn axes_kept(&self) -> Option<Vec<usize>> {
         let [only] = &self.layers[..] else { return None };
         let axes = only.axes()?;
@@ -119,9 +121,11 @@ impl IndexMap {
         kept.into_iter().collect()
     }
 
-    /// For each source axis, which coordinates the output contains, in order. Two tensors that share an axis
-    /// still match after movements with equal coordinates. The entry is `None` for an axis that depends on
-    /// several output axes or on a table; the whole result is `None` if axes are split or merged.
+    /// For each source axis, which coordinates the output contains, in order.
+    ///
+    /// Two tensors that share an axis still match after movements with equal coordinates. The entry is `None`
+    /// for an axis that depends on several output axes or on a table; the whole result is `None` if axes are
+    /// split or merged.
     pub fn coordinates(&self) -> Option<Vec<Option<Vec<Piece>>>> {
         let [only] = &self.layers[..] else { return None };
         let of = |axis: &AxisMap| match axis {
@@ -187,7 +191,7 @@ impl IndexMap {
         source
     }
 
-    /// [`IndexMap::source_of`] into a buffer with one entry for each source axis.
+    /// Writes the source coordinates of the element at output `index` to `source`, one for each source axis.
     ///
     /// # Panics
     /// If `index` lies outside the output's shape, or `source` has another length.

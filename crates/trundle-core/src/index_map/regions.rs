@@ -110,8 +110,10 @@ impl Regions {
     }
 
     /// Splits the regions into those whose coordinate on `axis` is below `at`, and the others, whose
-    /// coordinate then counts from `at`. These are the parts that come from the first and the second of two
-    /// tensors concatenated along the axis.
+    /// coordinate then counts from `at`.
+    ///
+    /// These are the parts that come from the first and the second of two tensors concatenated along the
+    /// axis.
     ///
     /// # Errors
     /// The unchanged regions, if there would be more than `most` boxes, or on a row that is partly reversed.

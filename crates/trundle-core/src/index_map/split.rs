@@ -6,7 +6,9 @@ use crate::Shape;
 
 impl IndexMap {
     /// Splits the map in two, each with about the square root of its boxes, if the jumps of several axes
-    /// multiply to more than `most` boxes; else returns `None`. The jumps of a single axis are never split.
+    /// multiply to more than `most` boxes; else returns `None`.
+    ///
+    /// The jumps of a single axis are never split.
     ///
     /// A roll has two boxes for each rolled axis, so a roll of 12 axes has 4096. The time and memory to set
     /// up a box do not depend on its number of elements.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::Shape;
 
 refusals! {
-    /// Why a movement is rejected.
+    /// The reason why a movement is rejected.
     MoveError {
         /// The layouts do not allow a map of merged and split axes to run in one pass.
         NotOnePass {

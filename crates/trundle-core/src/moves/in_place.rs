@@ -53,7 +53,7 @@ pub enum Along {
     Reversed(LengthTable),
 }
 
-/// How a cell is moved.
+/// The way in which a cell is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CellMove {
@@ -66,9 +66,10 @@ pub enum CellMove {
 }
 
 impl Move {
-    /// The move as an in-place move, for a source and destination in the same buffer. Returns `None` if the
-    /// move is not one. This includes some valid cases: elements that share bytes, and axes whose source
-    /// depends on the index along another axis.
+    /// The move as an in-place move, for a source and destination in the same buffer.
+    ///
+    /// Returns `None` if the move is not one. This includes some valid cases: elements that share bytes, and
+    /// axes whose source depends on the index along another axis.
     pub fn in_place(&self) -> Option<InPlace> {
         let [block] = &self.blocks[..] else { return None };
         if self.packing.is_some() || !block.indices.is_empty() || self.src_bytes != self.dst_bytes {

@@ -48,7 +48,9 @@ pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
 
 impl Move {
     /// The movement that `map` describes, from elements of `width` at `src` to `dst`, in at most `most`
-    /// boxes. A backend's [`Budget::most`](crate::program::Budget::most) gives a suitable number.
+    /// boxes.
+    ///
+    /// A backend's [`Budget::most`](crate::program::Budget::most) gives a suitable number.
     ///
     /// # Errors
     /// - [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if the shape of a layout is not that
@@ -74,6 +76,7 @@ impl Move {
     }
 
     /// The movement to the positions of `regions` from `src`, the tensor that they have been pulled back to.
+    ///
     /// Other elements of the regions' target are not written.
     ///
     /// # Errors
@@ -83,8 +86,10 @@ impl Move {
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// Element size in bytes. It may cover several of the tensor's elements that stay together. With a
-    /// [packing](Move::packing), it counts packed elements.
+    /// Element size in bytes.
+    ///
+    /// It may cover several of the tensor's elements that stay together. With a [packing](Move::packing), it
+    /// counts packed elements.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -151,7 +156,9 @@ impl Move {
     }
 
     /// Calls `visit` with the source offset and the destination offset of every element, in bytes or packed
-    /// elements. This is the reference against which backends are tested.
+    /// elements.
+    ///
+    /// This is the reference against which backends are tested.
     pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         for block in &self.blocks {
             block.for_each_pair(&mut visit);

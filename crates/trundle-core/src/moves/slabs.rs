@@ -20,8 +20,9 @@ pub struct Slabs {
 }
 
 impl Move {
-    /// The largest slabs of at most `most_bytes` bytes, for a move within one buffer. Returns `None` if the
-    /// move has no slabs, or if it reads tables.
+    /// The largest slabs of at most `most_bytes` bytes, for a move within one buffer.
+    ///
+    /// Returns `None` if the move has no slabs, or if it reads tables.
     pub fn slabs(&self, most_bytes: usize) -> Option<Slabs> {
         let [block] = &self.blocks[..] else { return None };
         if self.src_bytes != self.dst_bytes || block.table_strides().next().is_some() {

@@ -2,8 +2,9 @@
 
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
-/// Broadcasts the tensor to a larger shape. Axes are aligned at the last one; an axis of size 1 is repeated,
-/// and missing axes are added in front.
+/// Broadcasts the tensor to a larger shape.
+///
+/// Axes are aligned at the last one; an axis of size 1 is repeated, and missing axes are added in front.
 ///
 /// Source: the documentation of numpy's `broadcast_to` and its rules of broadcasting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +26,7 @@ impl Broadcast {
         Broadcast { sizes: sizes.to_vec() }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has the sizes of the operator.
     ///
     /// # Errors
     /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if a size differs from its

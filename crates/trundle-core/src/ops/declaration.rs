@@ -86,8 +86,10 @@ impl Kind {
 }
 
 impl Declaration {
-    /// Makes the operator from one argument for each parameter; a single integer is a list of one. Returns
-    /// `None` for operators with lengths, which may be a tensor, and for operators of several tensors.
+    /// Makes the operator from one argument for each parameter; a single integer is a list of one.
+    ///
+    /// Returns `None` for operators with lengths, which may be a tensor, and for operators of several
+    /// tensors.
     pub fn op(&self, arguments: &[impl AsRef<[i64]>]) -> Option<Op> {
         let arguments: Vec<&[i64]> = arguments.iter().map(AsRef::as_ref).collect();
         self.make.map(|make| make(&arguments))

@@ -3,7 +3,7 @@
 use crate::{Error, Shape};
 
 refusals! {
-    /// Why the arguments of an operator are rejected.
+    /// The reason why the arguments of an operator are rejected.
     OpError {
         /// The indices of a gather have more positions than the data.
         TooManyIndices {

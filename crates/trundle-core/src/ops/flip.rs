@@ -4,6 +4,8 @@ use crate::shape::normalize_distinct_axes;
 use crate::{AxisMap, IndexMap, Line, Result, Shape};
 
 /// Reverses the elements along some axes: `out[i] = in[size - 1 - i]`.
+///
+/// Source: the documentation of numpy's `flip`; the specification of OpenVINO's Reverse-1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flip {
     axes: Vec<i64>,
@@ -18,7 +20,7 @@ declare! {
 }
 
 impl Flip {
-    /// The axes to reverse, each named once; negative ones count from the end.
+    /// Reverses the elements along `axes`, each named once; negative ones count from the end.
     pub fn new(axes: &[i64]) -> Flip {
         Flip { axes: axes.to_vec() }
     }

@@ -4,7 +4,8 @@ use super::{Indices, TakeAlongAxis};
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape};
 
-/// Gathers elements along an axis: each position of the indices gives the element of its row at that index.
+/// Gathers elements along an axis: `out[i, j, k] = in[i, indices[i, j, k], k]` for the middle one of three axes.
+///
 /// Along the other axes the indices may be smaller than the tensor; they then apply to its first positions.
 ///
 /// Source: the specifications of ONNX's GatherElements, opset 13, and OpenVINO's GatherElements-6.
@@ -20,7 +21,7 @@ impl GatherElements {
         GatherElements { axis, indices }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has the shape of the indices.
     ///
     /// # Errors
     /// As [`GatherElements::out_shape`], and [`OpError::IndexOutOfRange`].

@@ -8,8 +8,10 @@ use super::reverse_subsequences::Listed;
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Gathers elements or slices at indices into several axes. The last axis of the indices has one entry for
-/// each indexed axis. With batch axes, the first axes of the tensor and of the indices are shared.
+/// Gathers elements or slices at indices into several axes.
+///
+/// The last axis of the indices has one entry for each indexed axis. With batch axes, the first axes of the
+/// tensor and of the indices are shared.
 ///
 /// Source: the specifications of ONNX's GatherND, opset 13, and OpenVINO's GatherND-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +28,7 @@ impl GatherNd {
         GatherNd { indices, batch_axes }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has the shape of [`GatherNd::out_shape`].
     ///
     /// # Errors
     /// As [`GatherNd::out_shape`], and [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange).
@@ -51,7 +53,7 @@ impl GatherNd {
         Ok(IndexMap::new(out, shape.clone(), maps))
     }
 
-    /// Shape of the result.
+    /// Shape of the result: the indices' shape without the last axis, then the axes of the slices.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the tensor or the indices have too few axes,

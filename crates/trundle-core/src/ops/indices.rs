@@ -53,7 +53,7 @@ impl fmt::Display for IndexMode {
 }
 
 impl Indices {
-    /// Row-major indices with a shape.
+    /// Indices of a shape, with `values` in row-major order.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one index for each element

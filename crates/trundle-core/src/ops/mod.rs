@@ -122,31 +122,31 @@ macro_rules! operators {
 }
 
 operators! {
-    Broadcast "broadcast", "Axes of size 1 made longer, and new ones in front.";
-    Concat "concat", "Tensors one after another along an axis.";
-    Flip "flip", "Elements in the opposite order along some axes.";
-    GatherNd "gather_nd", "Elements, or slices, at indices of several axes together.";
-    Pad "pad", "Elements of the tensor put around it.";
-    PadConstant "pad_constant", "A number put around the tensor.";
-    PutAlongAxis "put_along_axis", "For each position a value put into its row, at an index of its own.";
-    Rearrange "rearrange", "Axes split, put in another order and merged, as a pattern writes it.";
-    Repeat "repeat", "Each index of an axis several times in a row.";
-    Reshape "reshape", "The same elements in axes of other sizes.";
+    Broadcast "broadcast", "Repeats axes of size 1 and adds leading axes.";
+    Concat "concat", "Concatenates tensors along an axis.";
+    Flip "flip", "Reverses the elements along some axes.";
+    GatherNd "gather_nd", "Gathers elements or slices at indices of several axes.";
+    Pad "pad", "Pads the tensor with its own elements.";
+    PadConstant "pad_constant", "Pads the tensor with a constant.";
+    PutAlongAxis "put_along_axis", "Puts a value into its row along an axis for each index.";
+    Rearrange "rearrange", "Splits, permutes and merges axes as described by a pattern.";
+    Repeat "repeat", "Repeats each index of an axis.";
+    Reshape "reshape", "Changes the shape and keeps the elements in row-major order.";
     ReverseSequence "reverse_sequence",
-        "The first elements along one axis reversed, with a length for each batch.";
+        "Reverses the first elements along an axis, with one length for each batch.";
     ReverseSubsequences "reverse_subsequences",
-        "The first elements along one axis reversed, with a length for each row.";
-    Roll "roll", "Elements shifted along some axes, in at one end what goes out at the other.";
-    Rot90 "rot90", "The tensor turned by 90 degrees in the plane of two axes.";
-    ScatterNd "scatter_nd", "Elements, or slices, put at indices of several axes together.";
-    Slice "slice", "Elements from a start, before a stop, at a step, along some axes.";
-    SliceScatter "slice_scatter", "Another tensor in the place of a slice.";
-    Stack "stack", "Tensors one after another along a new axis.";
-    Take "take", "The elements at indices of one axis.";
-    TakeAlongAxis "take_along_axis", "For each position an element of its row, at an index of its own.";
-    Tile "tile", "The tensor repeated along its axes.";
-    Transpose "transpose", "The axes in another order.";
-    Windows "windows", "Every window of a size along some axes, as new axes.";
+        "Reverses the first elements along an axis, with one length for each row.";
+    Roll "roll", "Shifts elements along some axes, with wrap-around.";
+    Rot90 "rot90", "Rotates the tensor by 90 degrees in the plane of two axes.";
+    ScatterNd "scatter_nd", "Puts elements or slices at indices of several axes.";
+    Slice "slice", "Slices some axes from a start up to a stop, with a step.";
+    SliceScatter "slice_scatter", "Replaces a slice by another tensor.";
+    Stack "stack", "Stacks tensors along a new axis.";
+    Take "take", "Takes the elements at indices of one axis.";
+    TakeAlongAxis "take_along_axis", "Takes an element of its row along an axis for each index.";
+    Tile "tile", "Repeats the tensor along its axes.";
+    Transpose "transpose", "Permutes the axes.";
+    Windows "windows", "Makes all windows of a size along some axes new axes.";
 }
 
 /// Implements `index_map` for operators that take several tensors, or a constant.

@@ -119,13 +119,14 @@ impl Pad {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Padding before and after each axis: one pair for each axis, one pair for all axes, or one number for
-    /// both sides of all axes.
+    /// Pads each axis before and after by `width` elements.
+    ///
+    /// `width` has one pair for each axis, one pair for all axes, or one number for both sides of all axes.
     pub fn new(width: &[i64], mode: PadMode) -> Pad {
         Pad { width: width.to_vec(), mode }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. Each axis of the output is longer by its two widths.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] for a wrong number of widths, [`OpError::NumberOutOfRange`] for a negative

@@ -10,7 +10,7 @@ use crate::program::{Program, TensorId};
 
 /// Pads the tensor along its axes with a constant.
 ///
-/// Source: the documentation of numpy's `pad`.
+/// Source: the documentation of numpy's `pad`; the specification of OpenVINO's Pad-12 in mode constant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PadConstant {
     width: Vec<i64>,
@@ -20,8 +20,9 @@ pub struct PadConstant {
 crate::fingerprint!(struct PadConstant { width, value });
 
 impl PadConstant {
-    /// Padding before and after each axis: one pair for each axis, one pair for all axes, or one number for
-    /// both sides of all axes.
+    /// Pads each axis before and after by `width` elements of `value`.
+    ///
+    /// `width` has one pair for each axis, one pair for all axes, or one number for both sides of all axes.
     pub fn new(width: &[i64], value: Scalar) -> PadConstant {
         PadConstant { width: width.to_vec(), value }
     }

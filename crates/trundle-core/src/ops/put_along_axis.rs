@@ -8,9 +8,10 @@ use super::{Broadcast, Declaration, Indices, TakeAlongAxis};
 use crate::program::{Program, TensorId};
 use crate::{IndexMap, Result, Shape};
 
-/// Puts values into a tensor along an axis, at the index given for each position: the counterpart of
-/// [`TakeAlongAxis`]. The values are broadcast to the shape of the positions. If several values have the same
-/// destination, the last one in row-major order wins.
+/// Puts values into a tensor along an axis, at the index given for each position.
+///
+/// This is the counterpart of [`TakeAlongAxis`]. The values are broadcast to the shape of the positions. If several
+/// values have the same destination, the last one in row-major order wins. The result has the shape of the tensor.
 ///
 /// Source: the documentation of numpy's `put_along_axis`; the specification of ONNX's ScatterElements without
 /// a reduction, opset 18.

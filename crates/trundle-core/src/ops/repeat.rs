@@ -30,7 +30,9 @@ impl Repeat {
         Repeat { repeats, axis }
     }
 
-    /// The map for a tensor of this shape: the repeats are a new axis, merged with the repeated one.
+    /// The map for a tensor of this shape. The output has the size of the axis multiplied by the repeats.
+    ///
+    /// The repeats are a new axis, merged with the repeated one.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for

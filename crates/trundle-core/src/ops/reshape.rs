@@ -25,7 +25,7 @@ impl Reshape {
         Reshape { sizes: sizes.to_vec() }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has the sizes of the operator.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] for a size below -1, [`ShapeError::SizesDoNotFit`] if these sizes cannot

@@ -7,8 +7,12 @@ use super::reverse_subsequences::{Listed, reversed_rows};
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
-/// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis and keeps the
-/// rest: reverse subsequences with broadcast lengths. Lengths are not clamped.
+/// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis and keeps the rest.
+///
+/// These are reverse subsequences with broadcast lengths, but a length above the size of the axis is refused.
+///
+/// Source: the specifications of ReverseSequence of ONNX, opset 10, and OpenVINO; the documentation of TensorFlow's
+/// `reverse_sequence`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSequence {
     axis: i64,
@@ -19,8 +23,7 @@ pub struct ReverseSequence {
 crate::fingerprint!(struct ReverseSequence { axis, batch_axis, lengths });
 
 impl ReverseSequence {
-    /// Reverses along `axis`. `lengths` has one entry for each index of `batch_axis`; negative axes count
-    /// from the end.
+    /// Reverses along `axis`, with one length for each index of `batch_axis`; negative axes count from the end.
     pub fn new(axis: i64, batch_axis: i64, lengths: impl Into<Arc<[i128]>>) -> ReverseSequence {
         ReverseSequence { axis, batch_axis, lengths: lengths.into() }
     }

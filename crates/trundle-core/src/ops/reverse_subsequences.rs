@@ -10,7 +10,9 @@ use crate::{
 };
 
 /// Reverses the first `length` elements along the axis, with a length for each position outside it, and keeps
-/// the rest. A length that exceeds the size of the axis counts as the size.
+/// the rest.
+///
+/// A length that exceeds the size of the axis counts as the size.
 ///
 /// Source: the documentation of DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -82,21 +84,25 @@ impl ReverseSubsequences {
     /// Name and parameters. With a batch axis, the call is a [`ReverseSequence`](super::ReverseSequence).
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// A plain list of lengths, one for each position outside `axis`, in row-major order. A negative axis
-    /// counts from the end.
+    /// Reverses along `axis`, with a plain list of lengths.
+    ///
+    /// There is one length for each position outside `axis`, in row-major order. A negative axis counts from the
+    /// end.
     pub fn new(axis: i64, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: None }
     }
 
-    /// Lengths as a row-major tensor with the sizes of the data, but 1 on `axis`. A negative axis counts from
-    /// the end.
+    /// Reverses along `axis`, with lengths as a row-major tensor with the sizes of the data, but 1 on `axis`.
+    ///
+    /// A negative axis counts from the end.
     pub fn dense(axis: i64, shape: Shape, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
         let tensor = LengthsTensor { held: shape.clone(), shape };
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: Some(tensor) }
     }
 
-    /// Lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`. It may have any
-    /// strides; a stride of 0 repeats the lengths along its axis.
+    /// Reverses along `axis`, with lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`.
+    ///
+    /// The tensor may have any strides; a stride of 0 repeats the lengths along its axis.
     ///
     /// # Errors
     /// [`DTypeError::DTypeMismatch`] for lengths of another type.

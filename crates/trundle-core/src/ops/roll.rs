@@ -5,7 +5,7 @@ use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 
 /// Shifts elements cyclically along axes: `out[(i + shift) mod size] = in[i]`.
 ///
-/// Source: the specification of Roll-7. In addition to its text, a single shift applies to every axis, as in
+/// Source: the specification of OpenVINO's Roll-7. In addition to its text, a single shift applies to every axis, as in
 /// the specification's second example, and an empty list of axes leaves the tensor unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Roll {
@@ -24,8 +24,9 @@ declare! {
 }
 
 impl Roll {
-    /// Rolls by one entry of `shift` for each entry of `axes`, or by a single shift for all of them. Axes may
-    /// be negative, counting from the end, and may repeat: their shifts add.
+    /// Rolls by one entry of `shift` for each entry of `axes`, or by a single shift for all of them.
+    ///
+    /// Axes may be negative, counting from the end, and may repeat: their shifts add.
     pub fn new(shift: &[i64], axes: &[i64]) -> Roll {
         Roll { shift: shift.to_vec(), axes: axes.to_vec() }
     }
@@ -47,7 +48,9 @@ impl Roll {
     }
 
     /// Nonzero shifts that move nothing in a tensor of this shape, because they are multiples of the size of
-    /// their axis, each with that size. Empty if the operator does not fit the shape.
+    /// their axis, each with that size.
+    ///
+    /// Empty if the operator does not fit the shape.
     pub fn idle_shifts(&self, shape: &Shape) -> Vec<(i64, usize)> {
         if self.total_shifts(shape).is_err() {
             return Vec::new();

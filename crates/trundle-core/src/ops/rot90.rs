@@ -5,6 +5,7 @@ use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Rotates the tensor `k` times by 90 degrees in the plane of two axes, from the first towards the second.
+///
 /// For one turn, `out[i, j] = in[j, size - 1 - i]`, where `size` is the size of the second axis.
 ///
 /// Source: the documentation of numpy's `rot90`.

@@ -74,8 +74,10 @@ impl Scalar {
         }
     }
 
-    /// Encodes the number as one element of `dtype` with the given width, little-endian. Floats are rounded
-    /// to the nearest value, complex numbers get no imaginary part, and booleans are 0 or 1.
+    /// Encodes the number as one element of `dtype` with the given width, little-endian.
+    ///
+    /// Floats are rounded to the nearest value, complex numbers get no imaginary part, and booleans are 0 or
+    /// 1.
     ///
     /// # Errors
     /// [`DTypeError::NoSuchElement`] if the number is out of range, if it is not an integer and the type
@@ -92,7 +94,7 @@ impl Scalar {
         Ok(packed)
     }
 
-    /// [`Scalar::element`] in big-endian byte order.
+    /// Encodes the number as [`Scalar::element`], but big-endian.
     ///
     /// # Errors
     /// As [`Scalar::element`].

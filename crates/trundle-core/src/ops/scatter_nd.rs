@@ -7,9 +7,10 @@ use super::reverse_subsequences::Listed;
 use super::{Declaration, GatherNd, Indices};
 use crate::{IndexMap, Result, Shape};
 
-/// Puts elements or slices of one tensor into another, at indices into its first axes. The last axis of the
-/// indices has one entry for each indexed axis. If several updates have the same destination, the last one in
-/// row-major order wins.
+/// Puts elements or slices of one tensor into another, at indices into its first axes.
+///
+/// The last axis of the indices has one entry for each indexed axis. If several updates have the same destination,
+/// the last one in row-major order wins. The result has the shape of the tensor that is updated.
 ///
 /// Source: the specifications of ONNX's ScatterND without a reduction, opset 18, and OpenVINO's
 /// ScatterNDUpdate-3.

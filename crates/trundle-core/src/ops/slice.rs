@@ -32,9 +32,11 @@ declare! {
 }
 
 impl Slice {
-    /// One entry of each list for each sliced axis. Negative axes, starts and stops count from the end;
-    /// bounds outside the axis are clamped. A negative step goes backwards to an exclusive stop: `i64::MIN`
-    /// includes the first element. The default for `axes` is the first axes, for `steps` 1.
+    /// Slices along `axes`: each list has one entry for each sliced axis.
+    ///
+    /// Negative axes, starts and stops count from the end; bounds outside the axis are clamped. A negative step goes
+    /// backwards to an exclusive stop: `i64::MIN` includes the first element. The default for `axes` is the first
+    /// axes, for `steps` 1.
     pub fn new(starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]) -> Slice {
         Slice {
             starts: starts.to_vec(),
@@ -70,7 +72,7 @@ impl Slice {
         Ok(slices)
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has a sliced axis for each axis of the tensor.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] for lists of different lengths, [`ShapeError::AxisOutOfRange`] or

@@ -9,8 +9,10 @@ use super::reverse_subsequences::Listed;
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Takes the elements at indices of one axis, which is replaced by the axes of the indices. With batch axes,
-/// the first axes of the tensor and of the indices are shared, and each batch has its own indices.
+/// Takes the elements at indices of one axis, which is replaced by the axes of the indices.
+///
+/// With batch axes, the first axes of the tensor and of the indices are shared, and each batch has its own
+/// indices.
 ///
 /// Source: the specification of OpenVINO's Gather-8 (ONNX's Gather has no batch axes); the documentation of
 /// numpy's `take`.
@@ -62,7 +64,7 @@ impl Take {
         &self.indices
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. In the shape of the output, the indices' axes replace the indexed axis.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);

@@ -8,8 +8,9 @@ use super::reverse_subsequences::Listed;
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Takes an element along an axis for each position: `out[i, j, k] = in[i, indices[i, j, k], k]`. Along the
-/// other axes, sizes of 1 are broadcast.
+/// Takes an element along an axis for each position: `out[i, j, k] = in[i, indices[i, j, k], k]`.
+///
+/// Along the other axes, sizes of 1 are broadcast.
 ///
 /// Source: the documentation of numpy's `take_along_axis`; the specifications of ONNX's GatherElements and
 /// OpenVINO's GatherElements-6.
@@ -51,6 +52,8 @@ impl TakeAlongAxis {
     }
 
     /// The map for a tensor of this shape.
+    ///
+    /// The output has the broadcast shape, with the size of the indices along the axis.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);

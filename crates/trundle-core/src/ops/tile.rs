@@ -21,12 +21,14 @@ declare! {
 }
 
 impl Tile {
-    /// Number of repeats along each axis; 0 gives an empty axis.
+    /// Repeats the tensor `repeats[axis]` times along each axis; 0 gives an empty axis.
     pub fn new(repeats: &[i64]) -> Tile {
         Tile { repeats: repeats.to_vec() }
     }
 
-    /// The map for a tensor of this shape: each repeat is a new axis, merged with the repeated one.
+    /// The map for a tensor of this shape. The output has each size multiplied by its number of repeats.
+    ///
+    /// Each repeat is a new axis, merged with the repeated one.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not one repeat for each axis,

@@ -4,7 +4,7 @@ use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
 
 /// Permutes the axes, in gather form: `out.shape[i] == in.shape[order[i]]`.
 ///
-/// Source: the specification of Transpose-1.
+/// Source: the specification of OpenVINO's Transpose-1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transpose {
     order: Vec<i64>,
@@ -20,12 +20,14 @@ declare! {
 }
 
 impl Transpose {
-    /// `order` contains each axis once, without negative numbers; an empty order reverses the axes.
+    /// Permutes the axes by `order`, which contains each axis once, without negative numbers.
+    ///
+    /// An empty order reverses the axes.
     pub fn new(order: &[i64]) -> Transpose {
         Transpose { order: order.to_vec() }
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has the permuted shape.
     ///
     /// # Errors
     /// As [`Permutation::new`], if `order` is neither empty nor a permutation of the axes.

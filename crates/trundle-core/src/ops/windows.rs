@@ -39,6 +39,8 @@ impl Windows {
 
     /// The map for a tensor of this shape.
     ///
+    /// The output has the number of windows along each axis of the operator, then the sizes of a window.
+    ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], [`ShapeError::SizesDiffer`] if there is
     /// not one number for each axis, [`OpError::NumberOutOfRange`] for a number below 1,

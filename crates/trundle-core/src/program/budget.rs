@@ -3,8 +3,10 @@
 use super::TensorId;
 use crate::Shape;
 
-/// Limits on planning a program in as few passes as possible. The caller provides the budget, since the cost
-/// of a region relative to moving an element depends on the backend.
+/// Limits on planning a program in as few passes as possible.
+///
+/// The caller provides the budget, since the cost of a region relative to moving an element depends on the
+/// backend.
 ///
 /// Exceeding a limit is never an error. A tensor that would have too many regions is read directly from the
 /// tensors it is defined by, or moved in tiles of few regions each.

@@ -41,8 +41,10 @@ impl Direction {
 }
 
 impl Grid {
-    /// Grid of the elements of a nonempty box of a tensor. `distances` are the distances between the
-    /// positions of neighbours along each axis, and `position` is the position of the first element.
+    /// Grid of the elements of a nonempty box of a tensor.
+    ///
+    /// `distances` are the distances between the positions of neighbours along each axis, and `position` is
+    /// the position of the first element.
     pub fn of_box(
         tensor: TensorId,
         bounds: &[Range<usize>],
@@ -71,7 +73,9 @@ impl Grid {
     }
 
     /// Keeps a part of the elements that lies within `bounds` and contains the first element, and appends the
-    /// others to `rest`. Returns false and keeps all elements if the first element lies outside.
+    /// others to `rest`.
+    ///
+    /// Returns false and keeps all elements if the first element lies outside.
     pub fn keep_within(&mut self, bounds: &[Range<usize>], rest: &mut Vec<Grid>) -> bool {
         if self.index.iter().zip(bounds).any(|(i, range)| !range.contains(i)) {
             return false;
@@ -85,8 +89,9 @@ impl Grid {
         true
     }
 
-    /// Converts the indices to another shape with as many elements, in row-major order. Keeps a part that is
-    /// evenly spaced there, and appends the others to `rest`.
+    /// Converts the indices to another shape with as many elements, in row-major order.
+    ///
+    /// Keeps a part that is evenly spaced there, and appends the others to `rest`.
     pub fn reshape(&mut self, from: &Shape, to: &Shape, rest: &mut Vec<Grid>) {
         if from == to {
             return;
@@ -260,8 +265,10 @@ fn limit(
 }
 
 impl Program {
-    /// Traces a grid one step towards its origins. Keeps a part that stays evenly spaced, and appends the
-    /// others to `rest`, to be traced later. Returns false if the elements are given or filled.
+    /// Traces a grid one step towards its origins.
+    ///
+    /// Keeps a part that stays evenly spaced, and appends the others to `rest`, to be traced later. Returns
+    /// false if the elements are given or filled.
     ///
     /// Law: each element has the same origin as before the step.
     ///

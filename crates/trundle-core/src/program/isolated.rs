@@ -6,6 +6,7 @@ use super::{Made, Pass, Program, TensorId};
 use crate::{Result, Shape, Width};
 
 /// A pass as a program whose inputs are the tensors that the pass reads, and whose only output is its target.
+///
 /// Adjacent maps are merged. Reshapes at the ends are removed, since they move nothing between contiguous
 /// tensors, so an input or the output may have another shape than in the whole program, with as many
 /// elements.
@@ -40,7 +41,7 @@ impl Program {
         self.isolated_as(pass, false)
     }
 
-    /// [`Program::isolated`] with the original shape of the output: a reshape at that end stays.
+    /// Converts a pass as [`Program::isolated`], but keeps the shape of the output: a reshape at that end stays.
     ///
     /// # Errors
     /// As [`Program::isolated`].

@@ -29,8 +29,9 @@ use crate::ops::{Scalar, out_of_range};
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
-/// A graph of tensors that are given, filled, moved or joined. Each tensor is defined by earlier ones, and
-/// shapes and widths fit by construction.
+/// A graph of tensors that are given, filled, moved or joined.
+///
+/// Each tensor is defined by earlier ones, and shapes and widths fit by construction.
 ///
 /// ```
 /// use trundle_core::{Program, Shape, ops::Flip};
@@ -64,7 +65,7 @@ pub struct TensorId(pub usize);
 
 crate::fingerprint!(struct TensorId(index));
 
-/// How a tensor of a program is defined.
+/// The definition of a tensor of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// The shape.
@@ -85,7 +86,7 @@ impl Definition {
     }
 }
 
-/// How the elements of a tensor are defined.
+/// The origin of the elements of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
     /// The input with this index, counted from 0 in the order of the tensors. The caller provides its
@@ -139,7 +140,7 @@ impl Program {
         Program::default()
     }
 
-    /// Adds the next input.
+    /// Adds the next input, a tensor that the caller provides.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if its elements cannot be addressed.
@@ -188,8 +189,9 @@ impl Program {
         self.moved(from, map)
     }
 
-    /// Adds the result of an operator on one tensor for each of its [operands](Op::operands). `constant`
-    /// encodes the operator's number, if it has one, as one element: see [`Scalar::element`].
+    /// Adds the result of an operator on one tensor for each of its [operands](Op::operands).
+    ///
+    /// `constant` encodes the operator's number, if it has one, as one element: see [`Scalar::element`].
     ///
     /// # Errors
     /// If there is no such tensor, if there is not one for each operand, or if the operator does not fit
@@ -223,7 +225,9 @@ impl Program {
         self.moved(from, IndexMap::broadcast(shape))
     }
 
-    /// Adds the concatenation of tensors along an axis. Their widths and all other sizes must be equal.
+    /// Adds the concatenation of tensors along an axis.
+    ///
+    /// Their widths and all other sizes must be equal. The size of the result along the axis is the sum of theirs.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if there are no parts, or there is no such tensor,
@@ -266,7 +270,7 @@ impl Program {
         Ok(id)
     }
 
-    /// Adds the stack of tensors of one shape along a new axis.
+    /// Adds the stack of tensors of one shape along a new axis, whose size is the number of tensors.
     ///
     /// # Errors
     /// As [`Program::joined`]; `axis` is an axis of the result.
@@ -284,7 +288,9 @@ impl Program {
         self.joined(axis, &layers)
     }
 
-    /// Adds a tensor padded before and after along each axis with `fill`, a tensor of rank 0.
+    /// Adds a tensor padded along each axis with `fill`, a tensor of rank 0.
+    ///
+    /// `widths` has for each axis the numbers of elements before and after the tensor.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not a pair for each axis, and as [`Program::joined`].

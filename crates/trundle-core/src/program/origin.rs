@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::{Made, Program, TensorId};
 
 impl Program {
-    /// Origin of an element of a tensor: a given or filled tensor, and the element's number there. Elements
-    /// are numbered in row-major order. This is independent of passes and moves.
+    /// Origin of an element of a tensor: a given or filled tensor, and the element's number there.
+    ///
+    /// Elements are numbered in row-major order. This is independent of passes and moves.
     ///
     /// Law: any passes write at each index the element of its origin.
     ///

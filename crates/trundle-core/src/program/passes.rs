@@ -32,8 +32,10 @@ pub struct Read {
 }
 
 impl Program {
-    /// The passes that write the outputs, in a valid order. Each output takes one pass from given and filled
-    /// tensors, unless intermediate tensors have to be written.
+    /// The passes that write the outputs, in a valid order.
+    ///
+    /// Each output takes one pass from given and filled tensors, unless intermediate tensors have to be
+    /// written.
     ///
     /// Law: each element of each output is written once, and each element that a pass reads is written
     /// before; the written elements agree with [`Program::origin`].
@@ -41,7 +43,9 @@ impl Program {
         self.passes_to(&BTreeMap::new(), budget)
     }
 
-    /// [`Program::passes`] with given layouts for some outputs, instead of row-major ones.
+    /// The passes that write the outputs, as [`Program::passes`], some of them in given layouts.
+    ///
+    /// The other outputs are row-major.
     pub fn passes_to(
         &self,
         layouts: &BTreeMap<TensorId, Layout>,

@@ -28,9 +28,10 @@ struct Boxes {
 }
 
 impl Program {
-    /// Program for the elements of a tensor within `bounds`, one range for each axis. Boxes are pushed
-    /// through maps and joins, so each tensor is reduced to the box that is read. The box is larger if the
-    /// elements read are not boxes, or more boxes than `budget` allows.
+    /// Program for the elements of a tensor within `bounds`, one range for each axis.
+    ///
+    /// Boxes are pushed through maps and joins, so each tensor is reduced to the box that is read. The box is
+    /// larger if the elements read are not boxes, or more boxes than `budget` allows.
     ///
     /// Law: the output's element at i has the same origin as the tensor's element at `bounds.start + i`, with
     /// indices in an input relative to the start of its box.
@@ -87,8 +88,10 @@ impl Program {
         Ok(Restricted { program, reads })
     }
 
-    /// Boxes of the inputs that [`Program::restrict`] reads. Returns `None` if a box is not exact, so that
-    /// more than necessary would be read: see [`IndexMap::source_bounds`].
+    /// Boxes of the inputs that [`Program::restrict`] reads.
+    ///
+    /// Returns `None` if a box is not exact, so that more than necessary would be read: see
+    /// [`IndexMap::source_bounds`].
     ///
     /// # Errors
     /// As [`Program::restrict`].

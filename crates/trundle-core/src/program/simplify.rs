@@ -4,8 +4,9 @@ use super::{Budget, Made, Program, TensorId};
 use crate::{AxisMap, IndexMap};
 
 impl Program {
-    /// Replaces joined parts of one tensor by a movement of that tensor, where it is one map. For example,
-    /// the slices and the concatenation into which exporters write a roll become the roll.
+    /// Replaces joined parts of one tensor by a movement of that tensor, where it is one map.
+    ///
+    /// For example, the slices and the concatenation into which exporters write a roll become the roll.
     ///
     /// Law: every element of every tensor has the same origin.
     #[must_use]

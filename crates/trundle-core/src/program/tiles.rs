@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::{Error, IndexMap, Layout, Move, MoveError, Regions, Result, Width};
 
-/// An iterator over moves of few blocks that together do a map between row-major tensors. The moves are made
-/// one after another, so that only one tile is in memory.
+/// An iterator over moves of few blocks that together do a map between row-major tensors.
+///
+/// The moves are made one after another, so that only one tile is in memory.
 ///
 /// Law: each element of the output is written by one of the moves, from its source in the map.
 #[derive(Clone, Debug)]

@@ -8,10 +8,12 @@ use crate::shape::row_major_strides;
 use crate::{DTypeError, IndexMap, Layout, Line, Move, Result, Shape, ShapeError, Table, Width};
 
 impl Program {
-    /// Adds `base` with some elements replaced by `updates`. For each index of `updates`, `places` gives the
-    /// index of `base` that it replaces, so the map of a gather also describes the corresponding scatter. If
-    /// several updates have the same destination, the last one in row-major order wins. An update at a
-    /// position of rank 0 may have any shape of one element, as in OpenVINO's `ScatterNDUpdate`.
+    /// Adds `base` with some elements replaced by `updates`.
+    ///
+    /// For each index of `updates`, `places` gives the index of `base` that it replaces, so the map of a gather also
+    /// describes the corresponding scatter. If several updates have the same destination, the last one in row-major
+    /// order wins. An update at a position of rank 0 may have any shape of one element, as in OpenVINO's
+    /// `ScatterNDUpdate`.
     ///
     /// The result is a gather from the concatenation of both tensors, with a table of element numbers. The
     /// table covers only the axes along which `places` moves elements. If several axes are independent, each

@@ -63,8 +63,9 @@ pub struct Used {
     pub source: TuningSource,
 }
 
-/// Returns the record this process uses, chosen once. If `TRUNDLE_TUNING` or a stored record is invalid, this warns
-/// on stderr and uses the built-in record.
+/// Returns the record this process uses, chosen once.
+///
+/// If `TRUNDLE_TUNING` or a stored record is invalid, this warns on stderr and uses the built-in record.
 pub fn used() -> &'static Used {
     static USED: ForkSafe<Used> = ForkSafe::empty();
     USED.get(|_| true, look)
@@ -118,6 +119,7 @@ pub fn check_variable() -> Result<(), String> {
 }
 
 /// Returns the cache folder for measurements of this machine: `trundle` in `XDG_CACHE_HOME`, or else in `~/.cache`.
+///
 /// Returns `None` if neither is an absolute path.
 pub fn cache_folder() -> Option<PathBuf> {
     let absolute = |variable: &str| {

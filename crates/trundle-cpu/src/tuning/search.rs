@@ -82,9 +82,10 @@ impl Tuned {
     }
 }
 
-/// Finds the tuning record of this machine in a few seconds; nothing else should run meanwhile. The record is neither
-/// used by this process nor stored, see [`Tuned::keep`]. `go_on` receives the progress; if it returns false, the
-/// search stops and returns `None`.
+/// Finds the tuning record of this machine in a few seconds; nothing else should run meanwhile.
+///
+/// The record is neither used by this process nor stored, see [`Tuned::keep`]. `go_on` receives the progress; if it
+/// returns false, the search stops and returns `None`.
 ///
 /// # Errors
 /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if there is no memory for two buffers of 64 MiB.

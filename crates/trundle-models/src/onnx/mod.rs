@@ -51,12 +51,14 @@ const NEWEST_IR: i64 = 14;
 /// Reads the ONNX model `path`. External data is read only from the model's folder.
 ///
 /// # Errors
-/// If a file cannot be read, is malformed, or has unsupported content.
+/// [`Error::Io`] if a file cannot be read, [`Error::Link`] if external data is a link out of the folder,
+/// [`Error::Malformed`] if the file violates the format, [`Error::Unsupported`] for content that is not supported,
+/// [`Error::Node`] for a node or a tensor that is invalid.
 pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// Like [`read`], but external data may be links to the places that `links` allows.
+/// Reads a model as [`read`], but external data may be links to the places that `links` allows.
 ///
 /// # Errors
 /// As [`read`].

@@ -35,16 +35,18 @@ use crate::{Error, Links, Model, Result};
 
 pub use self::fragment::{Fragment, read_layer};
 
-/// Reads the model of an .xml file. Its constants are in the .bin file of the same name, which is opened only if a
-/// constant has elements.
+/// Reads the OpenVINO IR model of an .xml file.
+///
+/// Its constants are in the .bin file of the same name, which is opened only if a constant has elements.
 ///
 /// # Errors
-/// [`Error::Io`] if a file cannot be read, and as [`read_parts`].
+/// [`Error::Io`] if a file cannot be read, [`Error::Link`] if the .bin file is a link out of the folder, and as
+/// [`read_parts`].
 pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// Like [`read`], but the .bin file may be a link to the places that `links` allows.
+/// Reads a model as [`read`], but the .bin file may be a link to the places that `links` allows.
 ///
 /// # Errors
 /// As [`read`].
@@ -56,7 +58,7 @@ pub fn read_with(path: &Path, links: Links) -> Result<Model> {
     reader::read(xml, Weights::file(path.with_extension("bin"), links))
 }
 
-/// Reads a model with the graph `xml` and the constants `weights`.
+/// Reads a model from the text of its .xml file and the bytes of its .bin file.
 ///
 /// # Errors
 /// [`Error::Malformed`] if `xml` is not a model of these versions, [`Error::Unsupported`] if the model has layers

@@ -37,7 +37,7 @@ pub(crate) use element::{Number, number};
 pub use inputs::Given;
 
 impl Model {
-    /// Resolves the model for `inputs`, one for each input of the model.
+    /// Resolves the model for `inputs`, one for each input of the model, in its order.
     ///
     /// # Errors
     /// [`Error::Input`] if an input does not fit the model, [`Error::Node`] for the first node that does not
@@ -46,8 +46,10 @@ impl Model {
         resolve(self, inputs)
     }
 
-    /// The inputs whose elements decide how others move: sizes, orders of axes, indices. The shape alone of
-    /// every other input is enough for a plan. This resolves the model once for each input with data.
+    /// The indices of the inputs whose elements decide how others move: sizes, orders of axes, indices.
+    ///
+    /// The shape alone of every other input is enough for a plan. This resolves the model once for each input with
+    /// data.
     ///
     /// # Errors
     /// As [`Model::resolve`] for `inputs`.

@@ -1,7 +1,8 @@
-"""The types of the package, kept by hand; `python -m mypy.stubtest trundle` holds them against it.
+"""The types of the package, written by hand; `python -m mypy.stubtest trundle` compares them with it.
 
-An array of any kind comes back as its own type: numpy.ndarray with its dtype, torch.Tensor, the
-arrays of the Array API. What is not an array, a list for one, comes back as a numpy.ndarray.
+Functions return arrays of the type that they are given: numpy.ndarray with its dtype, torch.Tensor, or an
+array of the Array API. For other arguments, such as lists, they return a numpy.ndarray. The docstrings of
+the functions are in the package: `help(trundle.roll)`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -70,6 +70,7 @@ def roll(
     Returns
     -------
     Tensor
+        With the shape of `x`.
 
     Raises
     ------
@@ -118,6 +119,7 @@ def flip(x: Tensor, axis: Any = None, *, dims: Any = None) -> Tensor:
     Returns
     -------
     Tensor
+        With the shape of `x`.
 
     Raises
     ------
@@ -151,6 +153,7 @@ def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
     Returns
     -------
     Tensor
+        With the shape ``[x.shape[a] for a in axes]``.
 
     Raises
     ------
@@ -172,8 +175,9 @@ def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
 
 
 def transpose(x: Tensor, order: Any = ()) -> Tensor:
-    """Permutes or reverses the axes, as `trundle.transpose`. For ``torch.transpose``, which swaps two axes, use
-    ``permute_dims``.
+    """Permutes or reverses the axes, as `trundle.transpose`.
+
+    For ``torch.transpose``, which swaps two axes, use ``permute_dims``.
 
     Parameters
     ----------
@@ -184,6 +188,7 @@ def transpose(x: Tensor, order: Any = ()) -> Tensor:
     Returns
     -------
     Tensor
+        With the shape ``[x.shape[a] for a in order]``.
 
     Raises
     ------
@@ -207,21 +212,22 @@ def transpose(x: Tensor, order: Any = ()) -> Tensor:
 
 
 def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Tensor:
-    """Reverses the first elements of each sequence, with a length for each index of the batch axis.
+    """Reverses the first elements of each sequence, as `trundle.reverse_sequence` and ReverseSequence of ONNX.
 
     Parameters
     ----------
     x : Tensor
     lengths : Tensor or sequence of int
-        One for each index of `batch_axis`.
+        One for each index of `batch_axis`, from 0 to the size of `axis`.
     axis : int
-        The axis to reverse along.
+        The axis to reverse along; a negative one counts from the end.
     batch_axis : int
         The axis of the sequences.
 
     Returns
     -------
     Tensor
+        With the shape of `x`.
 
     Raises
     ------
@@ -243,7 +249,7 @@ def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Ten
 
 
 def reverse_subsequences(x: Tensor, lengths: Any, axis: int) -> Tensor:
-    """Reverses the first elements of each row, with a length for each position outside the axis.
+    """Reverses the first elements of each row, as `trundle.reverse_subsequences` and DirectML's operator.
 
     Parameters
     ----------
@@ -252,11 +258,12 @@ def reverse_subsequences(x: Tensor, lengths: Any, axis: int) -> Tensor:
         Has the shape of `x`, but size 1 along `axis`. A length greater than the size of the axis reverses
         the whole row.
     axis : int
-        The axis to reverse along.
+        The axis to reverse along; a negative one counts from the end.
 
     Returns
     -------
     Tensor
+        With the shape of `x`.
 
     Raises
     ------
@@ -293,6 +300,7 @@ def rearrange(
     Returns
     -------
     Tensor
+        With one axis for each entry on the right of the pattern.
 
     Raises
     ------
@@ -335,6 +343,7 @@ def repeat(
     Returns
     -------
     Tensor
+        With one axis for each entry on the right of the pattern.
 
     Raises
     ------
@@ -365,8 +374,7 @@ def repeat(
 
 
 def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
-    """Applies a chain of operators in as few passes over memory as possible, as ``trundle.chain(text)(x,
-    **given)``.
+    """Applies a chain of operators in as few passes over memory as possible, as ``trundle.chain(text)(x)``.
 
     Parameters
     ----------
@@ -379,12 +387,15 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
     Returns
     -------
     Tensor
+        With the shape that the last operator gives.
 
     Raises
     ------
     ValueError, TypeError
-        As `trundle.chain` and its call. NotImplementedError for a gradient through a stage that is not
-        invertible: one that repeats elements, drops elements, or takes several tensors.
+        As `trundle.chain` and its call.
+    NotImplementedError
+        For a gradient through a stage that is not invertible: one that repeats elements, drops elements, or takes
+        several tensors.
 
     Notes
     -----

@@ -48,7 +48,7 @@ def apply(
     metadata_only: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Apply a chain of operators to a store or a file and write the result to another one.
+    """Applies a chain of operators to a store or a file and writes the result to another one.
 
     The result appears when it is complete. If an error occurs, no result is left.
 
@@ -138,14 +138,30 @@ def plan(
     metadata_only: bool = False,
     task_size: int | str | None = None,
 ) -> Plan:
-    """Plan `apply` as numbered tasks, and begin the result, which is hidden until `Plan.finish`.
+    """Plans `apply` as numbered tasks, and begins the result, which is hidden until `Plan.finish`.
 
-    Takes the parameters of `apply`, and:
-
+    Parameters
+    ----------
+    src, chain, dst, chunks, shards, codec, max_mem, verify, overwrite, tensor, metadata_only
+        As in `apply`. `max_mem` is the limit of all workers together.
     workers : int, optional
-        The number of workers that share the memory.
+        The number of workers that share the memory. None: one.
     task_size : int or str, optional
         The approximate number of bytes that each task writes. None: a thousandth of the result, but at least 64 MiB.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError, FileExistsError, OSError
+        As `apply`.
+
+    Examples
+    --------
+    >>> plan = trundle.zarr.plan("in.zarr", "flip(0)", "out.zarr", max_mem="4GiB")  # doctest: +SKIP
+    >>> plan.run(workers=2)  # doctest: +SKIP
     """
     source, target = _path(src), _path(dst)
     options = {
@@ -166,8 +182,8 @@ def plan(
 class Plan:
     """Numbered tasks that write a result. Any process that sees the same files can run them.
 
-    A task may be repeated, also concurrently or after an interruption. The tasks of a stage need all tasks of the
-    previous stages.
+    `plan` and `Plan.load` create it. A task may be repeated, also concurrently or after an interruption. The tasks of a
+    stage need all tasks of the previous stages.
     """
 
     def __init__(self, text: str) -> None:
@@ -188,13 +204,19 @@ class Plan:
         return f"<trundle.zarr.Plan of {len(self)} tasks: {stages}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to a file, for `run_task` and ``trundle task``."""
+        """Writes the plan to a file, for `run_task` and ``trundle task``.
+
+        Raises OSError if the file cannot be written.
+        """
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan from `save`, or from ``trundle plan --tasks`` in the current folder."""
+        """Reads a plan from `save`, or from ``trundle plan --tasks`` in the current folder.
+
+        Raises OSError if the file cannot be read.
+        """
         with open(path, encoding="utf-8") as file:
             return cls(file.read())
 
@@ -205,10 +227,19 @@ class Plan:
         workers: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """Run all tasks that are not done, and finish the plan. Takes parameters of `apply`.
+        """Runs all tasks that are not done, and finishes the plan.
 
-        Raises the first error of a task, after the running tasks have ended. Finished tasks are kept; call `run` again
-        for the rest.
+        Finished tasks are kept after an error; call `run` again for the rest.
+
+        Parameters
+        ----------
+        executor, workers, progress
+            As in `apply`.
+
+        Raises
+        ------
+        ValueError, OSError
+            The first error of a task, after the running tasks have ended.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -270,26 +301,70 @@ class Plan:
         return next(written // len(stage) for stage, written in each if number in stage)
 
     def missing(self) -> list[int]:
-        """Return the numbers of the tasks that are not done."""
+        """Returns the numbers of the tasks that are not done.
+
+        Raises ValueError if the unfinished result was removed, OSError if it cannot be read.
+        """
         return _trundle.missing_tasks(self._text)
 
     def finish(self) -> None:
-        """Make the result visible. Raises OSError, which names the missing tasks, if there are any."""
+        """Makes the result visible.
+
+        Raises OSError if tasks are missing, and names them; ValueError if the unfinished result was removed.
+        """
         _trundle.finish_tasks(self._text)
 
     def discard(self) -> None:
-        """Remove the unfinished result."""
+        """Removes the unfinished result.
+
+        Raises OSError if it cannot be removed.
+        """
         _trundle.discard_tasks(self._text)
 
 
 def run_task(path: str | os.PathLike[str], number: int, *, threads: int | None = None) -> bool:
-    """Run a task of a saved plan. Returns False if it was already done."""
+    """Runs a task of a saved plan.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file of `Plan.save` or ``trundle plan --tasks``.
+    number : int
+        The number of the task, from 0.
+    threads : int, optional
+        The maximum number of threads. None: the number of cores available to the process.
+
+    Returns
+    -------
+    bool
+        False if the task was already done.
+
+    Raises
+    ------
+    ValueError
+        If there is no such task, or if the unfinished result was removed.
+    OSError
+        If tasks of an earlier stage are missing, or if something cannot be read or written.
+    """
     with open(path, encoding="utf-8") as file:
         return _run(file.read(), number, threads)
 
 
 def finish(path: str | os.PathLike[str]) -> None:
-    """Make the result of a saved plan visible. Raises OSError, which names the missing tasks, if there are any."""
+    """Makes the result of a saved plan visible.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file of `Plan.save` or ``trundle plan --tasks``.
+
+    Raises
+    ------
+    OSError
+        If tasks are missing; the message names them.
+    ValueError
+        If the unfinished result was removed.
+    """
     Plan.load(path).finish()
 
 

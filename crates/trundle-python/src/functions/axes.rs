@@ -75,7 +75,7 @@ pub(crate) fn permute_dims<'py>(
     moved(axes.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
 
-/// Permutes the axes of `x` according to OpenVINO's Transpose-1. Without an order, reverses the axes.
+/// Permutes the axes of `x`, or reverses them if there is no order, as OpenVINO's Transpose-1.
 ///
 /// Parameters
 /// ----------
@@ -100,7 +100,8 @@ pub(crate) fn permute_dims<'py>(
 ///
 /// Notes
 /// -----
-/// `permute_dims` accepts negative axes.
+/// As OpenVINO's Transpose-1, and ``numpy.transpose``, but returns a copy, not a view. `permute_dims` accepts negative
+/// axes.
 ///
 /// Examples
 /// --------
@@ -225,7 +226,7 @@ pub(crate) fn rot90<'py>(
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `a`
+/// array of the kind and dtype of `a`, with the axes at their new positions
 ///
 /// Raises
 /// ------
@@ -288,7 +289,7 @@ pub(crate) fn moveaxis<'py>(
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `a`
+/// array of the kind and dtype of `a`, with the sizes of the two axes swapped
 ///
 /// Raises
 /// ------

@@ -83,6 +83,10 @@ pub(crate) fn ascontiguousarray<'py>(
 /// threads : int, optional
 ///     See `help(trundle)`.
 ///
+/// Returns
+/// -------
+/// None
+///
 /// Raises
 /// ------
 /// ValueError
@@ -194,7 +198,8 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `x`; for a subclass of numpy.ndarray, the base class
+/// array of the kind and dtype of `x`, with one axis for each entry on the right of the pattern; for a subclass of
+/// numpy.ndarray, the base class
 ///
 /// Raises
 /// ------

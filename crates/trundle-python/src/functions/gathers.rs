@@ -234,6 +234,10 @@ pub(crate) fn take_along_axis<'py>(
 /// threads
 ///     See `help(trundle)`.
 ///
+/// Returns
+/// -------
+/// None, or `out` if it is given
+///
 /// Raises
 /// ------
 /// numpy.exceptions.AxisError
@@ -241,7 +245,8 @@ pub(crate) fn take_along_axis<'py>(
 /// IndexError
 ///     If an index is out of range, or if `indices` does not broadcast or is not of an integer dtype.
 /// ValueError
-///     If `values` does not broadcast, or if `x` is read-only.
+///     If `indices` does not have as many axes as `x`, if `values` does not broadcast, if `x` is read-only, or if `out`
+///     does not fit.
 /// TypeError
 ///     If `values` has another kind or dtype, or for a dtype that holds objects.
 ///

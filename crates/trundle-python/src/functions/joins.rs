@@ -25,7 +25,7 @@ use crate::tensor::Tensor;
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of the arrays
+/// array of the kind and dtype of the arrays, with their shape, but the sum of their sizes along `axis`
 ///
 /// Raises
 /// ------
@@ -97,7 +97,7 @@ pub(crate) fn concatenate<'py>(
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of the arrays
+/// array of the kind and dtype of the arrays, with their shape and the new axis, whose size is their number
 ///
 /// Raises
 /// ------

@@ -25,15 +25,16 @@ pub struct BufferTensorDesc<'a> {
 const GRAIN_BYTES: u128 = 4;
 
 impl BufferTensorDesc<'_> {
-    /// The minimal size in bytes of a buffer for this tensor: `(dot(sizes - 1, strides) + 1)` elements, rounded
-    /// up to a multiple of 4 bytes; 0 if it has no elements.
+    /// The minimal size in bytes of a buffer for this tensor.
+    ///
+    /// That is `(dot(sizes - 1, strides) + 1)` elements, rounded up to a multiple of 4 bytes; 0 if it has no elements.
     ///
     /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, which however computes the index of
     /// the last element with 32 bits and may overflow.
     ///
     /// # Errors
     /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,
-    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type has not this order of bits,
+    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type does not have this order of bits,
     /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the result is over `u64::MAX`.
     pub fn minimum_buffer_bytes(&self) -> Result<u64> {
         self.check_strides("the tensor")?;
@@ -45,7 +46,7 @@ impl BufferTensorDesc<'_> {
     /// The width of the elements: bytes or a packing.
     ///
     /// # Errors
-    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type has not this order of bits.
+    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type does not have this order of bits.
     pub fn width(&self) -> Result<Width> {
         Ok(match self.bit_order {
             None => self.data_type.into(),

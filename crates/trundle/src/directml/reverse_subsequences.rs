@@ -11,6 +11,7 @@ use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 use crate::functions::check_dtype;
 
 /// Reverses the first `length` elements along an axis at each position outside the axis, and keeps the others.
+///
 /// A length greater than the size of the axis counts as that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequencesOperatorDesc<'a> {
@@ -34,8 +35,10 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         ]
     }
 
-    /// Checks the operator, and if `level` is given, also that this level supports it: ranks and types, no size
-    /// of 0, at most 2^32 - 1 elements, and total sizes of at least [`BufferTensorDesc::minimum_buffer_bytes`].
+    /// Checks the descriptors, and if `level` is given, also that this level supports them.
+    ///
+    /// A level supports certain ranks and types, no size of 0, at most 2^32 - 1 elements, and total sizes of at
+    /// least [`BufferTensorDesc::minimum_buffer_bytes`].
     ///
     /// # Errors
     /// [`Error::Operator`](super::Error::Operator) and [`Error::BufferTooSmall`](super::Error::BufferTooSmall);
@@ -45,10 +48,12 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         level.map_or(Ok(()), |level| check_level(level, self))
     }
 
-    /// Moves the elements from `input` to `output`. Bytes of `output` that no element covers are unchanged.
+    /// Moves the elements from `input` to `output`, the bytes of the buffers.
+    ///
+    /// Bytes of `output` that no element covers are unchanged.
     ///
     /// # Errors
-    /// What [`check`](Self::check) refuses without a level, and
+    /// The errors of [`check`](Self::check) without a level, and
     /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is shorter than its
     /// tensor. Nothing has been written then.
     pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
-/// The reason why a text is not a chain. Prints several lines: the message, the chain with a caret under the
-/// place, and a suggestion if there is one.
+/// The reason why a text is not a chain.
+///
+/// Prints several lines: the message, the chain with a caret under the place, and a suggestion if there is
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotationError {
@@ -14,7 +16,7 @@ pub struct NotationError {
     pub text: String,
     /// The span of the fault in `text`, in bytes; empty where something is missing.
     pub span: Range<usize>,
-    /// What to write instead, in one line.
+    /// A suggestion for a correction, in one line.
     pub suggestion: Option<String>,
 }
 

@@ -74,8 +74,9 @@ pub(crate) use error::{Fault, Snippet, quoted};
 pub(crate) use pattern::misfit;
 use stage::Read;
 
-/// Parses a chain into at least one stage, in the order of application. Takes linear time; for stages with axis
-/// names, also in the number of axes.
+/// Parses a chain into at least one stage, in the order of application.
+///
+/// Takes linear time; for stages with axis names, also in the number of axes.
 ///
 /// # Errors
 /// [`NotationError`] for the first fault in the text.
@@ -83,8 +84,9 @@ pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
     parse_named(text, &mut AxisNames::unknown())
 }
 
-/// Parses a chain for a tensor with the given axis names, and updates them to the names of the result. Leaves
-/// out stages that would not change such a tensor.
+/// Parses a chain for a tensor with the given axis names, and updates them to the names of the result.
+///
+/// Leaves out stages that would not change such a tensor.
 ///
 /// # Errors
 /// As [`parse`]; also for an unknown axis name, and for a stage that cannot be applied to a tensor with these

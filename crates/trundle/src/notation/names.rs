@@ -90,7 +90,7 @@ pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
 pub struct NameError {
     /// The message, in one line.
     pub message: String,
-    /// What to write instead, in one line.
+    /// A suggestion for a correction, in one line.
     pub suggestion: Option<String>,
     /// The name at fault, if it is one name.
     pub(super) name: Option<String>,

@@ -9,13 +9,13 @@ use super::numbers::Unfilled;
 /// One stage of a chain, and where it stands in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// In bytes.
+    /// The span of the stage in the text, in bytes.
     pub span: Range<usize>,
-    /// What it does.
+    /// The operator.
     pub kind: StageKind,
 }
 
-/// What a stage does.
+/// The operator of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StageKind {

@@ -25,7 +25,7 @@ impl Side {
 }
 
 refusals! {
-    /// Why a pattern is rejected: because of its syntax, or for a shape.
+    /// The reason why a pattern is rejected: its syntax, or the shape of the tensor.
     PatternFault {
         /// The name of an axis is invalid: it needs letters, digits and `_`, starting with a letter and not
         /// ending in `_`.

@@ -14,8 +14,7 @@ use super::Transpose;
 use crate::{Error, IndexMap, Op, Result, Shape};
 use group::{Spaced, places};
 
-/// Splits, reorders and merges axes as described by a pattern: `b (h p) (w q) c -> b (h w) (p q c), p=16,
-/// q=16`.
+/// Splits, reorders and merges axes as described by a pattern such as `b (h p) c -> b h (p c), p=16`.
 ///
 /// Each side has an entry for each axis of its tensor. Names in parentheses are axes merged into one, the
 /// outermost first. Both sides have the same names. `...` is any number of axes, `1` an axis of size 1.
@@ -108,7 +107,7 @@ impl Rearrange {
         Ok(())
     }
 
-    /// The map for a tensor of this shape.
+    /// The map for a tensor of this shape. The output has an axis for each group on the right.
     ///
     /// # Errors
     /// [`Error::Pattern`] with [`PatternFault::Rank`] or [`PatternFault::DoesNotSplit`],
