@@ -51,7 +51,7 @@ INLINE constexpr u32 span(u32 size) {
 // row, the row, the address of the row, and the last stretch found in the row. Stops when `one` returns true, which
 // means that it has handled all further stores.
 //
-// The stores of a thread are 32 stores apart, so those of a warp are contiguous. Most are in the same row and can share
+// The stores of a thread are 32 stores apart, so a warp makes contiguous stores. Most are in the same row and can share
 // a stretch.
 template <class One> INLINE void each_store(const Launch& launch, u64 block, u32 thread, const One& one) {
     const u64 first = (block * WORKGROUP + thread / 32 * 32) * STORES + thread % 32;

@@ -13,7 +13,7 @@ INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
 }
 
 // Reads an element of the source and returns its bits at position `within` of a group. They are contiguous, or two
-// fields. Adds the mask of these bits to `covered`.
+// fields. Adds the mask of the bits to `covered`.
 INLINE u32 moved_bits(const Launch& launch, u64 src, u32 within, u32& covered) {
     const u64 group = launch.src + src / launch.group * launch.group_bytes;
     const u32 from = u32(src % launch.group);
