@@ -4,9 +4,9 @@
 // src/launch.rs and src/parameters.rs create these structs; src/tests/layout.rs compares the layouts.
 #pragma once
 
-// A divisor. A quotient is the upper half of a product, shifted right by `shift`: the exponent of the least power of two that is at least
-// `by`. If `narrow` is not 0, dividends are below 2^31 and the product has 32-bit factors. Otherwise dividends are
-// below 2^63 and `wide` is the factor.
+// A divisor. A quotient is the upper half of a product, shifted right by `shift`: the exponent of the least
+// power of two that is at least `by`. If `narrow` is not 0, dividends are below 2^31 and the product has 32-bit
+// factors. Otherwise dividends are below 2^63 and `wide` is the factor.
 struct Divisor {
     u64 by;
     u64 wide;

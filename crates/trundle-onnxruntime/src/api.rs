@@ -7,7 +7,7 @@ use ort_sys::{OrtApi, OrtApiBase, OrtErrorCode, OrtStatusPtr};
 
 use crate::failure::{Failure, Result};
 
-/// The API version requested: that of ONNX Runtime 1.17, the first with shape inference for custom operators.
+/// The API version of ONNX Runtime 1.17, the first with shape inference for custom operators.
 pub(crate) const VERSION: u32 = 17;
 
 /// Every ONNX Runtime provides version 1. Later versions only append functions.

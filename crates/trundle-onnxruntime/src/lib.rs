@@ -46,7 +46,7 @@ const DOMAIN: &CStr = c"trundle";
 /// Adds the operators to session options. Call it from a library's `RegisterCustomOps`.
 ///
 /// # Safety
-/// The pointers must be those that ONNX Runtime passes to `RegisterCustomOps`.
+/// ONNX Runtime must have passed both pointers to `RegisterCustomOps`.
 pub unsafe fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase) -> OrtStatusPtr {
     // SAFETY: `base` is valid by the contract of this function.
     let api = match unsafe { Api::of_base(base) } {

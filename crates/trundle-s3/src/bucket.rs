@@ -297,17 +297,17 @@ impl Bucket {
     }
 }
 
-/// The most attempts after answers that were cut off.
+/// The most attempts after truncated answers.
 const MOST_TRIES: usize = 5;
 
-/// The client's error text for an answer whose body was cut off.
+/// The client's error text for an answer with a truncated body.
 const CUT_OFF: &str = "body error";
 
 /// The error text if an object has no byte of the requested range.
 const NOT_WITHIN: &str = "416 Range Not Satisfiable";
 
-/// Repeats a request whose answer was cut off. `object_store` itself retries other failures, and resumes the body of
-/// an object; it does not repeat lists and error documents that were cut off.
+/// Repeats a request whose answer was truncated. `object_store` retries other failures itself, and resumes the body
+/// of an object, but does not repeat truncated lists and error documents.
 fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..MOST_TRIES {
         match ask() {
@@ -354,7 +354,7 @@ fn failed(error: Error) -> io::Error {
 
 /// Shortens an error text: from an XML document, only its code and message are kept.
 fn said(text: &str) -> String {
-    // The metadata server of a cloud machine, which is asked last for credentials.
+    // The metadata server of a cloud machine is the client's last source of credentials.
     if text.contains("169.254.169.254") {
         return NO_CREDENTIALS.to_owned();
     }

@@ -110,7 +110,7 @@ impl Observer for Interrupter {
     }
 }
 
-/// A folder with sources, in which all jobs write the same output.
+/// A folder with sources. All jobs write the same output in it.
 struct Sandbox {
     folder: TempDir,
 }
@@ -226,8 +226,8 @@ impl Sandbox {
     }
 }
 
-/// Jobs that are all different, in groups: each differs from the first of its group in the property that names the
-/// group.
+/// Jobs that are all different, in groups. In each group, every job differs from the first one in the property
+/// that names the group.
 fn groups() -> Vec<(&'static str, Vec<Asks>)> {
     let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
     let base = asks("roll(shift=[1], axes=[0])");
@@ -282,7 +282,7 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
             chains(&["flip(1) | roll(shift=[3], axes=[1])", "roll(shift=[3], axes=[1]) | flip(1)"]),
         ),
         (
-            // With the same minimum, maximum and number of lengths.
+            // The minimum, the maximum and the number of lengths are the same.
             "lengths",
             vec![
                 sequence(1, 0, &[(0, 60), (1, 2), (2, 40)]),
