@@ -71,7 +71,7 @@ pub enum Removal {
     Failed(PathBuf, io::Error),
 }
 
-/// Lists the temporary files in `folder` by run, optionally only those of one output.
+/// Lists the temporary files in `folder` by run, optionally only for one output.
 ///
 /// For the URL of a bucket, lists the unfinished stores there and in its subfolders.
 ///

@@ -6,7 +6,7 @@ use trundle_core::{BitOrder, DType, Error, Width};
 
 use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
 
-/// An element type with all details that are needed to write it as it was read.
+/// An element type as a file states it, with every detail that is needed to write it the same way again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDType {
     dtype: DType,
@@ -21,7 +21,7 @@ trundle_core::fingerprint!(struct StoredDType { dtype, width, name, descr, byte_
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
-    /// As the [`DType`] defines.
+    /// The meaning that [`DType`] defines.
     OfDType,
     /// Units of time, as an i64 whose minimum is "not a time".
     Times,

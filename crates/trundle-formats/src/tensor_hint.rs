@@ -1,4 +1,4 @@
-//! What a caller knows about a file that the file does not state.
+//! Facts about a file that the file does not state, given by the caller.
 
 use trundle_core::{Shape, Width};
 
@@ -70,7 +70,7 @@ impl TensorHint {
         shape.rank() == stated.rank() && shape.iter().zip(stated.iter()).enumerate().all(agrees)
     }
 
-    /// Formats the shape as it was given, with -1 for the free axis.
+    /// Formats the requested shape, with -1 for the free axis.
     fn shown(&self, shape: &Shape) -> String {
         let size = |(axis, size): (usize, &usize)| match self.free_axis {
             Some(free) if free == axis => "-1".to_owned(),

@@ -47,7 +47,7 @@ impl StoredDType {
     /// (`float32`, `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`, `>i2`, `|u1`, `<U3`).
     ///
     /// # Errors
-    /// A message that says what is wrong with the name.
+    /// A message with the reason.
     pub fn named(name: &str) -> Result<StoredDType, String> {
         let name = name.trim().trim_matches(['\'', '"']);
         let shown = Shown(name);
