@@ -1,7 +1,7 @@
 //! Lets the caller stop a run early.
 //!
-//! The callback is called before each part of about 64 KiB (or one unit), on the worker thread. Tasks would be too
-//! coarse: on one thread a task is the whole work.
+//! Worker threads call the callback before each part of about 64 KiB (or one unit). Asking once per task would be
+//! too rare: with one thread, a single task does all the work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -128,7 +128,7 @@ impl ScatterPlan {
     /// one position, the last in row-major order wins.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a buffer that is shorter than its
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a buffer is shorter than its
     /// layout; nothing is written then.
     pub fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
         let buffers = [("updates", updates.len()), ("out", out.len())];

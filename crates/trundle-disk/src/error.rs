@@ -61,7 +61,7 @@ pub enum Problem {
     /// An interrupted run cannot be resumed.
     #[error("cannot resume: {0}")]
     Resume(String),
-    /// The output replaces an input, and there is no journal that tells whether an earlier run has moved it already.
+    /// The output replaces an input, and no journal tells whether an earlier run has moved it already.
     #[error(
         "nothing to resume, and the output is the input, which an earlier run may have moved already"
     )]

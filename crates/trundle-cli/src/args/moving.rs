@@ -10,8 +10,8 @@ use super::{
 use crate::help;
 use crate::operator::OperatorCommand;
 
-/// Commands that move tensors. Each takes its input and operation; those that apply operators also take the
-/// options `C`, and the others the options `W`.
+/// Commands that move tensors. Each takes its input and operation. Commands that apply operators also take
+/// the options `C`, all others the options `W`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MovingCommand<C: Rest, W: Rest> {
     #[command(flatten)]

@@ -52,7 +52,7 @@ pub(crate) unsafe fn run(
 /// A kernel function for one tile.
 type Mover = unsafe fn(&Tile);
 
-/// Holds back the latest tile until the next one is known, so that the kernel can prefetch that.
+/// Holds back the latest tile until the next one is known, so that the kernel can prefetch the next one.
 #[derive(Default)]
 struct Queue {
     waiting: Option<(Tile, Mover)>,
@@ -81,7 +81,7 @@ impl Queue {
         }
     }
 
-    /// Moves the waiting tile and lets this one wait.
+    /// Moves the waiting tile and makes this one wait.
     ///
     /// # Safety
     /// As [`Call::Tile`], for this tile and its kernel.
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
     use crate::{Machine, Planner};
 
-    /// Returns which bytes `write` writes: those that change for one of two fill values.
+    /// Returns which bytes `write` writes: the bytes that change for at least one of two fill values.
     fn written(bytes: usize, mut write: impl FnMut(&mut [u8])) -> Vec<bool> {
         let mut changed = |filling: u8| {
             let mut buffer = vec![filling; bytes];

@@ -39,8 +39,8 @@ pub(crate) const FORMAT: Format = Format {
     folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
 
-/// Opens the store in the folder at `path` or at a URL; `None` if the path cannot be a store because it is
-/// not a folder.
+/// Opens the store in the folder at `path` or at a URL. Returns `None` if the path is not a folder, or
+/// another format is given.
 ///
 /// # Errors
 /// [`Problem`] if the folder is not a store, or no array of it can be read.

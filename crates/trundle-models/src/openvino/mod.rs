@@ -6,9 +6,9 @@
 //! Memory use depends on the size of the files, not on the sizes that they claim.
 //!
 //! - An input has the name of its Parameter layer.
-//! - An output has the first of these names that exists: the tensor names of its Result layer (`output_names`), the
-//!   names of the port that the Result reads (`names`), the name of the layer that it reads (in version 10 only, as in
-//!   OpenVINO), the name of the Result.
+//! - An output has the first of the following names that exists: the tensor names of its Result layer
+//!   (`output_names`), the names of the port that the Result reads (`names`), the name of the layer that it reads (in
+//!   version 10 only, as in OpenVINO), the name of the Result.
 //! - If a name is taken, the next one is used, and at last `input_1` or `output_1`.
 
 mod arithmetic;
@@ -59,8 +59,8 @@ pub fn read_with(path: &Path, links: Links) -> Result<Model> {
 /// Reads a model with the graph `xml` and the constants `weights`.
 ///
 /// # Errors
-/// [`Error::Malformed`] if `xml` is not a model of these versions, [`Error::Unsupported`] if the model has layers
-/// that do not move elements.
+/// [`Error::Malformed`] if `xml` is not a model of version 10 or 11, [`Error::Unsupported`] if the model has
+/// layers that do not move elements.
 pub fn read_parts(xml: &str, weights: &[u8]) -> Result<Model> {
     reader::read(xml, Weights::bytes(weights))
 }

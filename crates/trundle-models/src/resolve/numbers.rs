@@ -152,7 +152,7 @@ impl Site<'_, '_> {
         Ok(Indices::new(shape, values)?)
     }
 
-    /// The contents of an input of a type that `fits`; `types` lists these in messages.
+    /// The contents of an input whose type `fits`; `types` lists the allowed types in messages.
     fn numbers(
         &mut self,
         what: &str,
