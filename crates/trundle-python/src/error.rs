@@ -101,8 +101,8 @@ fn is_of_printed_lengths(error: &NotationError) -> bool {
         && (has_no_comma || PRINTED.iter().any(|printed| lengths.contains(printed)))
 }
 
-/// Creates an OSError with `errno` and `filename`, from which Python derives FileNotFoundError,
-/// FileExistsError, IsADirectoryError and PermissionError.
+/// Creates an OSError with `errno` and `filename`. Python turns it into FileNotFoundError, FileExistsError,
+/// IsADirectoryError or PermissionError.
 pub(crate) fn system_error(
     number: Option<i32>,
     kind: ErrorKind,

@@ -75,10 +75,11 @@ extern "C" fn calloc(ctx: *mut c_void, count: usize, bytes: usize) -> *mut c_voi
 }
 
 /// # Safety
-/// `old` is null or from `malloc`, `calloc` or this function, and not used by others.
+/// `old` must be null or come from `malloc`, `calloc` or this function of the handler, and nothing else may
+/// use it.
 unsafe extern "C" fn realloc(ctx: *mut c_void, old: *mut c_void, bytes: usize) -> *mut c_void {
     let new = malloc(ctx, bytes);
-    // SAFETY: by the caller, `old` is null or from this handler.
+    // SAFETY: `old` is null or from this handler, by the contract of this function.
     let Some(block) = (unsafe { block_of(old) }) else { return new };
     if new.is_null() {
         // Out of memory: numpy keeps the old block.
@@ -94,11 +95,11 @@ unsafe extern "C" fn realloc(ctx: *mut c_void, old: *mut c_void, bytes: usize) -
 /// # Safety
 /// As for `realloc`.
 unsafe extern "C" fn free(_: *mut c_void, start: *mut c_void, _: usize) {
-    // SAFETY: by the caller, `start` is null or from this handler.
+    // SAFETY: `start` is null or from this handler, by the contract of this function.
     drop(unsafe { block_of(start) });
 }
 
-/// Returns the block of an array.
+/// Returns the block of an array; `None` for a null pointer.
 ///
 /// # Safety
 /// As for `realloc`, and only once for each block.

@@ -96,7 +96,7 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
 /// ```
 ///
 /// # Errors
-/// As [`transpose`], and [`ShapeError::ShapeMismatch`] for other sizes and a view that is not row-major.
+/// As [`transpose`], and [`ShapeError::ShapeMismatch`] if the shape changes and `data` is not row-major.
 pub fn transpose_in_place<T: Copy + 'static>(
     data: &mut TensorViewMut<'_, T>,
     order: &[i64],
@@ -281,7 +281,7 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 /// Copies `data`, of any strides, to a contiguous row-major tensor.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
+/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed, which takes strides of 0.
 pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }

@@ -72,8 +72,8 @@ impl InPlacePlan {
     /// Moves the elements of `buffer`.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if it is shorter than the planned layout; nothing
-    /// has been written then.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if the buffer is shorter than the planned layout;
+    /// nothing has been written then.
     pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
         self.run_slice(buffer)
     }

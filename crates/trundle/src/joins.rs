@@ -68,8 +68,8 @@ pub fn stack_into<T: Copy + 'static>(
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not a pair for each axis, or if `value`
-/// is other than one element; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of pairs differs from the number of
+/// axes, or if `value` is not exactly one element; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
 pub fn pad<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     widths: &[[usize; 2]],

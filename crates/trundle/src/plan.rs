@@ -257,8 +257,8 @@ impl Plan {
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
     /// [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for values of another size,
-    /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if some would be lost or given twice.
-    /// `values` are as they were then.
+    /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if some values would be lost or
+    /// duplicated. `values` are unchanged then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
         for plan in self.cpu_plans() {
             plan.check_owned::<T>(values.len())?;
@@ -288,8 +288,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if it takes more than that, or the result has other
-    /// places.
+    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if the move needs more scratch memory, or if the
+    /// result would be at other bytes of the buffer.
     pub fn in_place(&self, max_scratch: Option<usize>) -> Result<InPlacePlan> {
         let bytes = self.moves.iter().map(Move::moved_bytes).max().unwrap_or(0);
         let most = max_scratch.unwrap_or_else(|| usual_scratch(bytes));

@@ -40,10 +40,10 @@ impl ProgramPlan {
     /// `threads` is the maximum number of threads; `None` for [the default](crate::threads).
     ///
     /// # Errors
-    /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program has more or fewer than one output,
-    /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one layout for each input,
-    /// [`ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another shape,
-    /// [`OverlappingLayout`](crate::LayoutError::OverlappingLayout) if `out` has two elements at one place,
+    /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program does not have exactly one output,
+    /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of layouts differs from the number of
+    /// inputs, [`ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another shape,
+    /// [`OverlappingLayout`](crate::LayoutError::OverlappingLayout) if two elements of `out` share a byte,
     /// [`TooLarge`](crate::ShapeError::TooLarge).
     pub fn new(
         program: &Program,
@@ -79,7 +79,7 @@ impl ProgramPlan {
     /// unless several threads run the plan at once or a step moves tiles.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
     pub fn allocated(self) -> Result<ProgramPlan> {
         self.runner.allocate()?;
         Ok(self)
@@ -89,8 +89,8 @@ impl ProgramPlan {
     ///
     /// # Errors
     /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts;
-    /// nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies
-    /// between two passes.
+    /// nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
+    /// tensors between passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }

@@ -9,8 +9,8 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The order in which elements of less than a byte share bytes, an extension of DirectML. `None` for the
-    /// order of [`DType::packing`], and for other types.
+    /// The packing order of elements of less than a byte, an extension of DirectML. `None` for the order of
+    /// [`DType::packing`], and for other types.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
@@ -28,13 +28,13 @@ impl BufferTensorDesc<'_> {
     /// The minimal size in bytes of a buffer for this tensor: `(dot(sizes - 1, strides) + 1)` elements, rounded
     /// up to a multiple of 4 bytes; 0 if it has no elements.
     ///
-    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, which however computes the index of
-    /// the last element with 32 bits and may overflow.
+    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions. That function computes the index of
+    /// the last element with 32 bits and may overflow; this one does not.
     ///
     /// # Errors
-    /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,
-    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type has not this order of bits,
-    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the result is over `u64::MAX`.
+    /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the number of strides differs from the
+    /// number of axes, [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type does not have
+    /// this bit order, [`TooLarge`](trundle_core::ShapeError::TooLarge) if the result exceeds `u64::MAX`.
     pub fn minimum_buffer_bytes(&self) -> Result<u64> {
         self.check_strides("the tensor")?;
         let bytes =
@@ -45,7 +45,7 @@ impl BufferTensorDesc<'_> {
     /// The width of the elements: bytes or a packing.
     ///
     /// # Errors
-    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type has not this order of bits.
+    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type does not have this bit order.
     pub fn width(&self) -> Result<Width> {
         Ok(match self.bit_order {
             None => self.data_type.into(),

@@ -48,9 +48,9 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     /// Moves the elements from `input` to `output`. Bytes of `output` that no element covers are unchanged.
     ///
     /// # Errors
-    /// What [`check`](Self::check) refuses without a level, and
-    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is shorter than its
-    /// tensor. Nothing has been written then.
+    /// The errors of [`check`](Self::check) without a level, and
+    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is shorter than its tensor.
+    /// Nothing has been written then.
     pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {
         let layouts = self.layouts()?;
         let bytes = [input.len(), lengths.len(), output.len()];
@@ -108,7 +108,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     }
 }
 
-/// Checks that a level has an operator that is whole in itself.
+/// Checks the limits of a level, for an operator whose descriptors are consistent.
 fn check_level(level: FeatureLevel, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
     let Support { ranks, data_types, length_types } = level.support();
     for (argument, tensor) in operator.tensors() {

@@ -14,7 +14,7 @@ pub(super) enum Placed {
     ByPlace,
     /// To all axes; some of its names are names in the file.
     ByName,
-    /// To some axes, which it permutes to this order.
+    /// To some axes, which are permuted to this order.
     Order(Vec<i64>),
     /// It does not change the tensor.
     Idle,
