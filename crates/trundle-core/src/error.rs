@@ -11,8 +11,8 @@ use crate::shape::ShapeError;
 /// Result of an operation that can reject its arguments.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed. Nothing has been written when an error is returned, except for [`Error::Stopped`],
-/// [`Error::DeviceFailed`], and where a function says otherwise.
+/// The reason why a call failed. If a function returns an error, it has written nothing, except for
+/// [`Error::Stopped`], [`Error::DeviceFailed`], and where the function says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

@@ -110,7 +110,7 @@ impl Layout {
     /// Layout with arbitrary strides. The element at the all-zero index begins at `offset_bytes`.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis.
+    /// [`ShapeError::SizesDiffer`] if the number of strides differs from the number of axes.
     pub fn strided(shape: &Shape, offset_bytes: usize, strides_bytes: &[isize]) -> Result<Layout> {
         check_sizes(("strides", strides_bytes.len()), ("the axes of the tensor", shape.rank()))?;
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
@@ -302,7 +302,7 @@ fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     })
 }
 
-/// Whether some d of these axes, possibly zero, has |distance + Σ stride · d| < width.
+/// Whether some d along `axes`, possibly zero, has |distance + Σ stride · d| < width.
 fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) -> bool {
     if *steps == 0 {
         return true;

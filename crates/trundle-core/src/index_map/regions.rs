@@ -60,7 +60,7 @@ impl Regions {
         self.boxes.iter().map(Region::boxes).sum()
     }
 
-    /// Whether there are no boxes.
+    /// Whether the set has no boxes.
     pub fn is_empty(&self) -> bool {
         self.boxes.is_empty()
     }
@@ -109,9 +109,9 @@ impl Regions {
         Ok(Regions { shape: map.in_shape().clone(), boxes, ..self })
     }
 
-    /// Splits the regions into those whose coordinate on `axis` is below `at`, and the others, whose
-    /// coordinate then counts from `at`. These are the parts that come from the first and the second of two
-    /// tensors concatenated along the axis.
+    /// Splits the regions at `at` of the coordinate on `axis`. The first result has the coordinates below
+    /// `at`; the second has the others, counted from `at`. If the tensor concatenates two tensors along the
+    /// axis, the results come from the first and from the second.
     ///
     /// # Errors
     /// The unchanged regions, if there would be more than `most` boxes, or on a row that is partly reversed.

@@ -6,9 +6,8 @@ use super::{Made, Pass, Program, TensorId};
 use crate::{Result, Shape, Width};
 
 /// A pass as a program whose inputs are the tensors that the pass reads, and whose only output is its target.
-/// Adjacent maps are merged. Reshapes at the ends are removed, since they move nothing between contiguous
-/// tensors, so an input or the output may have another shape than in the whole program, with as many
-/// elements.
+/// Adjacent maps are merged. Reshapes at the ends move nothing between contiguous tensors, so they are
+/// removed: an input or the output may have another shape than in the whole program, with as many elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isolated {
     /// The program of the pass.

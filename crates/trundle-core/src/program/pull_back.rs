@@ -136,9 +136,9 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// The definitions of a moved tensor: the direct one, and then compositions with previous maps as long as
-    /// these reduce the number of layers. So a movement and its inverse cancel, whatever is in between. Where
-    /// the number of layers does not decrease, going from one tensor to the next gives the same boxes.
+    /// The definitions of a moved tensor: first its own one, then compositions with earlier maps as long as
+    /// they have fewer layers. So a movement and its inverse cancel, whatever is in between. Where the number
+    /// of layers does not decrease, going from one tensor to the next gives the same boxes.
     fn compositions(&mut self, tensor: TensorId) -> Result<Vec<(TensorId, IndexMap)>, TooMany> {
         let program = self.program;
         let Made::Moved { from, map } = &program.tensor(tensor).made else { return Ok(Vec::new()) };
@@ -202,9 +202,9 @@ impl<'a> PullBack<'a> {
         })
     }
 
-    /// Pulls regions of a tensor back to the source of `map`. The regions of the target are the whole of it,
-    /// and a final reshape only changes how its elements are counted. `regions` stay unchanged if there is no
-    /// room.
+    /// Pulls regions of a tensor back to the source of `map`. If `regions` are the whole target, a final
+    /// reshape only changes how its elements are counted. `regions` stay unchanged if the result would have
+    /// too many regions.
     fn through(
         &self,
         tensor: TensorId,
@@ -278,7 +278,7 @@ impl<'a> PullBack<'a> {
                 let mut maps = maps.into_iter().flatten().filter(|map| map.boxes() <= boxes);
                 let mut whole = Some(whole);
                 let regions = maps.find_map(|map| {
-                    // The cost is known in advance, so whether the budget covers it does not matter here.
+                    // The cost was checked before, so a failure does not matter here.
                     let _ = self.spend(map.in_shape(), boxes);
                     self.through(self.target, &mut whole, &map, &mut Room::of_boxes(boxes))
                 });
