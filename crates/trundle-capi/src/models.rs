@@ -320,8 +320,8 @@ fn texts(what: &dyn Display) -> Failure {
 /// Copies the elements of the inputs whose data is given.
 ///
 /// # Safety
-/// A pointer that is not null leads to one pointer for each input, and each of those that is not null to a tensor
-/// of that description.
+/// `data` is null or leads to one pointer for each input. Each pointer is null or leads to a tensor that matches
+/// the input's description.
 unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<Vec<Option<Data>>> {
     let none = vec![null(); inputs.len()];
     let pointers = match data.is_null() {

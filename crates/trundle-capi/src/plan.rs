@@ -362,7 +362,7 @@ pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
     unsafe { free(plan) };
 }
 
-/// Checks that a plan is run on as many tensors as it was made for.
+/// Checks that the number of given tensors is the number that the plan was made for.
 fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
     if given == planned {
         return Ok(());

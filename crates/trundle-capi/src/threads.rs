@@ -22,8 +22,8 @@ pub extern "C" fn trundle_set_num_threads(threads: usize) {
     MOST.set(threads);
 }
 
-/// Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or that in
-/// TRUNDLE_NUM_THREADS, or the number of cores available to the process.
+/// Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or the
+/// number in TRUNDLE_NUM_THREADS, or the number of cores available to the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_num_threads() -> usize {
     match MOST.get() {

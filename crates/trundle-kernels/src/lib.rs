@@ -1,4 +1,4 @@
-//! The kernels, each of which moves one tile of elements. A kernel is a file, in a folder with its parts; the
+//! The kernels. Each kernel moves one tile of elements. A kernel is a file, in a folder with its parts; the
 //! folder's `mod.rs` tells kernels from parts.
 //!
 //! Kernels work on widths and strides. They know nothing of operators, types, tensors, plans or threads, so this

@@ -1,4 +1,4 @@
-//! The data by which the planner picks a kernel and cuts its tiles.
+//! Strides, sizes and limits, from which the planner picks a kernel and cuts its tiles.
 
 use crate::tile::Store;
 use crate::tuning::Tuning;

@@ -102,7 +102,7 @@ impl Round<'_> {
     /// Copies micro-tiles of as many registers as each has elements, and exchanges all their bits.
     ///
     /// # Safety
-    /// As [`run`], for this round, with such tables.
+    /// As [`run`], for this round. The tables are for registers of V.
     #[inline(always)]
     unsafe fn transposed<V: Vector, const W: usize>(&self, token: Token<V>) {
         let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
@@ -130,7 +130,7 @@ impl Round<'_> {
     /// positions.
     ///
     /// # Safety
-    /// As [`run`], for this round, with such tables.
+    /// As [`run`], for this round. The tables are for registers of V.
     #[inline(always)]
     unsafe fn exchanged<V: Vector, const W: usize, const N: usize>(&self, token: Token<V>) {
         let Tables { micro_tiles, rows, cols, exchanges, .. } = self.tables;

@@ -367,8 +367,8 @@ impl Every {
     }
 }
 
-/// Loads a vector at `from`. The bytes of the first mask come from `step` bytes further on, those of the second
-/// mask from twice as far.
+/// Loads a vector at `from`. The bytes of the first mask come from `step` bytes further on, the bytes of the
+/// second mask from twice as far.
 ///
 /// # Safety
 /// Vectors up to 3 steps on are valid for reads.
@@ -390,7 +390,7 @@ unsafe fn shift_twice<V: Vector>(
     }
 }
 
-/// Loads a line from byte `at` of `src`, as far as it is `readable`.
+/// Loads the bytes of `src` from byte `at` on that `readable` contains, at most a line.
 ///
 /// # Safety
 /// The bytes of `readable` are valid for reads.
@@ -415,7 +415,7 @@ unsafe fn load_within(
     line
 }
 
-/// Packs rows shorter than N bytes, each of which is read from before the previous one.
+/// Packs rows shorter than N bytes. Each row is read from before the previous one.
 ///
 /// # Safety
 /// The rows are valid for reads, and there is room for them and N more bytes.

@@ -32,7 +32,7 @@ impl<V: Vector> Line<V> {
     /// Makes the line of row `i` of micro-tiles of `side` vectors: one vector of each micro-tile.
     ///
     /// # Safety
-    /// All of these vectors have been written.
+    /// The vectors of the line have been written.
     #[inline(always)]
     pub(crate) unsafe fn of_row(micro_tiles: &[MaybeUninit<V>], i: usize, side: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);

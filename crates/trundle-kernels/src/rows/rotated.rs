@@ -1,8 +1,8 @@
 //! Moves segments of the cycles of a rotation.
 //!
-//! A segment is a list of positions, each of which takes the run of bytes at the next one; the last position takes
-//! `last`. Some lines of every position are moved at a time. They overwrite lines that were read just before, so
-//! memory reads and writes each line once. A single position has a source elsewhere, and is streamed.
+//! A segment is a list of positions. Each position takes the run of bytes at the next one, and the last position
+//! takes `last`. Some lines of every position are moved at a time. They overwrite lines that were read just
+//! before, so memory reads and writes each line once. A single position has a source elsewhere, and is streamed.
 
 use super::runs::copy_run;
 use crate::parts::line::Line;
@@ -29,7 +29,7 @@ pub struct SegmentTile<'a> {
     pub order: SegmentOrder,
 }
 
-/// The order in which positions are moved.
+/// The direction in which a segment is moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
     /// From the start.

@@ -419,7 +419,7 @@ const fn step_bytes<V: Vector, const W: usize>() -> usize {
 /// column, so a line needs only the transposes within lanes.
 ///
 /// # Safety
-/// As [`put_lines`], for those rows.
+/// As [`put_lines`], for the rows that the function writes.
 #[inline(always)]
 unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     panel: &mut Panel<V>,
@@ -482,8 +482,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     }
 }
 
-/// Returns vectors of which each lane is read from its own column, from row `row` on, transposed within lanes. The
-/// first vectors are used, as many as a lane has elements.
+/// Returns vectors, transposed within lanes. Each lane is read from one column, from row `row` on. Only the first
+/// vectors are set, as many as a lane has elements.
 ///
 /// # Safety
 /// The columns from `col` on belong to the panel, and the rows to the columns.
