@@ -60,7 +60,7 @@ struct Launch {
     u64 cut_first_per_length;
     u64 cut_second_per_length;
     // The entries of the first element in the length table and in the first index table, and the factor for these
-    // indices: 0 if there is no index table.
+    // indices: 0 without an index table.
     u32 length_entry;
     u32 index_entry;
     u64 index_scale;

@@ -297,7 +297,7 @@ class Coordinates:
         return found
 
     def is_accident(self, mode):
-        """Whether that happened since the last call."""
+        """Whether the reference read a previous element since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
         return mode != "ceil" and any(axis.size for axis in above)

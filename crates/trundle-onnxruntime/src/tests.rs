@@ -14,7 +14,7 @@ use crate::element::{element_of, number_of};
 use crate::failure::{Failure, guarded};
 use crate::register;
 
-/// A function table in which only the status functions work.
+/// A function table; only its status functions work.
 static STUB: OrtApi = stub::api();
 
 /// Returns the message of a status.

@@ -152,7 +152,7 @@ impl std::hash::Hash for Chain {
 ///
 /// Notes
 /// -----
-/// Patterns are those of einops' ``rearrange``. docs/chains.md lists the calls and their arguments.
+/// Patterns have the syntax of einops' ``rearrange``. docs/chains.md lists the calls and their arguments.
 ///
 /// Examples
 /// --------

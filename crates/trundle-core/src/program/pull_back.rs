@@ -136,9 +136,9 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// The definitions of a moved tensor: first its own one, then compositions with earlier maps as long as
-    /// they have fewer layers. So a movement and its inverse cancel, whatever is in between. Where the number
-    /// of layers does not decrease, going from one tensor to the next gives the same boxes.
+    /// The definitions of a moved tensor: first its definition in the program, then every composition with earlier
+    /// maps that has fewer layers than the maps have together. So a movement and its inverse cancel, whatever is in
+    /// between. Without fewer layers, going from one tensor to the next gives the same boxes.
     fn compositions(&mut self, tensor: TensorId) -> Result<Vec<(TensorId, IndexMap)>, TooMany> {
         let program = self.program;
         let Made::Moved { from, map } = &program.tensor(tensor).made else { return Ok(Vec::new()) };

@@ -282,8 +282,8 @@ impl Search {
         Ok(best.0)
     }
 
-    /// Returns the size from which results are streamed. It is between the largest tried size at which streaming
-    /// is not faster, and the next one.
+    /// Returns the least size of streamed results. It is between the largest tried size at which streaming is not
+    /// faster, and the next one.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
         for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= self.src.len()) {

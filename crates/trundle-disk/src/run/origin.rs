@@ -1,7 +1,7 @@
 //! Computes checksums of source elements at their positions in the output.
 //!
 //! [`Program::follow`] takes the elements through one operator after another. It does not compose, bind or plan the
-//! operators and does not use kernels, so the checksums verify each of these steps.
+//! operators and does not use kernels, so the checksums verify all of this.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};

@@ -1,7 +1,7 @@
-"""The types of the package, kept by hand; `python -m mypy.stubtest trundle` holds them against it.
+"""The types of the package, kept by hand; `python -m mypy.stubtest trundle` compares them with the package.
 
 An array of any kind comes back as its own type: numpy.ndarray with its dtype, torch.Tensor, the
-arrays of the Array API. What is not an array, a list for one, comes back as a numpy.ndarray.
+arrays of the Array API. Anything else, for example a list, comes back as a numpy.ndarray.
 """
 
 from collections.abc import Mapping, Sequence

@@ -31,7 +31,7 @@ use super::similar::most_similar;
 /// let chain = Chain::parse_named(text, &mut AxisNames::of(&wind), read)?;
 /// assert_eq!(chain.to_string(), "transpose(1, 2, 0) | roll(shift=[1], axes=[1])");
 ///
-/// // Of the same data set, an array that has some of these axes.
+/// // An array of the same data set that has only the last axis.
 /// let all: BTreeSet<String> = wind.iter().flatten().cloned().collect();
 /// let mut names = AxisNames::of(&wind[2..]).among(&Arc::new(all));
 /// let chain = Chain::parse_named(text, &mut names, read)?;
