@@ -297,7 +297,7 @@ unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<D
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
-/// Plans a model for these inputs, and allocates what its runs need. Outputs are packed and row-major.
+/// Plans a model for `inputs`, and allocates the memory of its runs. Outputs are packed and row-major.
 fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_plan> {
     let output = |(number, id): (usize, &_)| match resolved.element(*id) {
         ElementType::Fixed(dtype) => {

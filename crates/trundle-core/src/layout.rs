@@ -314,7 +314,7 @@ fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) 
     if stride == 0 {
         return comes_within(inner, distance, width, steps);
     }
-    // Only differences for which the inner axes can still close the gap.
+    // Only differences that the inner axes can still compensate.
     let slack = reach + width - 1;
     let least = div_ceil(-distance - slack, stride).max(-most);
     let greatest = (-distance + slack).div_euclid(stride).min(most);

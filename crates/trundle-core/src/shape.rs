@@ -76,7 +76,7 @@ refusals! {
             /// The axis of both, counted from the front.
             axis: usize,
         } => "{left} and {right} must differ, both are axis {axis}";
-        /// A size or a stride exceeds what can be addressed.
+        /// A size or a stride exceeds the address space.
         TooLarge {
             /// The description of the object.
             what: String,

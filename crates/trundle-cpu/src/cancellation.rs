@@ -9,7 +9,7 @@ use trundle_core::{Error, Result};
 
 /// Calls a callback from any thread until it returns false once.
 pub(crate) struct Cancellation<'a> {
-    /// `None` if the run cannot be stopped. Small runs use it, for which the call would be noticeable.
+    /// `None` if the run cannot be stopped, as for small runs, where the call would take noticeable time.
     go_on: Option<&'a (dyn Fn() -> bool + Sync)>,
     stopped: AtomicBool,
 }

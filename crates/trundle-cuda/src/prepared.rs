@@ -47,7 +47,7 @@ impl Prepared {
         Ok(blocks.map(summary).collect())
     }
 
-    /// Returns the launches, one per block. Those for aligned buffers are precomputed.
+    /// Returns the launches, one per block. The launches for aligned buffers are precomputed.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if a block exceeds the limits of a

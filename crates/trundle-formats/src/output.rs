@@ -140,8 +140,8 @@ impl Output {
         Output::begun(path, overwrite, Target::create(path, overwrite, None))
     }
 
-    /// Begins the output like [`Output::create`], under a name with which a later run with the same `tag` finds
-    /// the file if this run [keeps](Output::keep) it.
+    /// Begins the output like [`Output::create`], under a name that depends on `tag`. A later run with the same
+    /// `tag` finds the file if this run [keeps](Output::keep) it.
     ///
     /// # Errors
     /// As [`Output::create`], and [`Problem::Busy`] if another process writes the file.

@@ -7,8 +7,8 @@ use crate::{Header, Order, Problem, StoredDType};
 /// Describes a tensor beyond what its file states.
 ///
 /// - Raw bytes need an element type and a shape.
-/// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if its own type
-///   is the one with which [`StoredDType::new`] stores that type. Packed elements are stored as a 1-D array
+/// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if the file
+///   states the type that [`StoredDType::new`] stores `element` as. Packed elements are stored as a 1-D array
 ///   of bytes and need a shape too.
 /// - In a file of several tensors, the hint applies to each tensor that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

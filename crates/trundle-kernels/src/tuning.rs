@@ -113,9 +113,9 @@ pub struct Tuning {
     pub lines_together: LinesTogether,
     /// The length of a transpose's tile along the source's neighbours, in bytes.
     pub tile_bytes: usize,
-    /// The most rows of such a tile.
+    /// The most rows of a transpose's tile.
     pub tile_rows: usize,
-    /// The most columns of such a tile, where tasks are large enough.
+    /// The most columns of a transpose's tile, where tasks are large enough.
     pub tile_columns: usize,
     /// Contiguous rows of up to this many bytes are assembled in registers.
     pub short_row_bytes: usize,

@@ -365,7 +365,7 @@ pub enum Operator {
 pub enum EyeSizes {
     /// The shape of the data, a matrix.
     OfData,
-    /// These sizes.
+    /// Given sizes.
     Given {
         /// How many rows; one entry.
         rows: Integers,
@@ -388,7 +388,7 @@ pub struct ScanAxis {
 /// How a gather treats indices outside the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRule {
-    /// They are refused.
+    /// Indices outside and negative indices are refused.
     Within,
     /// Negative indices count from the end; indices outside are refused.
     CountsBack,
@@ -399,7 +399,7 @@ pub enum IndexRule {
 /// The treatment of patches that reach beyond an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchPadding {
-    /// They are left out.
+    /// Patches beyond the image are left out.
     Valid,
     /// The image is padded with zeros; an odd amount is one larger at the end.
     SameUpper,
@@ -476,7 +476,7 @@ pub enum Parts {
     Equal,
     /// Equal parts, one for each output; the last may be smaller (ONNX opset 18 and later).
     LastSmaller,
-    /// These sizes; one may be -1, which is inferred (OpenVINO).
+    /// Parts of given sizes; one size may be -1, and is inferred (OpenVINO).
     Sizes(Integers),
 }
 

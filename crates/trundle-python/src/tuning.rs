@@ -9,7 +9,7 @@ use crate::run::signals;
 
 /// Measure which settings are fastest on this machine, and store them for later processes.
 ///
-/// Takes some seconds. Run nothing else meanwhile: each movement is timed alternately with a copy. The settings
+/// Takes some seconds. Nothing else should run then: each movement is timed alternately with a copy. The settings
 /// change speed, never results. They do not affect the current process. The environment variable TRUNDLE_TUNING
 /// names another file, or is `off` to ignore stored settings.
 ///

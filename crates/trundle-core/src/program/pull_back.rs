@@ -4,8 +4,8 @@
 //! the latest first, to the tensors that it is defined by: through a map, or to the parts of a join. So each
 //! tensor is visited once, however many paths lead to it. Regions are counted while they are made. If there
 //! would be too many, the tensor where they are has to be written first, and the target is pulled back again,
-//! with one more tensor to read from. If that cannot help, because the target itself is cut too often, it is
-//! read directly from the tensors it is defined by.
+//! with one more tensor to read from. That cannot help if the target is cut too often in one step. Then the
+//! target is read directly from the tensors that define it.
 //!
 //! This terminates: each failed pull-back names a tensor that was not written before, and a direct definition
 //! always has few regions. A join has as many regions as parts, and a map of too many boxes is moved in
@@ -257,7 +257,7 @@ impl<'a> PullBack<'a> {
     /// The tensor to be written first if `tensor` cannot be pulled back any further.
     fn needs(&self, tensor: TensorId) -> TooMany {
         match &self.program.tensor(tensor).made {
-            // The target itself cannot: use the tensor it is defined by.
+            // The target cannot be pulled back: read it from the tensor that defines it.
             Made::Moved { from, .. } if tensor == self.target => TooMany(*from),
             _ => TooMany(tensor),
         }

@@ -57,7 +57,7 @@ impl Assigned {
         };
         let rows = match cols {
             Picked::Lanes(..) => others.take_ragged(),
-            // The next loop in the destination completes lines with such short rows.
+            // The next loop in the destination completes the lines of these short rows.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
             // Within the caches, a line shared by two rows should be written at once.
             Picked::Plain(cols) if store == Store::Ordinary && is_run(cols, width) => {

@@ -342,7 +342,7 @@ unsafe fn run_lanes(
 ) {
     let Unit { rows, cols, .. } = unit;
     let axis = step.rows.len;
-    // Rows count from the start of the ragged axis, to which the lanes' runs are relative.
+    // Rows count from the start of the ragged axis, as the lanes' runs do.
     let (slab, row_begin) = (rows.start / axis, rows.start % axis);
     let slabs = rows.len().div_ceil(axis);
     let at_row_0 = Unit { rows: 0..rows.len().min(axis), cols: cols.clone(), ..*unit };

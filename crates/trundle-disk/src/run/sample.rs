@@ -78,9 +78,8 @@ impl Sample {
     ) -> Result<Sample, Error> {
         let header = &file.headers()[tensor];
         let width = header.element.width();
-        // A step that has different positions in each chunk would need a pass that unpacks all chunks. Such a
-        // step makes the job move all elements of the chunks, which it reads anyway; `Picked` then keeps some of
-        // them.
+        // A step that has different positions in each chunk would need a pass that unpacks all chunks. Instead
+        // the job moves all elements of the chunks, which it reads anyway, and `Picked` keeps some of them.
         let step_of_job = |axis: usize| match (&header.chunk, width) {
             (Some(chunk), Width::Bytes(_))
                 if !chunk[axis].is_multiple_of(steps[axis].step)

@@ -180,7 +180,8 @@ fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop])
 
 /// The loops of two that fill registers.
 struct Bits {
-    /// Loops that are neighbours only in the source (they permute vectors), and those only in the destination.
+    /// Loops that are neighbours only in the source (they permute vectors), and loops that are neighbours only
+    /// in the destination.
     rows: Vec<AffineLoop>,
     cols: Vec<AffineLoop>,
     /// The origin of each bit of an element's position in a destination register.

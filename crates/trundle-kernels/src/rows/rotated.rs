@@ -29,7 +29,7 @@ pub struct SegmentTile<'a> {
     pub order: SegmentOrder,
 }
 
-/// The direction in which a segment is moved.
+/// The direction of the moves along a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
     /// From the start.
@@ -96,11 +96,11 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SegmentTile<'_>) {
     }
 }
 
-/// Streams a run to a destination that may overlap the bytes already read: those before it, or after it if
-/// backwards.
+/// Streams a run to a destination that may overlap the bytes already read: the bytes before the run, or after
+/// it if the segment is moved backwards.
 ///
 /// # Safety
-/// Both are valid for reads and writes.
+/// The run and the destination are valid for reads and writes.
 #[inline(always)]
 unsafe fn shift<V: Vector>(
     token: Token<V>,

@@ -58,7 +58,7 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     let tile = &tile.rising();
     let indices = &ShuffleIndices::new::<P>(width);
     for first in (0..cols).step_by(side) {
-        // The last micro-tiles overlap those before.
+        // The last micro-tiles overlap the previous ones.
         let col = first.min(cols - side);
         for first in (0..rows).step_by(side) {
             let row = first.min(rows - side);

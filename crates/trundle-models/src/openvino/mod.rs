@@ -1,9 +1,9 @@
 //! OpenVINO's intermediate representation, versions 10 and 11: a graph in XML, and a file with the bytes of its
 //! constants.
 //!
-//! Both files are untrusted. Document types (hence entities) and namespaces are refused. Nothing recurses with the
-//! depth of the XML. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without reading the bodies.
-//! Memory use depends on the size of the files, not on the sizes that they claim.
+//! Both files are untrusted. Document types, and with them entities, are refused, and so are namespaces. Nothing
+//! recurses with the depth of the XML. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without
+//! reading the bodies. Memory use depends on the size of the files, not on the sizes that they claim.
 //!
 //! - An input has the name of its Parameter layer.
 //! - An output has the first of the following names that exists: the tensor names of its Result layer

@@ -22,7 +22,7 @@ use crate::{Data, Error, Given, PlannedModel, Result};
 /// one of them alone is a gain (measured; docs/models.md).
 const SLOW: [&str; 3] = ["DepthToSpace", "Expand", "SpaceToDepth"];
 
-/// A subgraph as a node with a model of its own.
+/// A subgraph, as a node that contains a separate model.
 pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
     pub(super) inputs: Vec<&'a str>,
