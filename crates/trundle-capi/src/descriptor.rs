@@ -161,7 +161,7 @@ impl Descriptor {
     /// # Safety
     /// As [`Memory::read`].
     pub(crate) unsafe fn view<'a>(&self, memory: &Memory) -> Result<TensorView<'a>> {
-        // SAFETY: the caller guarantees what [`Memory::read`] requires.
+        // SAFETY: the caller upholds the `# Safety` of [`Memory::read`].
         let bytes = unsafe { memory.read() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
@@ -175,7 +175,7 @@ impl Descriptor {
     /// # Safety
     /// As [`Memory::write`].
     pub(crate) unsafe fn view_mut<'a>(&self, memory: &Memory) -> Result<TensorViewMut<'a>> {
-        // SAFETY: the caller guarantees what [`Memory::write`] requires.
+        // SAFETY: the caller upholds the `# Safety` of [`Memory::write`].
         let bytes = unsafe { memory.write() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {

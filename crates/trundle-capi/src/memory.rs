@@ -118,7 +118,7 @@ pub(crate) unsafe fn list<'a, T>(
         let message = format!("{argument} has {len} entries, of {MOST_ENTRIES} at most");
         return Err(Failure::new(TRUNDLE_ERROR_RANK, message));
     }
-    // SAFETY: the caller guarantees what [`entries`] requires.
+    // SAFETY: the caller upholds the `# Safety` of [`entries`].
     unsafe { entries(argument, first, len) }
 }
 

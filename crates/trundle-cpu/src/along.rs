@@ -194,7 +194,7 @@ impl Along {
                     let own = &indices[first..][..columns.len()];
                     let src = ends.src.wrapping_add(first * width);
                     let dst = dst.wrapping_add(columns.start * width);
-                    // SAFETY: as above, for these columns.
+                    // SAFETY: `place` clamps each index to the axis, and no other task writes these columns.
                     unsafe { put_elements(src, own, how, (inner, width), dst, is_within) };
                 }
             }
@@ -475,7 +475,7 @@ macro_rules! copy_each {
                     for (k, element) in elements.into_iter().enumerate() {
                         let ($at, $place) = (first + k, places[k]);
                         let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $place));
-                        // SAFETY: as above.
+                        // SAFETY: the caller guarantees that every position of the axis is valid.
                         unsafe { to.cast::<[u8; $narrow]>().write_unaligned(element) };
                     }
                 }

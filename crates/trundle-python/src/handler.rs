@@ -140,7 +140,7 @@ fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
         // SAFETY: the handler and its name are static. The call returns a new reference, or null with an
         // exception set.
         let capsule = unsafe { pyo3::ffi::PyCapsule_New(handler, NAME.as_ptr(), None) };
-        // SAFETY: as above.
+        // SAFETY: `PyCapsule_New` returned a new reference, or null with an exception set.
         unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
     })?;
     Ok(capsule.bind(py))
@@ -163,7 +163,8 @@ fn set_handler<'py>(py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bo
         if function.is_null() {
             return Err(PyImportError::new_err("numpy has no PyDataMem_SetHandler"));
         }
-        // SAFETY: as above; the type is the documented one.
+        // SAFETY: the function belongs to numpy and lives as long as the process; the type is the documented
+        // one.
         Ok(unsafe { std::mem::transmute::<*const c_void, SetHandler>(function) })
     })?;
     // SAFETY: `handler` is a capsule with a handler. The call returns the previous handler, or null with an

@@ -183,7 +183,7 @@ mod tests {
                         assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
                         if from % packing.group() == to % packing.group() {
                             let mut dst = before.clone();
-                            // SAFETY: as above.
+                            // SAFETY: the buffer holds the elements.
                             unsafe { copy(packing, &src, from, dst.as_mut_ptr(), to, len) };
                             assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
                         }

@@ -44,7 +44,7 @@ pub(crate) unsafe fn run(
             unit += unsafe { run_units(step, unit, part.end - unit, buffers, &mut queue) };
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the units are the step's, and the buffers are valid by the contract of this function.
     unsafe { queue.finish() };
     simd::fence();
 }

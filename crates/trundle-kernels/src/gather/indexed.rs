@@ -140,12 +140,12 @@ unsafe fn copy_row<const W: usize>(tile: &IndexTile<'_>, row: usize) {
             unsafe { from(col + k, stretch[k]).cast::<Opaque<W>>().read_unaligned() }
         });
         for (k, element) in elements.into_iter().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the elements of the tile are valid.
             unsafe { to(col + k).cast::<Opaque<W>>().write_unaligned(element) };
         }
     }
     for (col, index) in (stretches.len() * ELEMENTS_AT_ONCE..).zip(rest) {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the elements of the tile are valid.
         unsafe { copy::<W>(from(col, *index), to(col)) };
     }
 }

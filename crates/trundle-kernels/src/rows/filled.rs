@@ -177,7 +177,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     if tile.run < LEAST_DIRECT_BYTES {
         // SAFETY: the caller upholds `# Safety`, and this thread moves one tile at a time.
         if let Some(mut scratch) = unsafe { scratch() } {
-            // SAFETY: as above.
+            // SAFETY: the caller upholds `# Safety`, and only this call uses the scratch.
             return unsafe { put_together(token, tile, &mut scratch) };
         }
     }
