@@ -223,7 +223,7 @@ impl Along {
     /// Checks in parallel that every index is in range.
     ///
     /// # Errors
-    /// [`OpError::IndexOutOfRange`] with the number of the first that is not.
+    /// [`OpError::IndexOutOfRange`] with the number of the first index that is out of range.
     pub fn check_range(&self, indices: &[i64], threads: usize) -> Result<()> {
         let are_within = for_each_stretch(indices.len(), size_of::<i64>(), threads, |own, flag| {
             *flag &= are_within(&indices[own], self.size.cast_signed() as i64);

@@ -246,7 +246,7 @@ impl Resources {
 pub enum StorageChoice {
     /// A known class.
     Kind(Storage),
-    /// Measure it anew, and forget earlier measurements.
+    /// Measure the storage anew, and forget earlier measurements.
     Measure,
 }
 

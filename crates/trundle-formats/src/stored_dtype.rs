@@ -322,7 +322,7 @@ pub(crate) fn numpy_kind(dtype: DType) -> Option<char> {
     })
 }
 
-/// Returns the type as which .npy stores the bits of a type: itself, if .npy has it.
+/// Returns the type that .npy stores in place of `dtype`, with the same bits; `dtype` if .npy has it.
 fn bits_of(dtype: DType) -> DType {
     match dtype {
         DType::BF16 => DType::U16,

@@ -185,9 +185,9 @@ impl Drop for Entry {
 /// How to open a file that may exist from an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// Write it anew and discard its contents.
+    /// Write the file anew and discard its contents.
     Anew,
-    /// Resume it: it exists, and its contents are kept.
+    /// Resume the file: it exists, and its contents are kept.
     Resumed,
 }
 

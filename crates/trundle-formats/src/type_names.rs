@@ -43,7 +43,7 @@ const UNSURE: [(&str, &str); 6] = [
 ];
 
 impl StoredDType {
-    /// Returns the type with this name: ours (`f32`, `i4`, `bytes12`), one of another library in any case
+    /// Returns the type with this name: trundle's (`f32`, `i4`, `bytes12`), another library's in any case
     /// (`float32`, `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`, `>i2`, `|u1`, `<U3`).
     ///
     /// # Errors

@@ -95,17 +95,17 @@ pub struct Tuning {
     pub run_level: Level,
     /// The cache into which rolled rows are prefetched.
     pub rolled_level: Level,
-    /// The prefetch distance for both, in bytes.
+    /// The prefetch distance for runs and rolled rows, in bytes.
     pub run_ahead: usize,
     /// The number of pages of a long run that are copied in turn, line by line: 1 to 4.
     pub run_pages: usize,
     /// The cache into which reversed rows are prefetched.
     pub reversed_level: Level,
-    /// The prefetch distance for them, in bytes.
+    /// The prefetch distance for reversed rows, in bytes.
     pub reversed_ahead: usize,
     /// The cache into which the columns of transposes are prefetched.
     pub transpose_level: Level,
-    /// The prefetch distance for them, in columns.
+    /// The prefetch distance for the columns of transposes, in columns.
     pub columns_ahead: usize,
     /// The least prefetch distance in bytes, for short columns.
     pub column_bytes_ahead: usize,

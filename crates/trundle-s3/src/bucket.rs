@@ -51,7 +51,7 @@ pub enum Part {
 /// How to treat an existing object with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum New {
-    /// Replace it.
+    /// Replace the object.
     OrReplace,
     /// Fail with [`io::ErrorKind::AlreadyExists`].
     Only,
@@ -153,7 +153,7 @@ impl Bucket {
     /// Lists the names directly below a path that have keys below them, sorted.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the names cannot be listed.
     pub fn folders(&self, path: &str) -> io::Result<Vec<String>> {
         let (client, path) = (self.client()?, self.path(path)?);
         let listed = again(|| {
@@ -168,7 +168,7 @@ impl Bucket {
     /// Lists the first keys below a path, at most `most`.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the keys cannot be listed.
     pub fn keys(&self, path: &str, most: usize) -> io::Result<Vec<String>> {
         let (client, path) = (self.client()?, self.path(path)?);
         let skipped = self.prefix.len() + 1;
@@ -186,7 +186,7 @@ impl Bucket {
     /// Returns the total size of all objects below a path, and the time of the last write; `None` if there are none.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the objects cannot be listed.
     pub fn all_below(&self, path: &str) -> io::Result<Option<ObjectInfo>> {
         let (client, path) = (self.client()?, self.path(path)?);
         again(|| {
@@ -206,7 +206,7 @@ impl Bucket {
     /// Removes all objects below a path except the key `kept`.
     ///
     /// # Errors
-    /// If they cannot be listed or removed.
+    /// If the objects cannot be listed or removed.
     pub fn remove_below(&self, path: &str, kept: &str) -> io::Result<()> {
         let (client, path, kept) = (self.client()?, self.path(path)?, self.path(kept)?);
         again(|| {
@@ -231,7 +231,7 @@ impl Bucket {
     /// Writes an object atomically: readers see the old object or the new one.
     ///
     /// # Errors
-    /// If it cannot be written, or exists and `new` is [`New::Only`].
+    /// If the object cannot be written, or exists and `new` is [`New::Only`].
     pub fn write(&self, key: &str, bytes: Vec<u8>, new: New) -> io::Result<()> {
         self.put(key, bytes, new, Attributes::new())
     }
@@ -268,7 +268,7 @@ impl Bucket {
     /// existing object.
     ///
     /// # Errors
-    /// If it cannot be copied; [`io::ErrorKind::NotFound`] if the source does not exist.
+    /// If the object cannot be copied; [`io::ErrorKind::NotFound`] if the source does not exist.
     pub fn copy(&self, key: &str, other: &Bucket, from: &str) -> io::Result<()> {
         let (client, from, to) = (self.client()?, other.path(from)?, self.path(key)?);
         again(|| client.wait(client.requests.copy(&from, &to)).map_err(failed))
@@ -290,7 +290,7 @@ impl Bucket {
     /// Removes an object if it exists.
     ///
     /// # Errors
-    /// If it cannot be removed.
+    /// If the object cannot be removed.
     pub fn remove(&self, key: &str) -> io::Result<()> {
         let (client, path) = (self.client()?, self.path(key)?);
         again(|| found(client.wait(client.requests.delete(&path)))).map(drop)

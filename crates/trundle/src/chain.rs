@@ -75,7 +75,7 @@ impl Chain {
 
     /// Parses a chain for a tensor with named axes. Updates `names` to the axis names of the result.
     ///
-    /// Stages that would not change such a tensor are left out.
+    /// Stages that would not change a tensor with these axes are left out.
     ///
     /// # Errors
     /// As [`Chain::parse`]; also [`ParseError::Notation`] for an unknown axis name, and for a stage that cannot

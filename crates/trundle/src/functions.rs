@@ -281,7 +281,8 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 /// Copies `data`, of any strides, to a contiguous row-major tensor.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed, which takes strides of 0.
+/// [`ShapeError::TooLarge`] if the result has more bytes than the address space. Only strides of 0 can cause
+/// this.
 pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }

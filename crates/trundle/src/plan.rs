@@ -90,9 +90,9 @@ impl Plan {
     /// number of threads, `None` for [the default](crate::threads).
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit. [`PlanError::Layout`] if `dst` has another shape
-    /// than the result or would be written twice at one place, or if there is not enough memory for the tensors
-    /// between passes.
+    /// [`PlanError::Chain`] for an operator that does not fit. [`PlanError::Layout`] if the shape of `dst` is
+    /// not the shape of the result, if two elements of `dst` share a byte, or if there is not enough memory for
+    /// the tensors between passes.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,

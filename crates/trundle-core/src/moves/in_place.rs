@@ -67,8 +67,9 @@ pub enum CellMove {
 
 impl Move {
     /// The move as an in-place move, for a source and destination in the same buffer. Returns `None` if the
-    /// move is not one. This includes some valid cases: elements that share bytes, and axes whose source
-    /// depends on the index along another axis.
+    /// move cannot be described as one. Some moves that could be done in place are not described either:
+    /// moves of elements that share bytes, and moves along axes whose source depends on the index along
+    /// another axis.
     pub fn in_place(&self) -> Option<InPlace> {
         let [block] = &self.blocks[..] else { return None };
         if self.packing.is_some() || !block.indices.is_empty() || self.src_bytes != self.dst_bytes {

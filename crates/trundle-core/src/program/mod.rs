@@ -91,8 +91,8 @@ pub enum Made {
     /// The input with this index, counted from 0 in the order of the tensors. The caller provides its
     /// elements.
     Given(usize),
-    /// A constant: the one element of a tensor of rank 0, which others broadcast. The bytes are a buffer of
-    /// that element alone, with unused bits 0.
+    /// A constant: a tensor of rank 0, which other tensors broadcast. The bytes are a buffer with its only
+    /// element, with unused bits 0.
     Fill(Vec<u8>),
     /// The elements of another tensor, moved.
     Moved {

@@ -29,8 +29,8 @@ struct Boxes {
 
 impl Program {
     /// Program for the elements of a tensor within `bounds`, one range for each axis. Boxes are pushed
-    /// through maps and joins, so each tensor is reduced to the box that is read. The box is larger if the
-    /// elements read are not boxes, or more boxes than `budget` allows.
+    /// through maps and joins, so each tensor is reduced to the box that is read. If the elements that are
+    /// read are not boxes, or more boxes than `budget` allows, the box is larger.
     ///
     /// Law: the output's element at i has the same origin as the tensor's element at `bounds.start + i`, with
     /// indices in an input relative to the start of its box.

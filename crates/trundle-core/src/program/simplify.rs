@@ -4,8 +4,8 @@ use super::{Budget, Made, Program, TensorId};
 use crate::{AxisMap, IndexMap};
 
 impl Program {
-    /// Replaces joined parts of one tensor by a movement of that tensor, where it is one map. For example,
-    /// the slices and the concatenation into which exporters write a roll become the roll.
+    /// Replaces joined parts of one tensor by a movement of that tensor, where a single map describes it. For
+    /// example, exporters write a roll as slices and a concatenation; these become the roll again.
     ///
     /// Law: every element of every tensor has the same origin.
     #[must_use]

@@ -128,7 +128,7 @@ impl InPlacePlan {
         self.passes.iter().map(|pass| pass.scratch_bytes()).max().unwrap_or(0)
     }
 
-    /// Returns how often an element is moved at most.
+    /// Returns the most times that an element is moved.
     pub fn passes(&self) -> usize {
         self.passes.len()
     }

@@ -49,7 +49,7 @@ const FEW_POSITIONS: usize = 12;
 /// The number of bytes of each position that are moved at a time, for few positions (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 256;
 
-/// The number of bytes for more positions.
+/// The same number of bytes, for more positions.
 pub const MOST_TOGETHER_BYTES: usize = 1024;
 
 /// Moves the runs of all positions.
@@ -133,7 +133,7 @@ unsafe fn shift<V: Vector>(
 /// Copies a run to a destination that may overlap the bytes already read.
 ///
 /// # Safety
-/// Both are valid for reads and writes.
+/// Source and destination are valid for reads and writes.
 #[inline(always)]
 unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
     let end = bytes / LINE * LINE;
@@ -151,7 +151,7 @@ unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, by
 /// Copies a run and overwrites it with `refill`.
 ///
 /// # Safety
-/// All are valid for reads and writes, and do not overlap.
+/// The run, the refill and the destination are valid for reads and writes, and do not overlap.
 #[inline(always)]
 unsafe fn copy_and_refill<V: Vector>(
     token: Token<V>,

@@ -22,7 +22,7 @@ const MOST_STEPS: usize = 1 << 26;
 #[derive(Debug)]
 pub(super) struct List<T> {
     pub(super) entries: Vec<T>,
-    /// Whether it is a scalar and not a list of one.
+    /// Whether the parameter is a scalar and not a list of one.
     pub(super) scalar: bool,
 }
 

@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operator itself refuses it, at every feature level.
+    /// The operator refuses the descriptors, at every feature level.
     Operator(trundle_core::Error),
     /// A tensor has more bytes than its buffer.
     BufferTooSmall {

@@ -84,7 +84,7 @@ pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
 }
 
 /// Parses a chain for a tensor with the given axis names, and updates them to the names of the result. Leaves
-/// out stages that would not change such a tensor.
+/// out stages that would not change a tensor with these names.
 ///
 /// # Errors
 /// As [`parse`]; also for an unknown axis name, and for a stage that cannot be applied to a tensor with these
