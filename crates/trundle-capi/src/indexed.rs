@@ -179,7 +179,6 @@ unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
     Ok(Indices::new(shape.clone(), values)?)
 }
 
-/// Plans a gather.
 fn gathering(kind: Kind, pair: Pair, indices: Indices) -> Result<trundle_plan> {
     if let Kind::Axis(axis) = kind {
         return trundle_plan::of_op(pair, Take::new(axis, indices));

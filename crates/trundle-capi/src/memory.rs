@@ -195,7 +195,6 @@ impl Memory {
         Ok(Memory { argument, first, bytes })
     }
 
-    /// Returns the memory of a list.
     pub(crate) fn of<T>(argument: &'static str, list: &[T]) -> Memory {
         Memory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
     }

@@ -192,7 +192,7 @@ impl PlanFile {
     /// Checks that relative paths in the request start from the current folder.
     ///
     /// # Errors
-    /// If they start from another folder.
+    /// If the paths start from another folder.
     pub fn check_here(&self) -> Result<(), Failure> {
         let is_here =
             || Some(self.folder.canonicalize().ok()? == here().ok()?.canonicalize().ok()?);

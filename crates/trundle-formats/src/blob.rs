@@ -54,13 +54,13 @@ pub trait Blob: Debug + Send + Sync {
     /// Reads bytes at `offset` and returns how many. May read fewer than requested, but 0 only at the end.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the bytes cannot be read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes bytes at `offset` and returns how many. May write fewer than given.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the bytes cannot be written.
     fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<usize> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }

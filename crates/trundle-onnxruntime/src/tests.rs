@@ -17,7 +17,6 @@ use crate::register;
 /// A function table; only its status functions work.
 static STUB: OrtApi = stub::api();
 
-/// Returns the message of a status.
 fn message(status: OrtStatusPtr) -> String {
     assert!(!status.0.is_null());
     // SAFETY: the status comes from `STUB`.

@@ -491,7 +491,6 @@ impl Chain {
     }
 }
 
-/// The names of operands.
 fn named(operands: &[Operand]) -> impl Iterator<Item = &String> {
     operands.iter().filter_map(|operand| match operand {
         Operand::Named(name) => Some(name),

@@ -24,7 +24,6 @@ fn new_axis_error<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyEr
     error.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// An AxisError with a message.
 pub(crate) fn axis_error(py: Python<'_>, message: String) -> PyErr {
     new_axis_error(py, (message,))
 }

@@ -472,7 +472,6 @@ fn element_offset(layout: &Layout, index: &[usize]) -> usize {
     narrow(at)
 }
 
-/// Row-major number of an index.
 fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
     let mut number = 0i128;
     for axis in 0..shape.len() {

@@ -116,7 +116,6 @@ fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize>
 mod tests {
     use super::*;
 
-    /// The copies are in the order of the runs.
     #[test]
     fn copies_lie_in_the_order_of_the_runs() {
         let boxes: [(&[isize], &[usize]); 7] = [

@@ -78,7 +78,7 @@ impl Measurements {
         let measure = Measure::of(disk, now, &measured()?);
         measures.insert(0, measure.clone());
         measures.truncate(MOST_DISKS);
-        // If it cannot be written, the disk is measured again next time.
+        // If the file cannot be written, the disk is measured again next time.
         let _ = self.write(&measures);
         Some(measure.storage())
     }

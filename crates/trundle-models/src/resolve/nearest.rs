@@ -4,7 +4,6 @@ use trundle_core::greatest_common_divisor;
 
 use crate::{Coordinates, Nearest};
 
-/// An axis to resize.
 pub(super) struct ResizedAxis {
     /// The size in the data, above 0.
     pub(super) size: usize,
