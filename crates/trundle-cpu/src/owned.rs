@@ -43,7 +43,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for another number of values,
-    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if elements would be torn apart,
+    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split values,
     /// [`MoveError::NotABijection`] if some values would be lost or duplicated,
     /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if there is not enough memory for the
     /// numbers.

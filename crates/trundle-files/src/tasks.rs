@@ -1,6 +1,6 @@
 //! Plan files of numbered tasks, for clusters and job arrays.
 //!
-//! A plan stores the request and the decided tasks. Each task decides the request again.
+//! A plan stores the request and how it was divided into tasks. Each task decides the request again.
 
 use std::fs;
 use std::path::{Path, PathBuf};

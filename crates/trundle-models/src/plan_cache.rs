@@ -35,7 +35,7 @@ const MOST: usize = 16;
 pub struct Lent<'a> {
     /// The shape.
     pub sizes: &'a [usize],
-    /// The elements; empty for an input of texts, since texts never decide how others move.
+    /// The elements; empty for an input of texts, since texts never control how other tensors move.
     pub bytes: &'a [u8],
 }
 
@@ -43,7 +43,7 @@ pub struct Lent<'a> {
 struct Key {
     sizes: Vec<Vec<usize>>,
     threads: Option<usize>,
-    /// Index and elements of each input that decides how others move.
+    /// Index and elements of each input that controls how other tensors move.
     deciding: Vec<(usize, Vec<u8>)>,
 }
 

@@ -169,7 +169,7 @@ fn not_reached(argument: &str, device: DLDevice) -> PyErr {
 /// Returns the place of an array on a device. `stream` is the library's current stream, if known.
 ///
 /// # Errors
-/// ValueError for an unsupported device; exceptions of the library when it is asked for its stream.
+/// ValueError for an unsupported device; exceptions of the library during the request for its stream.
 fn place(
     argument: &str,
     object: &Bound<'_, PyAny>,

@@ -142,8 +142,8 @@ impl InPlacePlan {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than the plan
-    /// requires, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear
-    /// elements apart; nothing has been written then.
+    /// requires, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split
+    /// elements of T; nothing has been written then.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
         // SAFETY: a unique reference. Only whole elements of T are moved, which are valid values.

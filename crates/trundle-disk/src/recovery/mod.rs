@@ -81,7 +81,8 @@ pub(crate) fn check_alone(
     Ok(())
 }
 
-/// Removes the files of earlier runs to the same output that satisfy `meant`, unless those runs are still active.
+/// Removes the files of earlier runs to the same output for which `meant` returns true, except of runs that are
+/// still active.
 pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bool) {
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     for left in left.iter().filter(|left| meant(left)) {

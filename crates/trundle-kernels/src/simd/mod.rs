@@ -138,7 +138,7 @@ impl FromStr for Simd {
 pub(crate) type Lanes<V> = [V; LINE / 16];
 
 /// Proof that the machine has the instruction set of V. Safe code can make a token only where it is compiled with
-/// the instructions of the set; unsafe code must know that the machine has them.
+/// the instructions of the set; unsafe code must have checked the machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Token<V>(PhantomData<V>);
 
@@ -350,7 +350,7 @@ impl<V: Vector> Indices<V> {
 
 /// Orders the streaming stores of this thread before its later writes.
 pub fn fence() {
-    // Miri knows neither this instruction nor streaming stores.
+    // Miri supports neither this instruction nor streaming stores.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE is part of x86-64.
     unsafe {

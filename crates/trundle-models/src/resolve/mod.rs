@@ -46,8 +46,9 @@ impl Model {
         resolve(self, inputs)
     }
 
-    /// The inputs whose elements decide how others move: sizes, orders of axes, indices. The shape alone of
-    /// every other input is enough for a plan. This resolves the model once for each input with data.
+    /// The inputs whose elements control how other tensors move: sizes, orders of axes, indices. The shape
+    /// alone of every other input is enough for a plan. This resolves the model once for each input with
+    /// data.
     ///
     /// # Errors
     /// As [`Model::resolve`] for `inputs`.
