@@ -23,7 +23,7 @@ unsafe impl Send for Api {}
 unsafe impl Sync for Api {}
 
 impl Api {
-    /// Returns the functions of our version, or a status with the reason if the runtime is too old.
+    /// Returns the functions of version [`VERSION`], or a status with the reason if the runtime is too old.
     ///
     /// # Safety
     /// `base` must be the pointer that ONNX Runtime passes to a library of custom operators.

@@ -21,7 +21,7 @@ const LEAST_PLANE_BYTES: usize = 4 * LINE;
 /// The same limit for elements of 4 and 8 bytes: a vector holds only a few of them.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
-/// The neighbours of a pixel, in either order, become planes.
+/// Applies if the neighbours of a pixel, in either order, become planes.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     let least = if width < 4 { LEAST_PLANE_BYTES } else { LEAST_WIDE_PLANE_BYTES };
@@ -32,7 +32,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Tiles with all channels.
+/// Cuts tiles with all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (channels, _)) = (space.pattern.width, space.pattern.lens);
     (channels, tile_pixels(width, channels))

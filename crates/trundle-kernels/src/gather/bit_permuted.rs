@@ -17,8 +17,8 @@ pub(crate) use crate::elements::strided::tile;
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 
-/// A tile of two loops would be small, there are more loops, and on either side the innermost loops of two fill a
-/// register.
+/// Applies if a tile of two loops would be small, there are more loops, and on either side the innermost loops of
+/// two fill a register.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { width, lens, tile, bits, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize)| {

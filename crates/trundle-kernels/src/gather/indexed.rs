@@ -77,7 +77,7 @@ pub const FAR_BYTES: usize = 1 << 20;
 const MOST_COLS: usize = 1 << 12;
 const MOST_ELEMENTS: usize = 1 << 13;
 
-/// Few enough elements that other threads get work, and that a stop takes effect soon.
+/// Cuts tiles of few enough elements that other threads get work, and that a stop takes effect soon.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let cols = space.pattern.lens.1.clamp(1, MOST_COLS);
     (MOST_ELEMENTS / cols, cols)

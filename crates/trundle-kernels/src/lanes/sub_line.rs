@@ -29,7 +29,7 @@ const MOST_SHIFTED_BYTES: usize = 2;
 /// The approximate size of a tile with all its slabs: large enough that it has few lines at its ends.
 pub const SLABS_BYTES: usize = 64 << 10;
 
-/// Contiguous rows shorter than a line on both sides, in either order.
+/// Applies to contiguous rows shorter than a line on both sides, in either order.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let row_bytes = pattern.lens.1 * pattern.width;
     runs::applies(pattern, vector_bytes)
@@ -38,7 +38,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && pattern.row_strides.1 == row_bytes.cast_signed()
 }
 
-/// Tiles of whole slabs, or of rows of one.
+/// Cuts tiles of whole slabs, or of rows of one.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, cols)) = (space.pattern.width, space.pattern.lens);
     let most = SLABS_BYTES / (cols * width);

@@ -21,7 +21,7 @@ const MOST_ROW_BYTES: usize = 512;
 /// Smaller tiles are copied run by run: most of them would be ends without whole vectors (a guess).
 const LEAST_BYTES: usize = 16 * LINE;
 
-/// Short rolled rows that are contiguous on both sides.
+/// Applies to short rolled rows that are contiguous on both sides.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (rows, cols) = pattern.lens;
     let row = cols.saturating_mul(pattern.width);

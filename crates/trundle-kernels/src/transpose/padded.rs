@@ -12,7 +12,7 @@ use crate::tile::Tile;
 /// How many columns ahead the source is prefetched, as for the blocked transpose.
 const COLS_AHEAD: usize = 32;
 
-/// A transpose of elements of an odd width, with enough of them to fill micro-tiles.
+/// Applies to a transpose of elements of an odd width, with enough of them to fill micro-tiles.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     (3..16).contains(&width)
@@ -23,7 +23,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && cols * width >= LINE
 }
 
-/// As any transpose.
+/// Cuts tiles as for any transpose.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     super::tile_of(space.pattern.width)
 }

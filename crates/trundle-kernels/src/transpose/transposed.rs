@@ -38,7 +38,7 @@ use crate::tuning::{Level, Tuning};
 /// docs/kernels.md).
 const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
 
-/// Neighbours in the source, in either order, are a row apart in the destination.
+/// Applies if neighbours in the source, in either order, are a row apart in the destination.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width;
     // Micro-tiles of fewer rows or columns are mostly empty.
@@ -74,7 +74,7 @@ const LEAST_STREAMED_ROWS: usize = 512;
 /// bytes are packed: it shares the second-level cache with the panels (measured; docs/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
-/// Tiles as large as tasks allow.
+/// Cuts tiles as large as tasks allow.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let Space { pattern, store, share, tuning, .. } = space;
     if space.ragged_rows {
