@@ -3,9 +3,9 @@
     python3 bench/disk.py --bin target/release/trundle [--dir DIR] [--gib 8] [--rounds 3] [--numpy]
                           [--max-mem 512M] [--case WORD]... [--json FILE] [--both]
 
-Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs by itself). The source is
-evicted from the system's cache before each. Random boxes of every result are compared with numpy's (--verify
-compares every element, which reads the result back). --numpy also times numpy under the same memory limit.
+Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs by itself). The source is evicted
+from the system's cache before the copy and before the move. Random boxes of every result are compared with numpy's
+(--verify compares every element, which reads the result back). --numpy also times numpy under the same memory limit.
 --both also times the strategy that was not chosen: one pass or two.
 Needs numpy, and disk space in DIR for four times the file.
 """
@@ -57,7 +57,7 @@ def shapes(bytes_):
 
 
 def make(path, dtype, shape):
-    """Writes a file in which adjacent numbers differ, part by part."""
+    """Writes a file part by part; adjacent numbers differ."""
     array = np.lib.format.open_memmap(path, "w+", dtype, shape)
     flat = array.reshape(-1).view("u1")
     step = 64 << 20

@@ -3,9 +3,9 @@
 
     python3 bench/element_types.py
 
-Runs numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow (those that can be imported) on a small tensor of random
-bits of every type: transpose, roll and reverse sequence. Each try runs in its own process. Prints "yes", "no" (no such
-operator, or the type is refused), "wrong" (other bits) or "crash". ml_dtypes gives numpy its bf16 and f8 types.
+Runs numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow, as far as they can be imported, on a small tensor of random
+bits of every type: transpose, roll and reverse sequence. Each try runs in a separate process. Prints "yes", "no" (no
+such operator, or the type is refused), "wrong" (other bits) or "crash". ml_dtypes adds bf16 and f8 types to numpy.
 """
 
 import ctypes
@@ -257,7 +257,7 @@ def verdict(library, operator, name):
 
 
 def tried(library, operator, name):
-    """Returns the verdict of a try in its own process."""
+    """Runs a try in a separate process and returns the verdict."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

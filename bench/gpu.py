@@ -26,7 +26,7 @@ Needs torch and trundle. These take part if they can be imported or loaded:
 `--device cpu` tries everything on small CPU tensors with the CPU's clock. numpy then replaces CuPy, nothing is
 compiled, and the bars mean nothing.
 
-`--only` selects cases whose `suite/name type sizes` contains one of the words; those of the second table begin with
+`--only` selects cases whose `suite/name type sizes` contains one of the words; cases of the second table begin with
 "small/".
 """
 
@@ -129,7 +129,7 @@ def swin(dtype, side, window, channels, shift=-3):
 
 
 def inner_axis(chain):
-    """Cases with row lengths that are not powers of two, in which the innermost axis moves."""
+    """Cases that move the innermost axis, with row lengths that are not powers of two."""
     rows = {"u8": 4001, "f16": 2001, "f32": 1001, "f64": 513, "complex128": 257}
     return [case("inner axis, odd rows", dtype, (None, row), chain) for dtype, row in rows.items()]
 

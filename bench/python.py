@@ -262,7 +262,7 @@ def is_same(result, right):
 
 
 def calls_of(found, case, x, threads):
-    """Returns a function per library that has the operator, and the names of those with wrong results."""
+    """Returns a function per library that has the operator, and the names of the libraries with wrong results."""
     right = np.ascontiguousarray(case.numpy(x))
     out = np.empty_like(right)
     calls = {
@@ -372,7 +372,7 @@ def memory(args):
     x = numbers((8192, 8192), "f32")
     y = np.ones_like(x)
     transpose = functools.partial(trundle.transpose, x, threads=args.threads)
-    # For each: a function that writes to an existing array, and one that returns a new array.
+    # For each call: a function that writes to an existing array, and one that returns a new array.
     ways = {
         "`y.fill(1)`, `np.ones_like(x)`": (lambda: y.fill(1), lambda: np.ones_like(x)),
         "`np.copyto(y, x)`, `x.copy()`": (lambda: np.copyto(y, x), x.copy),

@@ -26,10 +26,11 @@ All libraries that are installed and have the operators take part; `--libraries`
 | IPP | ipp | | `ippiTranspose`, `ippiMirror`, `ippiCopy` to planes and back |
 | libyuv | | libyuv0 | `TransposePlane`, `MirrorPlane`, `SplitRGBPlane` and similar |
 
-Libraries write to an existing array if they can; memory they allocate counts, as it does for their users. IPP and
-libyuv run on threads of this script, each with a band of a matrix or a share of the matrices or images. OpenCV does so
-for batches, in addition to its own threads. XLA and oneDNN use all cores available to the process, which `--threads`
-restricts. numpy's and the bench's arrays are on large pages unless NUMPY_MADVISE_HUGEPAGE=0 is set.
+Libraries write to an existing array if they can; otherwise the time includes the allocation. IPP and libyuv run on
+threads of this script, each with a band of a matrix or a share of the matrices or images. For batches OpenCV runs on
+threads of this script too, in addition to its own threads. XLA and oneDNN use all cores available to the process;
+`--threads` restricts the cores. numpy's and the bench's arrays are on large pages unless NUMPY_MADVISE_HUGEPAGE=0 is
+set.
 """
 
 import argparse

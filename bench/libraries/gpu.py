@@ -111,7 +111,7 @@ class Torch(frameworks.Torch):
             y = x
             for step, arguments in steps:
                 y = step(y, *arguments)
-            # A contiguous result has been moved already, unless there were no steps.
+            # After at least one step, a contiguous result has been moved already.
             return y.contiguous() if steps else y.clone(memory_format=torch.contiguous_format)
 
         return move

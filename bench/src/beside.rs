@@ -22,7 +22,7 @@ pub struct Beside {
 /// system's copy. The system's copy has one thread and counts only if one thread is requested.
 ///
 /// # Errors
-/// Those of `run`, and [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge).
+/// The errors of `run`, and [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge).
 ///
 /// # Panics
 /// Panics if a copy cannot be planned.

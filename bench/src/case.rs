@@ -9,7 +9,7 @@ use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut, Width
 pub struct Suite {
     /// Name for selecting the suite.
     pub name: &'static str,
-    /// What the cases have in common.
+    /// The common properties of the cases, in words.
     pub about: &'static str,
     /// Promised speed of the suite.
     pub bars: Bars,

@@ -10,7 +10,7 @@ use trundle::{IndexMap, Layout, Machine, PlanError, Result, Shape};
 /// Least bytes per thread of the system's copy. Starting a thread costs as much as copying about a tenth of this.
 const LEAST_SHARE_BYTES: usize = 4 << 20;
 
-/// Trials of each of our copies when choosing the fastest.
+/// Trials of each of the library's copies when choosing the fastest.
 const TRIALS: usize = 3;
 
 pub(crate) trait Element: std::marker::Copy + Send + Sync {}
@@ -38,7 +38,7 @@ impl Copy {
         Ok(Copy { plans, threads })
     }
 
-    /// Keeps the fastest of our plans, measured alternately.
+    /// Keeps the fastest of the library's plans, measured alternately.
     pub(crate) fn choose<T: Element>(&mut self, src: &[T], dst: &mut [T]) -> Result<()> {
         let mut least = vec![f64::MAX; self.plans.len()];
         for _ in 0..TRIALS {

@@ -206,7 +206,7 @@ fn time_in_turn(
     Ok(all)
 }
 
-/// Returns the speed of `times` as a fraction of that of `others`, as the median over rounds.
+/// Returns the speed of `times` relative to the speed of `others`: the median over rounds.
 pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
     rounded(median(times.iter().zip(others).map(|(time, other)| other / time).collect()))
 }

@@ -32,7 +32,7 @@ pub struct Record {
 pub struct SuiteRecord {
     /// Name of the suite.
     pub name: String,
-    /// What the cases have in common.
+    /// The common properties of the cases, in words.
     pub about: String,
     /// Promised speed.
     pub bars: Bars,

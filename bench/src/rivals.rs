@@ -1,7 +1,7 @@
 //! Other transpose crates on the same cases.
 //!
-//! They need typed slices, so each case is repeated with those. All crates are called as their documentation shows;
-//! strided-perm gets a pool with the same number of threads.
+//! The crates need typed slices, so each case is repeated with typed slices. All crates are called as their
+//! documentation shows; strided-perm gets a pool with the same number of threads.
 
 use std::fmt::Display;
 use std::hint::black_box;

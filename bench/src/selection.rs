@@ -10,7 +10,7 @@ pub enum Selection {
     All,
     /// A few representative cases of each suite.
     Short,
-    /// Cases whose `suite/name type sizes` contains one of these words.
+    /// Cases whose `suite/name type sizes` contains one of the words.
     Words(Vec<String>),
 }
 

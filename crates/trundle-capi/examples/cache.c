@@ -1,5 +1,5 @@
-/* A cache of four rows, as a network keeps one for its tokens. Three plans run on it: a scatter writes new rows
- * into their slots, a concatenation appends all rows to those of a prompt, and a split makes two heads.
+/* Updates a cache of token rows, as a language model keeps one. Three plans run on it: a scatter writes new rows
+ * into their slots, a concatenation appends the cache to the rows of a prompt, and a split makes two heads.
  *
  *     cc cache.c $(pkg-config --cflags --libs trundle) -o cache && ./cache
  */
@@ -48,7 +48,7 @@ int main(void)
     const trundle_tensor_desc slots_desc = {TRUNDLE_DTYPE_I64, 2, slot_sizes, NULL};
     const trundle_tensor_desc head_desc = {TRUNDLE_DTYPE_I16, 2, head_sizes, NULL};
 
-    /* The plans fit any data of these descriptions. The scatter writes to the last slot and the second one. */
+    /* The plans work for any data with the same descriptions. The scatter writes to the last slot and to slot 1. */
     const int64_t slots[NEW][1] = {{-1}, {1}};
     const trundle_tensor_desc parts[] = {prompt_desc, cache_desc}, halves[] = {head_desc, head_desc};
     trundle_plan *put, *join, *split;

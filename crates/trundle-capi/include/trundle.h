@@ -839,8 +839,8 @@ trundle_status trundle_chain_in_place(const char *chain,
  * - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
  *   of the axis.
  * - `axis`: the axis to index. A negative axis counts from the end.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input, with the sizes of
- *   the indices in place of `axis`.
+ * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the input, with the sizes
+ *   of the indices in place of `axis`.
  *
  * Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
  * TRUNDLE_ERROR_DTYPE. If the output has no elements, the indices are not read.
@@ -916,8 +916,8 @@ trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *da
  *   `batch_axes` sizes are the input's. Indices are as in trundle_gather().
  * - `batch_axes`: the number of leading axes that the input and the indices share. Each element of the output
  *   comes from its own batch.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the indices without the last
- *   axis, followed by the sizes of the slices.
+ * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
+ *   last axis, followed by the sizes of the slices.
  *
  * Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
  */
@@ -996,9 +996,9 @@ trundle_status trundle_scatter_elements_plan(const struct trundle_tensor_desc *d
  *
  * - `data_desc`, `data`: the input.
  * - `indices_desc`, `indices`: a tensor of i32 or i64. Indices are as in trundle_scatter_elements().
- * - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are those of the indices
- *   without the last axis, followed by the sizes of the other axes of the input. A single update may have any
- *   number of axes of size 1.
+ * - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the
+ *   indices without the last axis, followed by the sizes of the other axes of the input. A single update may have
+ *   any number of axes of size 1.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
  *
  * Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the

@@ -202,7 +202,7 @@ impl<'a> Inputs<'a> {
         Ok(chain.out_shape(&shapes)?)
     }
 
-    /// Plans a chain of these inputs.
+    /// Plans the chain on the inputs given here.
     fn planned(self, chain: &Chain, out: Descriptor) -> Result<trundle_plan> {
         let order = self.order(chain)?;
         let mut program = Program::new();

@@ -114,7 +114,7 @@ impl Descriptor {
         self.dtype
     }
 
-    /// Checks that the tensor has one of these element types.
+    /// Checks that the tensor has one of the `expected` element types.
     pub(crate) fn check_one_of(&self, expected: &[DType]) -> Result<()> {
         if expected.contains(&self.dtype) {
             return Ok(());
@@ -161,7 +161,7 @@ impl Descriptor {
     /// # Safety
     /// As [`Memory::read`].
     pub(crate) unsafe fn view<'a>(&self, memory: &Memory) -> Result<TensorView<'a>> {
-        // SAFETY: the caller guarantees what [`Memory::read`] requires.
+        // SAFETY: the caller upholds the `# Safety` of [`Memory::read`].
         let bytes = unsafe { memory.read() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
@@ -175,7 +175,7 @@ impl Descriptor {
     /// # Safety
     /// As [`Memory::write`].
     pub(crate) unsafe fn view_mut<'a>(&self, memory: &Memory) -> Result<TensorViewMut<'a>> {
-        // SAFETY: the caller guarantees what [`Memory::write`] requires.
+        // SAFETY: the caller upholds the `# Safety` of [`Memory::write`].
         let bytes = unsafe { memory.write() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
@@ -205,7 +205,7 @@ pub(crate) fn sizes_of(shape: &Shape) -> impl ExactSizeIterator<Item = u64> {
     shape.iter().map(|size| *size as u64)
 }
 
-/// Makes a shape of these sizes.
+/// Makes a shape of `sizes`.
 pub(crate) fn shape_of<T: Copy + TryInto<usize>>(sizes: &[T]) -> Result<Shape> {
     // A size that does not fit becomes `usize::MAX`, which `Shape::new` rejects with a message.
     let sizes: Vec<usize> =

@@ -15,8 +15,8 @@ use super::status::trundle_status;
 /// - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
 ///   of the axis.
 /// - `axis`: the axis to index. A negative axis counts from the end.
-/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input, with the sizes of
-///   the indices in place of `axis`.
+/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the input, with the sizes
+///   of the indices in place of `axis`.
 ///
 /// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
 /// TRUNDLE_ERROR_DTYPE. If the output has no elements, the indices are not read.
@@ -125,8 +125,8 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
 ///   `batch_axes` sizes are the input's. Indices are as in trundle_gather().
 /// - `batch_axes`: the number of leading axes that the input and the indices share. Each element of the output
 ///   comes from its own batch.
-/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the indices without the last
-///   axis, followed by the sizes of the slices.
+/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
+///   last axis, followed by the sizes of the slices.
 ///
 /// Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
 #[unsafe(no_mangle)]

@@ -137,7 +137,7 @@ impl Indexed {
         if updates.is_none() && pair.out.layout().shape().elements() == 0 {
             return trundle_plan::of_nothing(pair);
         }
-        // SAFETY: the caller guarantees what [`Memory::read`] requires.
+        // SAFETY: the caller upholds the `# Safety` of [`Memory::read`].
         let indices = unsafe { read_indices(&desc, indices)? };
         match updates {
             None => gathering(kind, pair, indices),
@@ -162,7 +162,7 @@ unsafe fn read_indices_desc(desc: *const trundle_tensor_desc) -> Result<Descript
 /// # Safety
 /// As [`Memory::read`].
 unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
-    // SAFETY: the caller guarantees what [`Memory::read`] requires.
+    // SAFETY: the caller upholds the `# Safety` of [`Memory::read`].
     let bytes = unsafe { memory.read() };
     let (layout, shape) = (desc.layout(), desc.layout().shape());
     let mut values = Vec::new();
@@ -179,7 +179,6 @@ unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
     Ok(Indices::new(shape.clone(), values)?)
 }
 
-/// Plans a gather.
 fn gathering(kind: Kind, pair: Pair, indices: Indices) -> Result<trundle_plan> {
     if let Kind::Axis(axis) = kind {
         return trundle_plan::of_op(pair, Take::new(axis, indices));

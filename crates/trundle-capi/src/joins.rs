@@ -226,7 +226,6 @@ fn one_element(argument: &'static str, like: &Descriptor, at: *const c_void) -> 
     Descriptor::new(argument, element, &Shape::default(), None)?.memory(at.cast())
 }
 
-/// Returns the padded shape.
 fn padded(shape: &Shape, widths: &[[usize; 2]]) -> Result<Shape> {
     let too_large = || Error::too_large(format!("shape {shape} with widths {widths:?}"));
     let size = |(size, [before, behind]): (&usize, &[usize; 2])| {

@@ -118,7 +118,7 @@ pub(crate) unsafe fn list<'a, T>(
         let message = format!("{argument} has {len} entries, of {MOST_ENTRIES} at most");
         return Err(Failure::new(TRUNDLE_ERROR_RANK, message));
     }
-    // SAFETY: the caller guarantees what [`entries`] requires.
+    // SAFETY: the caller upholds the `# Safety` of [`entries`].
     unsafe { entries(argument, first, len) }
 }
 
@@ -195,7 +195,6 @@ impl Memory {
         Ok(Memory { argument, first, bytes })
     }
 
-    /// Returns the memory of a list.
     pub(crate) fn of<T>(argument: &'static str, list: &[T]) -> Memory {
         Memory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
     }

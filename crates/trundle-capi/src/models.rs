@@ -302,7 +302,7 @@ unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<D
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
-/// Plans a model for these inputs, and allocates what its runs need. Outputs are packed and row-major.
+/// Plans a model for `inputs`, and allocates the memory of its runs. Outputs are packed and row-major.
 fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_plan> {
     let output = |(number, id): (usize, &_)| match resolved.element(*id) {
         ElementType::Fixed(dtype) => {
@@ -325,8 +325,8 @@ fn texts(what: &dyn Display) -> Failure {
 /// Copies the elements of the inputs whose data is given.
 ///
 /// # Safety
-/// A pointer that is not null leads to one pointer for each input, and each of those that is not null to a tensor
-/// of that description.
+/// `data` is null or leads to one pointer for each input. Each pointer is null or leads to a tensor that matches
+/// the input's description.
 unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<Vec<Option<Data>>> {
     let none = vec![null(); inputs.len()];
     let pointers = match data.is_null() {

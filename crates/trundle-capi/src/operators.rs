@@ -269,7 +269,7 @@ unsafe fn planned<O: Into<Op>>(
     plan: *mut *mut trundle_plan,
     op: impl FnOnce(&Pair) -> Result<O>,
 ) -> trundle_status {
-    // SAFETY: the caller guarantees what [`Pair::read`] and [`made`] require.
+    // SAFETY: the caller upholds the `# Safety` of [`Pair::read`] and [`made`].
     unsafe {
         made(plan, || {
             let pair = Pair::read(data_desc, out_desc)?;

@@ -68,7 +68,7 @@ impl trundle_plan {
         Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], work })
     }
 
-    /// Plans a program, and allocates what its runs need.
+    /// Plans a program, and allocates the memory of its runs.
     pub(crate) fn of_program(
         program: &Program,
         inputs: Vec<Descriptor>,
@@ -199,7 +199,7 @@ impl fmt::Display for trundle_plan {
     }
 }
 
-/// Returns what a program needs to know of a tensor.
+/// Returns the shape and the width of a tensor, as a program needs them.
 pub(crate) fn described(own: &Descriptor) -> (&Shape, Width) {
     (own.layout().shape(), own.width())
 }
@@ -362,7 +362,7 @@ pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
     unsafe { free(plan) };
 }
 
-/// Checks that a plan is run on as many tensors as it was made for.
+/// Checks that the number of given tensors is the number that the plan was made for.
 fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
     if given == planned {
         return Ok(());

@@ -81,9 +81,9 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
 ///
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64. Indices are as in trundle_scatter_elements().
-/// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are those of the indices
-///   without the last axis, followed by the sizes of the other axes of the input. A single update may have any
-///   number of axes of size 1.
+/// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the
+///   indices without the last axis, followed by the sizes of the other axes of the input. A single update may have
+///   any number of axes of size 1.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///
 /// Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the
@@ -246,7 +246,7 @@ fn along(
     }
 }
 
-/// Returns, for each of `count` groups of indices, its row-major position among axes of these sizes.
+/// Returns the row-major position of each of `count` groups of indices, among axes of `sizes`.
 fn numbers_of(indices: &[i64], sizes: &[usize], count: usize) -> Arc<[i64]> {
     let sizes: Vec<i64> = sizes.iter().map(|size| size.cast_signed() as i64).collect();
     let number = |group: usize| {

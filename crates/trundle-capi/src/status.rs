@@ -52,7 +52,6 @@ pub const TRUNDLE_ERROR_MODEL: trundle_status = 19;
 /// A model has operators that compute or that are not supported.
 pub const TRUNDLE_ERROR_UNSUPPORTED: trundle_status = 20;
 
-/// Returns the status for an error of the crate `trundle`.
 pub(crate) fn status_of(error: &Error) -> trundle_status {
     match error {
         Error::Shape(
@@ -80,7 +79,6 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
     }
 }
 
-/// Returns the status for an error of the crate `trundle-models`.
 pub(crate) fn status_of_model(error: &ModelError) -> trundle_status {
     match error {
         ModelError::Io { .. } => TRUNDLE_ERROR_FILE,

@@ -1,5 +1,5 @@
-//! Compiles the C and C++ examples, and those of the documents, with warnings as errors, links them to the shared
-//! and to the static library, and runs them.
+//! Compiles the C and C++ examples and the examples in the documents with warnings as errors, links them to the
+//! shared and to the static library, and runs them.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

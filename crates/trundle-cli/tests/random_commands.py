@@ -3,7 +3,7 @@
 
     crates/trundle-cli/tests/random_commands.py target/debug/trundle --count 1000
 
-Each chain runs with a few KiB of memory, or as numbered tasks in any order. The result must equal numpy's, or the
+Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result equals numpy's, or the
 program asks for more memory and writes nothing. The seed is printed; the same seed gives the same commands. Needs
 numpy.
 """

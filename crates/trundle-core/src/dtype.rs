@@ -98,8 +98,8 @@ macro_rules! dtypes {
             /// Every named type, in the order of the table.
             pub const NAMED: &'static [DType] = &[$(DType::$variant,)* $(DType::$packed),*];
 
-            /// Bytes for which one element counts in a [`Layout`](crate::Layout): its size, or 1 for packed
-            /// types, whose layouts describe the unpacked elements. 0 only for `Bytes(0)`.
+            /// Bytes of one element in a [`Layout`](crate::Layout): its size, or 1 for packed types, because
+            /// their layouts describe the unpacked elements. 0 only for `Bytes(0)`.
             pub const fn width(self) -> usize {
                 match self {
                     $(DType::$variant => $bytes,)*

@@ -22,7 +22,7 @@ pub enum Error {
     Shape(ShapeError),
     /// Element types or their widths do not fit.
     DType(DTypeError),
-    /// A layout does not fit its buffer, or itself.
+    /// A layout does not fit its buffer, or its elements overlap.
     Layout(LayoutError),
     /// The arguments of an operator do not fit.
     Op(OpError),

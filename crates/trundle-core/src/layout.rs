@@ -126,7 +126,7 @@ impl Layout {
     /// The element at the all-zero index begins `offset_bytes` bytes after the start of the buffer.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis.
+    /// [`ShapeError::SizesDiffer`] if the number of strides differs from the number of axes.
     pub fn strided(shape: &Shape, offset_bytes: usize, strides_bytes: &[isize]) -> Result<Layout> {
         check_sizes(("strides", strides_bytes.len()), ("the axes of the tensor", shape.rank()))?;
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
@@ -323,7 +323,7 @@ fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     })
 }
 
-/// Whether some d of these axes, possibly zero, has |distance + Σ stride · d| < width.
+/// Whether some d along `axes`, possibly zero, has |distance + Σ stride · d| < width.
 fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) -> bool {
     if *steps == 0 {
         return true;
@@ -335,7 +335,7 @@ fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) 
     if stride == 0 {
         return comes_within(inner, distance, width, steps);
     }
-    // Only differences for which the inner axes can still close the gap.
+    // Only differences that the inner axes can still compensate.
     let slack = reach + width - 1;
     let least = div_ceil(-distance - slack, stride).max(-most);
     let greatest = (-distance + slack).div_euclid(stride).min(most);

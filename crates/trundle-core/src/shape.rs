@@ -30,7 +30,7 @@ refusals! {
         SizesDiffer {
             /// The first argument.
             left: &'static str,
-            /// The second argument, or what the first is compared with.
+            /// The second argument, or the object that the first is compared with.
             right: &'static str,
             /// The number of entries of the first.
             left_size: usize,
@@ -60,7 +60,7 @@ refusals! {
             /// The requested sizes; -1 is to be inferred.
             sizes: Vec<i64>,
         } => "sizes {sizes:?} have {}", elements_compared(shape, sizes);
-        /// A tensor of this shape cannot be broadcast to these sizes.
+        /// A tensor with shape `shape` cannot be broadcast to `sizes`.
         SizesDoNotBroadcast {
             /// The current shape.
             shape: Shape,
@@ -76,7 +76,7 @@ refusals! {
             /// The axis of both, counted from the front.
             axis: usize,
         } => "{left} and {right} must differ, both are axis {axis}";
-        /// A size or a stride exceeds what can be addressed.
+        /// A size or a stride exceeds the address space.
         TooLarge {
             /// The description of the object.
             what: String,

@@ -150,7 +150,7 @@ macro_rules! view {
             /// `offset_elems` is the position of the element at the all-zero index.
             ///
             /// # Errors
-            /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis,
+            /// [`ShapeError::SizesDiffer`] if the number of strides differs from the number of axes,
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), [`ShapeError::TooLarge`], or
             /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
             pub fn from_strided(
@@ -272,7 +272,7 @@ impl Tensor {
 }
 
 impl<T> Tensor<T> {
-    /// Row-major tensor of these elements.
+    /// A row-major tensor with the given elements.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if there are too few elements for
@@ -288,8 +288,8 @@ impl<T> Tensor<T> {
     /// Row-major tensor of the elements in `buffer`, with the element type of `view`.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`; a
-    /// surplus is dropped.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`;
+    /// surplus elements are dropped.
     pub fn like(view: &TensorView<'_, T>, buffer: Vec<T>, shape: &Shape) -> Result<Tensor<T>> {
         Self::of(buffer, view.dtype, view.width, shape)
     }

@@ -1,5 +1,5 @@
-//! Takes and puts elements at indices along an axis, where the indices are data of the call. They are used directly,
-//! without making a plan.
+//! Takes and puts elements at indices along an axis. The indices are data of the call and are used directly, without
+//! making a plan.
 //!
 //! A planned gather stores its checked indices as a table. Building that table costs as much as moving single
 //! elements, so one-time calls skip it. The semantics match `Take` and `TakeAlongAxis`;
@@ -145,7 +145,7 @@ impl Along {
                 }
             });
         }
-        // A long axis is processed in groups of columns, so that the caches hold more of it.
+        // A long axis is processed in groups of columns, so that a larger part of it stays in the caches.
         let most = if self.is_far() { inner.min(LEAST_COLUMNS) } else { inner };
         let parts = inner.div_ceil(most.max(1));
         let ahead = Ahead { elements: None, ..Ahead::of(self, parts) };
@@ -217,7 +217,7 @@ impl Along {
                     let own = &indices[first..][..columns.len()];
                     let src = ends.src.wrapping_add(first * width);
                     let dst = dst.wrapping_add(columns.start * width);
-                    // SAFETY: as above, for these columns.
+                    // SAFETY: `place` clamps each index to the axis, and no other task writes these columns.
                     unsafe { put_elements(src, own, how, (inner, width), dst, is_within) };
                 }
             }
@@ -330,8 +330,8 @@ fn are_within(indices: &[i64], size: i64) -> bool {
     left.iter().fold(found, |all, index| all | outside(*index)) >= 0
 }
 
-/// Rows with fewer elements are processed inline, because a call would cost more than the copy. Longer rows use a
-/// separate function, in which the loop has all registers.
+/// Rows with fewer elements are processed inline, because a call would cost more than the copy. A separate
+/// function processes longer rows, because its loop can use all registers.
 const SHORT: usize = 128;
 
 /// Indices checked per step.
@@ -353,7 +353,7 @@ impl Limit {
     }
 
     /// Returns the position of an index and clears `is_within` if it was out of range. The result is always within
-    /// the axis, because other threads may change the indices meanwhile.
+    /// the axis, even if other threads change the indices during the call.
     #[inline(always)]
     fn place(self, index: i64, is_within: &mut bool) -> usize {
         let (place, size) = (index.cast_unsigned(), self.size.cast_unsigned());
@@ -370,8 +370,8 @@ impl Limit {
         place
     }
 
-    /// Returns the position of an index out of range by the mode, and whether the mode accepts it. Kept out of line
-    /// to free registers in the loops.
+    /// Returns the position that the mode gives to an index out of range, and whether the mode accepts the index.
+    /// Kept out of line to free registers in the loops.
     #[cold]
     #[inline(never)]
     fn nearest(self, index: i64) -> (usize, bool) {
@@ -383,19 +383,19 @@ impl Limit {
     }
 }
 
-/// What is prefetched per group of [`AT_ONCE`] elements.
+/// The prefetches for each group of [`AT_ONCE`] elements.
 #[derive(Clone, Copy)]
 struct Ahead {
-    /// Distance in bytes to the indices that are prefetched.
+    /// Prefetch distance of the indices in bytes.
     indices: usize,
-    /// The same for elements that are read sequentially.
+    /// Prefetch distance of the elements if they are read sequentially.
     elements: Option<usize>,
     places: Places,
 }
 
 #[derive(Clone, Copy)]
 enum Places {
-    /// Not at all: they are in the caches.
+    /// No prefetches: the elements are in the caches.
     Near,
     /// One by one, some elements ahead: the axis exceeds the caches.
     Far,
@@ -498,7 +498,7 @@ macro_rules! copy_each {
                     for (k, element) in elements.into_iter().enumerate() {
                         let ($at, $place) = (first + k, places[k]);
                         let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $place));
-                        // SAFETY: as above.
+                        // SAFETY: the caller guarantees that every position of the axis is valid.
                         unsafe { to.cast::<[u8; $narrow]>().write_unaligned(element) };
                     }
                 }
@@ -549,10 +549,11 @@ unsafe fn copy_elements(
     );
 }
 
-/// The inverse: writes element i of `src` at its index, in its own column.
+/// The inverse of [`copy_elements`]: writes element i of `src` at its index, in its own column.
 ///
 /// # Safety
-/// `src` must be valid for reads of one element per index, and `dst` for writes of the axis in these columns.
+/// `src` must be valid for reads of one element per index, and `dst` for writes of the axis in `inner`
+/// columns.
 #[inline(always)]
 unsafe fn put_elements(
     src: *const u8,
@@ -568,7 +569,7 @@ unsafe fn put_elements(
     );
 }
 
-/// The inverse for rows of one element each.
+/// [`put_elements`] for rows of one element each.
 ///
 /// # Safety
 /// As [`put_elements`].

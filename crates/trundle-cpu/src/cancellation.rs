@@ -1,7 +1,7 @@
 //! Lets the caller stop a run early.
 //!
-//! The callback is called before each part of about 64 KiB (or one unit), on the worker thread. Tasks would be too
-//! coarse: on one thread a task is the whole work.
+//! Worker threads call the callback before each part of about 64 KiB (or one unit). Asking once per task would be
+//! too rare: with one thread, a single task does all the work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ use trundle_core::{Error, Result};
 
 /// Calls a callback from any thread until it returns false once.
 pub(crate) struct Cancellation<'a> {
-    /// `None` if the run cannot be stopped. Small runs use it, for which the call would be noticeable.
+    /// `None` if the run cannot be stopped, as for small runs, where the call would take noticeable time.
     go_on: Option<&'a (dyn Fn() -> bool + Sync)>,
     stopped: AtomicBool,
 }

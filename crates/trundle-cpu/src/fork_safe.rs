@@ -29,7 +29,7 @@ impl<T: Sync + 'static> ForkSafe<T> {
         let made: &'static T = Box::leak(Box::new(make()));
         let pointer = std::ptr::from_ref(made).cast_mut();
         let swapped = self.0.compare_exchange(before, pointer, Ordering::AcqRel, Ordering::Acquire);
-        // A value that lost the race is leaked, which is rare; the winner's is used.
+        // Another thread has stored a value in the meantime: that one is used. This one is leaked, which is rare.
         swapped.err().and_then(there).unwrap_or(made)
     }
 }

@@ -4,8 +4,8 @@
 /// programs with a memory limit; each large buffer then consists of new pages.
 ///
 /// By default glibc adapts its threshold and keeps freed buffers of up to 32 MiB in every thread. This function also
-/// limits glibc to two arenas for small buffers; the default is eight per core, each of which keeps its peak size.
-/// Without glibc on Linux it does nothing.
+/// limits glibc to two arenas for small buffers. The default is eight arenas per core, and an arena never shrinks.
+/// Without glibc on Linux this function does nothing.
 pub fn give_freed_memory_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {

@@ -15,8 +15,8 @@ impl Plan {
     /// dropped and no code of `T` runs, so `T` can be any type, such as `String`, `Box` or a lock.
     ///
     /// # Errors
-    /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no
-    /// room for the values and `moved` has not either. `values` are as they were then.
+    /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if `moved` has no
+    /// capacity for the values and cannot get it. `values` are unchanged then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>, moved: &mut Vec<T>) -> Result<()> {
         self.check_owned::<T>(values.len())?;
         moved.clear();
@@ -43,9 +43,10 @@ impl Plan {
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for another number of values,
-    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if elements
-    /// would be torn apart, [`MoveError::NotABijection`] if some would be lost or given twice,
-    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no room for the numbers.
+    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split values,
+    /// [`MoveError::NotABijection`] if some values would be lost or duplicated,
+    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if there is not enough memory for the
+    /// numbers.
     pub fn check_owned<T>(&self, len: usize) -> Result<()> {
         self.check_whole::<T>()?;
         let bytes = len.saturating_mul(size_of::<T>());

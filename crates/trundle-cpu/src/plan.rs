@@ -15,7 +15,7 @@ use crate::text::write_size;
 use crate::threads::{for_each_task, threads_for};
 use crate::tiles::{self, Step};
 
-/// A move decided down to kernels, tiles and tasks.
+/// A move planned down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Least sizes of the buffers in bytes.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub(crate) work: Work,
     /// The units of all steps, in execution order.
     pub(crate) parts: Vec<Part>,
-    /// Ranges of `parts`, in the order in which threads take them.
+    /// The tasks, as ranges of `parts`. Threads take them in this order.
     pub(crate) tasks: Vec<Range<usize>>,
     pub(crate) is_bijection: Checked,
 }
@@ -108,7 +108,7 @@ impl Plan {
     /// # Safety
     /// `src` must be valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes` bytes. They must not
     /// overlap, and nothing else may write to them during the run. If elements share bytes ([`Plan::shares_bytes`]),
-    /// all of these bytes must be initialized.
+    /// all bytes of both must be initialized.
     pub(crate) unsafe fn run(&self, src: *const u8, dst: *mut u8, cancellation: &Cancellation<'_>) {
         let buffers = Buffers { src, dst };
         for_each_task(self.threads, self.tasks.len(), &|task| {
@@ -145,7 +145,7 @@ impl Plan {
         &self.parts
     }
 
-    /// Returns the tasks, as ranges of [`Plan::parts`], in the order in which threads take them.
+    /// Returns the tasks, as ranges of [`Plan::parts`]. Threads take them in this order.
     pub fn tasks(&self) -> &[Range<usize>] {
         &self.tasks
     }

@@ -21,8 +21,8 @@ use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut}
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`] if there is not one stride for each axis, [`ShapeError::TooLarge`] if they reach
-/// beyond what can be addressed.
+/// [`ShapeError::SizesDiffer`] if there is not one stride for each axis, [`ShapeError::TooLarge`] if the
+/// strides reach beyond the address space.
 ///
 /// # Safety
 /// The memory from the first to the last element of the view, including gaps, must be valid for reads and hold values

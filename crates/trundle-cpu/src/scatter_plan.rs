@@ -13,7 +13,7 @@ use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_sh
 /// use trundle_core::{Layout, Shape};
 /// use trundle_cpu::ScatterPlan;
 ///
-/// // To two rows of three, of which the second column is not written.
+/// // Scatters to two rows of three elements; the second column is not written.
 /// let (row, pairs) = (Shape::new([2])?, Indices::new(Shape::new([2, 2])?, [1, -1, 0, 0])?);
 /// let places = GatherNd::new(0, pairs).index_map(&Shape::new([2, 2])?)?;
 /// let out = Layout::strided(&Shape::new([2, 2])?, 0, &[3, 2])?;
@@ -131,7 +131,7 @@ impl ScatterPlan {
     /// If several updates go to one position, the last in row-major order wins.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a buffer that is shorter than its
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a buffer is shorter than its
     /// layout; nothing is written then.
     pub fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
         let buffers = [("updates", updates.len()), ("out", out.len())];

@@ -31,7 +31,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the planned
-    /// layouts, [`DTypeError::WidthMismatch`] if the plan would tear elements apart; nothing has been written then.
+    /// layouts, [`DTypeError::WidthMismatch`] if the plan would split elements of T; nothing has been written then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check_whole::<T>()?;
         // SAFETY: only whole elements of T are written, which are valid values; none share bytes.

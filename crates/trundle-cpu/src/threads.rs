@@ -7,9 +7,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::fork_safe::ForkSafe;
 use crate::scope;
 
-/// Bytes of a move per thread. Waking a thread costs the caller 5 to 10 us, in which it could copy half a megabyte,
-/// and cache lines must be transferred from the caller's core. Two threads are slower than one up to 1 MiB, about
-/// even at 2 MiB and faster from 4 MiB on (measured; docs/kernels.md).
+/// Bytes of a move per thread. Waking a thread takes 5 to 10 us of the caller's time, long enough to copy half a
+/// megabyte, and cache lines must be transferred from the caller's core. Two threads are slower than one up to 1
+/// MiB, about even at 2 MiB and faster from 4 MiB on (measured; docs/kernels.md).
 const LEAST_THREAD_BYTES: usize = 1 << 20;
 
 /// Limit on threads, because every requested thread is started; larger requests are assumed to be mistakes.
@@ -62,7 +62,7 @@ fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + S
 }
 
 /// Returns the pool of this process. A forked child has none of the parent's threads, and a lock held at the fork is
-/// never released. Of an inherited pool only the process ID is read.
+/// never released. So only the process ID of an inherited pool is read.
 fn pool() -> &'static Pool {
     static POOL: ForkSafe<Pool> = ForkSafe::empty();
     let process = process_number();

@@ -32,7 +32,7 @@ CAPABILITY = "75"
 CODE_OF = ["75", "90"]
 
 # Drivers refuse PTX with a version newer than their own, so the compiler's version is replaced by the PTX version of CUDA
-# 11.8. It is the oldest that knows compute capability 9.0, and ptxas confirms that it suffices for the kernels.
+# 11.8. CUDA 11.8 is the oldest version with compute capability 9.0; ptxas confirms that it suffices for the kernels.
 PTX_VERSION = "7.8"
 
 # Register limits per thread, by capability and kernel name prefix. A multiprocessor has 65536 registers for blocks of

@@ -1,8 +1,8 @@
-// What the warps of a launch ask of memory, for the tests that count it: nothing here is a time.
+// Counts the memory accesses of the warps of a launch, for tests. Nothing here measures time.
 //
-// A warp is 32 neighbouring threads, which go in step: what each does as its n-th access of a kind and size between two
-// barriers is one request. Where threads skip an access and others do not, later ones are taken for it, so that what is
-// counted is exact only where all of a warp go the same way.
+// A warp is 32 neighbouring threads in lockstep. The n-th accesses of its threads with the same kind and size between
+// two barriers count as one request. If some threads of a warp skip an access, their later accesses are matched with
+// the wrong requests. So the counts are exact only if all threads of a warp take the same branches.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,21 @@ constexpr u32 WARP = 32;
 constexpr u64 SECTOR = 32;
 constexpr u64 LINE = 128;
 
-// Of global memory.
+// Accesses to global memory.
 struct Traffic {
-    // What threads ask for, and in how many requests of warps.
+    // Bytes accessed by threads, and the number of warp requests.
     u64 bytes;
     u64 requests;
-    // The sectors of each request, and its lines.
+    // Sectors and cache lines, summed over the requests.
     u64 sectors;
     u64 lines;
-    // The sectors of each block, and those of which it touches a part alone.
+    // Different sectors touched, summed over the blocks, and how many of them a block touches only in part.
     u64 distinct;
     u64 partial;
 };
 
-// Of shared memory: a request takes a wavefront for each word that it needs of the bank that is asked most. The least is
-// what it takes without conflicts.
+// Accesses to shared memory. A request takes as many wavefronts as the busiest bank has words to serve; `least` counts
+// the wavefronts without bank conflicts.
 struct Wavefronts {
     u64 taken;
     u64 least;
@@ -63,11 +63,11 @@ struct Access {
     }
 };
 
-// Those of one phase, and the bytes of global memory that a block touches.
+// The accesses of one phase, and the bytes of global memory that the current block has touched.
 struct Recorder {
     Counts* counts;
     std::vector<Access> accesses;
-    // Of each kind sectors, with a bit for each byte.
+    // For each kind, the touched sectors with a bit for each byte.
     std::vector<std::pair<u64, u32>> touched[NUMBERS + 1];
     u32 thread = ~u32(0);
     u32 turns[KINDS][5];
@@ -108,7 +108,7 @@ static void keep_different(std::vector<u64>& numbers) {
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
-// The parts of memory of a size that accesses are to.
+// Returns the aligned parts of `size` bytes that the accesses touch, each once.
 static std::vector<u64> parts_of(const Access* first, const Access* end, u64 size) {
     std::vector<u64> parts;
     for (; first < end; ++first)
@@ -118,7 +118,8 @@ static std::vector<u64> parts_of(const Access* first, const Access* end, u64 siz
     return parts;
 }
 
-// Of 8 bytes half of a warp is served at once, of 16 a quarter. Each bank is 4 bytes wide.
+// Shared memory serves half a warp at once for 8-byte accesses, and a quarter for 16-byte accesses. Banks are
+// 4 bytes wide.
 static void count_wavefronts(Wavefronts& wavefronts, const Access* first, const Access* end) {
     const u32 at_once = WARP * 4 / (first->bytes < 4 ? 4 : first->bytes);
     for (; first < end; first += at_once) {
@@ -143,7 +144,7 @@ static void count_request(const Access* first, const Access* end) {
     traffic.lines += parts_of(first, end, LINE).size();
 }
 
-// Counts what was done since the last barrier.
+// Counts the accesses since the last barrier.
 static void count_phase() {
     if (!recorder)
         return;
@@ -161,7 +162,6 @@ static void count_phase() {
     recorder->thread = ~u32(0);
 }
 
-// Counts the sectors of a block.
 static void count_block() {
     if (!recorder)
         return;

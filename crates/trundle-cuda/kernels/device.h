@@ -1,4 +1,4 @@
-// What kernels are made of, on a device. host.h has the same for tests.
+// Primitives of the kernels on a device. host.h has the same primitives for tests.
 #pragma once
 
 #include "types.h"
@@ -7,13 +7,13 @@
 #define UNROLLED _Pragma("unroll")
 #define NOT_UNROLLED _Pragma("unroll 1")
 
-// A kernel is phases between barriers: what stands in EACH_THREAD is done by all threads of a block, and what stands
-// outside of it is the same for all of them.
+// A kernel consists of phases separated by barriers. Every thread of a block runs the code in EACH_THREAD; code
+// outside of it computes the same values in all threads.
 #define EACH_THREAD(thread) if (const u32 thread = threadIdx.x; true)
 #define BARRIER __syncthreads()
 #define SHARED(type, name, count) __shared__ type name[count]
 
-// So many blocks are to be on a multiprocessor at once: a compiler that is not told spills registers to have more of them.
+// `blocks` is the number of blocks to fit on a multiprocessor. Without it the compiler uses few registers and spills.
 #define KERNEL(name, blocks, body)                                                                                    \
     extern "C" __global__ void __launch_bounds__(WORKGROUP, blocks)                                                   \
         name(const __grid_constant__ Launch launch) {                                                                 \
@@ -24,7 +24,7 @@ struct alignas(16) Vector {
     u32 words[4];
 };
 
-// So many bytes that are read and written at once; where they are is a multiple of their number.
+// An access of BYTES bytes. Its address is a multiple of BYTES.
 template <u32 BYTES> struct Unit;
 template <> struct Unit<1> { typedef u8 type; };
 template <> struct Unit<2> { typedef u16 type; };
@@ -32,7 +32,7 @@ template <> struct Unit<4> { typedef u32 type; };
 template <> struct Unit<8> { typedef u64 type; };
 template <> struct Unit<16> { typedef Vector type; };
 
-// What is read is written by nobody meanwhile.
+// Uses the read-only cache: nothing may write to this memory during the launch.
 template <u32 BYTES> INLINE typename Unit<BYTES>::type load(u64 at) {
     return __ldg(reinterpret_cast<const typename Unit<BYTES>::type*>(at));
 }
@@ -46,7 +46,8 @@ INLINE i64 load_number(u64 at) {
     return __ldg(reinterpret_cast<const i64*>(at));
 }
 
-// The compiler does not know that an address is one of global memory, and every other store would find out.
+// Uses st.global because the compiler cannot tell that the address is in global memory. A generic store would
+// have to check.
 template <u32 BYTES> INLINE void store(u64 at, typename Unit<BYTES>::type value);
 
 template <> INLINE void store<1>(u64 at, u8 value) {
@@ -72,7 +73,8 @@ template <> INLINE void store<16>(u64 at, Vector value) {
                  : "memory");
 }
 
-// Writes some bits of a byte that has others: those of the word around it stay, whoever writes them.
+// Writes the covered bits of a byte atomically. Other threads may write other bits of the same word at the
+// same time.
 INLINE void store_bits(u64 at, u32 made, u32 covered) {
     u32* word = reinterpret_cast<u32*>(at / 4 * 4);
     const u32 shift = 8 * u32(at % 4);
@@ -80,23 +82,25 @@ INLINE void store_bits(u64 at, u32 made, u32 covered) {
     atomicOr(word, made << shift);
 }
 
-// Four bytes of eight, those of `a` first: each half of a byte of `which`, from the lowest, is the number of one.
+// Selects four of the eight bytes of `a` (0 to 3) and `b` (4 to 7). Each 4-bit digit of `which`, from the lowest,
+// is the number of a byte.
 INLINE u32 bytes_of(u32 a, u32 b, u32 which) {
     return __byte_perm(a, b, which);
 }
 
-// The 32 bits from a bit on, below 32, of 64, those of `low` first.
+// Returns 32 bits of the 64-bit value `high:low`, from bit `bit` on (0 to 31).
 INLINE u32 upper_of(u32 low, u32 high, u32 bit) {
     return __funnelshift_r(low, high, bit);
 }
 
-// A product that is added again and again: the compiler would multiply again each time, which takes longer.
+// Keeps a product in a register. The compiler would otherwise multiply again for each addition, which is
+// slower.
 INLINE u64 summand(u64 product) {
     asm("" : "+l"(product));
     return product;
 }
 
-// The upper 64 bits of a product.
+// Returns the upper 64 bits of a product.
 INLINE u64 high_half(u64 a, u64 b) {
     return __umul64hi(a, b);
 }

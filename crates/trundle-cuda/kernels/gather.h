@@ -1,15 +1,15 @@
-// Each thread makes some stores, of whatever elements they have.
+// The gather kernels: each thread makes several stores, of elements of any size.
 #pragma once
 
-// Where grains are read, if that is at even distances: else the address is 0.
+// The source addresses of a store whose grains have a constant stride; `src` is 0 if they have none.
 struct Even {
     u64 src;
     u64 stride;
-    // Whether all stores of the thread are.
+    // Whether all further stores of the thread continue with the same stride.
     bool goes_on;
 };
 
-// So many bytes from a place on.
+// Returns the source of `bytes` bytes from a place on.
 template <u32 GRAIN> INLINE Even even_at(const Launch& launch, const Place& place, const Stretch& stretch, u32 bytes) {
     const u64 src = launch.src + place.src;
     if (place.within_element + bytes <= launch.width.by)
@@ -19,8 +19,9 @@ template <u32 GRAIN> INLINE Even even_at(const Launch& launch, const Place& plac
     return {src, stretch.stride == launch.width.by ? GRAIN : stretch.stride, false};
 }
 
-// The store at an address, or what of it is of a row that begins at another one. Gives where it is read, if that is even; else
-// it is written here, grain by grain.
+// Makes the store at address `at`, or the part of it that belongs to the row beginning at `begin`. If its grains have a
+// constant stride in the source, returns the source and leaves the store to the caller. Otherwise writes it here, grain
+// by grain.
 template <u32 GRAIN> INLINE Even make(const Launch& launch, u64 row, u64 begin, u64 at, Stretch& last) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
     Made<GRAIN> made{};
@@ -72,7 +73,7 @@ template <u32 GRAIN> INLINE void gather(const Launch& launch, u64 block) {
             }
             return true;
         });
-        // All are read before any is written, so that they are on their way together.
+        // All loads are issued before the first store, so that they overlap.
         typename Unit<SIZE>::type values[STORES];
         UNROLLED
         for (u32 turn = 0; turn < STORES; ++turn)

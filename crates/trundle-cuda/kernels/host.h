@@ -1,4 +1,5 @@
-// What kernels are made of, on the host: threads one after another, and memory that is checked. For tests only.
+// Primitives of the kernels on the host, for tests: the threads run one after another, and each memory access
+// is checked.
 #pragma once
 
 #include "types.h"
@@ -11,8 +12,8 @@
 #define UNROLLED
 #define NOT_UNROLLED
 
-// Threads of blocks with an odd number go downwards: who reads in a phase what another one writes in it gets something
-// else there.
+// Threads of odd blocks run in descending order. So a thread that reads what another one writes in the same phase gets
+// a different value in odd and even blocks.
 #define EACH_THREAD(thread)                                                                                           \
     for (u32 turn = 0, thread; turn < WORKGROUP; ++turn)                                                              \
         if (thread = now = backwards ? WORKGROUP - 1 - turn : turn; true)
@@ -34,7 +35,7 @@ template <> struct Unit<4> { typedef u32 type; };
 template <> struct Unit<8> { typedef u64 type; };
 template <> struct Unit<16> { typedef Vector type; };
 
-// What a launch may touch, and which bits of the destination it has written.
+// The memory that a launch may access, and the bits of the destination that it has written.
 struct Memory {
     u64 src, src_bytes;
     u64 dst, dst_bytes;
@@ -130,7 +131,7 @@ INLINE u64 high_half(u64 a, u64 b) {
 
 struct Launch;
 
-// A kernel by its name. Two libraries of kernels in one process know nothing of each other.
+// A kernel and its name. The namespace keeps two libraries of kernels in one process apart.
 namespace {
 struct Named {
     const char* name;
@@ -148,7 +149,7 @@ struct Named {
 };
 } // namespace
 
-// Runs all blocks of a launch, one after another. Gives what went wrong, which nothing is written after.
+// Runs all blocks of a launch in order. Returns the first fault, after which no further block runs, or null.
 extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const Memory* given) {
     memory = *given;
     fault[0] = 0;
@@ -166,7 +167,7 @@ extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, c
     return "there is no such kernel";
 }
 
-// From now on what this thread's launches ask of memory is added to these counts; of null, to none.
+// Adds the memory accesses of this thread's launches to `counts` from now on. Null ends the counting.
 extern "C" void count_into(Counts* counts) {
     static thread_local Recorder all;
     all.counts = counts;

@@ -1,4 +1,4 @@
-// The kernels, of which src/kernel.rs has the names. On the host they are functions that the emulated driver calls.
+// The kernels by name; src/kernel.rs has the same names. On the host, the emulated driver calls them as functions.
 
 #ifdef __CUDACC__
 #include "device.h"
@@ -36,8 +36,8 @@ KERNEL(tiles_4_x3, 5, (tiles<4, 3, 10>))
 KERNEL(tiles_4_x4, 5, (tiles<4, 4, 10>))
 
 #ifndef __CUDACC__
-// Breaks the rule of barriers, for the test that it is seen: of an element that one thread writes, another one reads it (0 rows),
-// has read it (1), or writes it (2), and nobody has waited.
+// Violates the rule of barriers; a test checks that this is detected. A thread writes an element that another thread
+// reads afterwards (0 rows), has read before (1), or writes too (2), without a barrier in between.
 static void without_barrier(const Launch& launch, u64) {
     SHARED(u32, shared, WORKGROUP);
     u32 seen = 0;
@@ -52,7 +52,7 @@ static void without_barrier(const Launch& launch, u64) {
 
 KERNEL(without_barrier, 1, without_barrier)
 
-// What src/tests/layout.rs holds against the same struct in Rust.
+// src/tests/layout.rs compares these values with the struct in Rust.
 #define EXPORTED(name, value)                                                                                         \
     extern "C" {                                                                                                      \
     extern const u64 name;                                                                                            \

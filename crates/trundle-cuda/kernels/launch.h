@@ -1,11 +1,12 @@
-// What kernels are launched with, and where elements lie. Distances count bytes, or packed elements; what is negative wraps
-// around.
+// The parameters of a launch, and the positions of elements. Distances count bytes or packed elements; negative ones
+// wrap around.
 //
-// src/launch.rs has the same structs, and makes them; tests hold one against the other.
+// src/launch.rs and src/parameters.rs create these structs; src/tests/layout.rs compares the layouts.
 #pragma once
 
-// A divisor: a quotient is a product and a shift by `shift`, the least power of two that is no less. Of dividends below 2^31
-// the product is one of 32 bits; a narrow multiplier of 0 says that there are others, below 2^63.
+// A divisor. A quotient is the upper half of a product, shifted right by `shift`: the exponent of the least
+// power of two that is at least `by`. If `narrow` is not 0, dividends are below 2^31 and the product has 32-bit
+// factors. Otherwise dividends are below 2^63 and `wide` is the factor.
 struct Divisor {
     u64 by;
     u64 wide;
@@ -13,8 +14,8 @@ struct Divisor {
     u32 shift;
 };
 
-// A loop: step i adds i * dst_stride in the destination and in the source i * first_stride before step `cut`, and
-// second_offset + i * second_stride from it on. Of a loop that a table cuts, `cut` is not read.
+// A loop. In the destination, step i adds i * dst_stride. In the source, it adds i * first_stride before step
+// `cut`, and second_offset + i * second_stride from there on. A loop cut by a table does not use `cut`.
 struct Loop {
     Divisor len;
     u64 dst_stride;
@@ -22,7 +23,7 @@ struct Loop {
     u64 first_stride;
     u64 second_offset;
     u64 second_stride;
-    // The distance between neighbours in the table of lengths, and in the first one of indices.
+    // Strides of this loop in the length table and in the first index table, in entries.
     u32 length_entries;
     u32 index_entries;
 };
@@ -31,55 +32,55 @@ constexpr u32 NONE = 0xffffffff;
 constexpr u32 MOST_LOOPS = 32;
 
 struct Launch {
-    // Addresses. `numbers` has tables and the sums that read them, in 64 bits each.
+    // Addresses. `numbers` points to the tables and the index sums, as 64-bit numbers.
     u64 src;
     u64 dst;
     u64 numbers;
     u64 src_bytes;
     u64 src_offset;
     u64 dst_offset;
-    // How many rows there are, or matrices of tiles; the size of a row.
+    // The number of rows, or of matrices that are split into tiles, and the size of a row.
     u64 rows;
     u64 row;
-    // The stores that a row takes.
+    // Stores per row.
     Divisor stores;
-    // The size of an element.
+    // Size of an element.
     Divisor width;
-    // How many loops are around rows, and how many there are.
+    // The number of loops around the rows, and of all loops.
     u32 outer;
     u32 loops;
-    // The loop that a table cuts, or NONE; the cut for a length of 0, and what each unit of length adds to it and to where
-    // both runs begin.
+    // The loop that a length table cuts, or NONE. `cut_start` is the cut for length 0. Each unit of length adds
+    // `cut_per_length` to the cut, and the other two to the offsets before and after the cut.
     u32 cut_at;
-    // How many tables of indices there are beside the first, and where their sums are, one behind another.
+    // The number of index tables after the first one, and the position of their sums, one after another.
     u32 indices;
     u64 index_sums;
     u64 cut_start;
     u64 cut_per_length;
     u64 cut_first_per_length;
     u64 cut_second_per_length;
-    // The entries of the first position in the table of lengths and in the first one of indices, and what such an index is
-    // multiplied by: 0 if there is none.
+    // The entries of the first element in the length table and in the first index table, and the factor for these
+    // indices: 0 without an index table.
     u32 length_entry;
     u32 index_entry;
     u64 index_scale;
-    // The loops of tiles, and how many tiles there are in both directions.
+    // The two loops of a tile, and the number of tiles along each.
     u64 across;
     u64 across_dst_stride;
     u64 along;
     u64 along_src_stride;
     Divisor tiles_across;
     Divisor tiles_along;
-    // Whether steps across follow each other downwards in the source.
+    // Whether the source stride of the `across` loop is negative.
     u32 reversed;
-    // How elements are packed, with their order: 0 low first, 1 high first, 2 split.
+    // The packing of elements. `order` is 0 for low bits first, 1 for high bits first, 2 for split elements.
     u32 bits;
     u32 group;
     u32 group_bytes;
     u32 order;
-    // The steps across of a tile are a power of two, this one; those along make a kernel's number of elements of them.
+    // A tile has 2^across_shift steps across. The kernel's number of elements per tile gives the steps along.
     u32 across_shift;
-    // Whether a table has an entry of its own for each step of the last loop.
+    // Whether a table has a separate entry for each step of the last loop.
     u32 varied;
     u32 unused;
     Loop each[MOST_LOOPS];
@@ -90,7 +91,7 @@ static_assert(sizeof(Loop) == 72, "as in src/launch.rs");
 static_assert(sizeof(Launch) == 296 + 72 * MOST_LOOPS, "as in src/launch.rs");
 static_assert(sizeof(Launch) <= 4096, "what every driver passes to a kernel");
 
-// Of dividends below 2^31.
+// For dividends below 2^31.
 INLINE u32 narrow_quotient(const Divisor& divisor, u32 n) {
     return u32(u64(2 * n) * divisor.narrow >> 32) >> divisor.shift;
 }
@@ -99,7 +100,7 @@ INLINE u64 quotient(const Divisor& divisor, u64 n) {
     return divisor.narrow ? narrow_quotient(divisor, u32(n)) : high_half(2 * n, divisor.wide) >> divisor.shift;
 }
 
-// Divides, and gives the remainder.
+// Replaces `n` by the quotient and returns the remainder.
 INLINE u64 divide(u64& n, const Divisor& divisor) {
     if (divisor.narrow) {
         const u32 before = u32(n);
@@ -120,7 +121,7 @@ INLINE u64 greatest(u64 a, u64 b) {
     return a < b ? b : a;
 }
 
-// So many ones: 1 to 31.
+// Returns `bits` ones: 1 to 31.
 INLINE u32 ones(u32 bits) {
     return (1u << bits) - 1;
 }
@@ -129,7 +130,8 @@ INLINE u64 number(const Launch& launch, u64 at) {
     return u64(load_number(launch.numbers + 8 * at));
 }
 
-// An entry of a table times a scale: a sum is both, and a distance in entries for each loop. Few moves have any.
+// Returns an index times its scale. A sum has the first entry, the scale, and a stride in entries for each loop.
+// Few moves have such sums.
 INLINE u64 sum_of(const Launch& launch, u64 sum, u64 row, u64 element) {
     u64 entry = number(launch, sum);
     u64 rest = element;
@@ -142,7 +144,7 @@ INLINE u64 sum_of(const Launch& launch, u64 sum, u64 row, u64 element) {
     return number(launch, entry) * number(launch, sum + 1);
 }
 
-// Where a row begins in the destination.
+// Returns the position of a row in the destination.
 INLINE u64 dst_of(const Launch& launch, u64 row) {
     u64 at = launch.dst_offset;
     NOT_UNROLLED
@@ -151,8 +153,9 @@ INLINE u64 dst_of(const Launch& launch, u64 row) {
     return at;
 }
 
-// Elements of a row that are read at even distances: where in the row the first begins, how many bytes or packed elements of
-// the row they are, where the first is read, and the distance.
+// Elements of a row that have a constant stride in the source. `begin` is the position of the first one in the row,
+// `size` the bytes or packed elements of the row that the stretch covers, and `src` the source position of the first
+// one.
 struct Stretch {
     u64 begin;
     u64 size;
@@ -160,12 +163,13 @@ struct Stretch {
     u64 stride;
 };
 
-// How many steps of a loop from a step on are read evenly, as the first run or the second. `cut` may be anywhere.
+// Returns the steps from `step` on until the stride changes at `cut` or the loop ends. `cut` may be outside the
+// loop.
 INLINE u64 even_steps(i64 step, i64 cut, i64 len) {
     return u64((step < cut && cut < len ? cut : len) - step);
 }
 
-// What is read evenly from an element of a row on: at least this one.
+// Returns the stretch that begins at an element of a row. It has at least one element.
 INLINE Stretch stretch_of(const Launch& launch, u64 row, u64 element) {
     Stretch made{element * launch.width.by, 1, launch.src_offset, 0};
     u64 cut_step = 0;
@@ -195,7 +199,7 @@ INLINE Stretch stretch_of(const Launch& launch, u64 row, u64 element) {
     if (launch.cut_at != NONE) {
         const Loop& each = launch.each[launch.cut_at];
         const u64 length = number(launch, length_entry);
-        // Below 0 and above all steps is not a cut.
+        // A cut outside the loop has no effect.
         const i64 cut = i64(launch.cut_start + launch.cut_per_length * length);
         const bool first = i64(cut_step) < cut;
         const u64 stride = first ? each.first_stride : each.second_stride;
@@ -217,20 +221,22 @@ INLINE Stretch stretch_of(const Launch& launch, u64 row, u64 element) {
     return made;
 }
 
-// Where a matrix of tiles begins in the source.
+// Returns the position of a matrix in the source.
 INLINE u64 src_of(const Launch& launch, u64 matrix) {
     return stretch_of(launch, matrix, 0).src;
 }
 
-// A place of a row, as what of a stretch it is in.
+// A position in a row, relative to its stretch.
 struct Place {
-    // How far behind the first element of the stretch, and behind the beginning of its own.
+    // Distances from the first element of the stretch, and from the start of the element that has this
+    // position.
     u64 within;
     u64 within_element;
     u64 src;
 };
 
-// Where a place of a row is read. Its stretch is worked out only where another one begins: who asks stays in one row.
+// Returns the source of a position in a row. Reuses `last` if the position is in that stretch; `last` must be of the
+// same row.
 INLINE Place place_of(const Launch& launch, u64 row, u64 place, Stretch& last) {
     if (place - last.begin >= last.size)
         last = stretch_of(launch, row, quotient(launch.width, place));

@@ -1,14 +1,14 @@
-// Elements of 1 and 2 bytes change places in words.
+// Transposes small squares of 1-byte and 2-byte elements within registers.
 #pragma once
 
-// A square of elements of WIDTH bytes: row i is word i, and then column i.
+// Transposes a square of elements of WIDTH bytes: word i is row i before, and column i afterwards.
 template <u32 WIDTH> INLINE void transpose_words(u32 (&words)[4 / WIDTH]) {
     if constexpr (WIDTH == 2) {
         const u32 low = bytes_of(words[0], words[1], 0x5410);
         words[1] = bytes_of(words[0], words[1], 0x7632);
         words[0] = low;
     } else {
-        // Pairs of rows are interleaved, then pairs of these.
+        // Interleaves pairs of rows, then the resulting pairs.
         const u32 first = bytes_of(words[0], words[1], 0x5140);
         const u32 second = bytes_of(words[2], words[3], 0x5140);
         const u32 third = bytes_of(words[0], words[1], 0x7362);

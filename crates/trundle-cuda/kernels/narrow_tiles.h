@@ -1,14 +1,15 @@
-// Tiles of elements of 1 and 2 bytes. Words of neighbouring rows are a micro-tile, which is transposed in registers; shared
-// memory has words of columns.
+// Transposes tiles of 1-byte and 2-byte elements. One word from each of several neighbouring rows makes a micro-tile,
+// which is transposed in registers. Shared memory holds the words of the columns.
 #pragma once
 
-// A tile as micro-tiles of PARTS words: 2^across_shift of them across and 2^along_shift along. In shared memory each part has
-// a plane, with the words of a column of micro-tiles behind each other and `pitch` words from one column to the next.
+// A tile that consists of micro-tiles of PARTS words: 2^across_shift across and 2^along_shift along. In shared memory,
+// word i of all micro-tiles makes plane i. A plane has the words of each column of micro-tiles one after another;
+// columns are `pitch` words apart.
 template <u32 WIDTH> struct Narrow {
     static constexpr u32 PARTS = 4 / WIDTH;
     static constexpr u32 LOG_PARTS = WIDTH == 1 ? 2 : 1;
     static constexpr u32 LOG_ELEMENTS = WIDTH == 1 ? 14 : 13;
-    // The micro-tiles of a thread.
+    // Micro-tiles per thread.
     static constexpr u32 TURNS = (1 << (LOG_ELEMENTS - 2 * LOG_PARTS)) / WORKGROUP;
     static constexpr u32 PLANE = TURNS * WORKGROUP * 5 / 4;
 
@@ -16,7 +17,7 @@ template <u32 WIDTH> struct Narrow {
     u32 across_shift;
     u32 along_shift;
     u32 pitch;
-    // Whether all words are read and written whole.
+    // Whether all reads and writes are of whole aligned words.
     bool is_aligned;
 };
 
@@ -27,7 +28,7 @@ template <u32 WIDTH> INLINE Narrow<WIDTH> narrow_of(const Launch& launch, u64 bl
     narrow.tile = tile_of(launch, block, along_shift, WIDTH);
     narrow.across_shift = launch.across_shift - N::LOG_PARTS;
     narrow.along_shift = along_shift - N::LOG_PARTS;
-    // As many words more as it takes for those of neighbouring columns to be in banks of their own.
+    // The padding places the words of neighbouring columns in different banks.
     narrow.pitch = (1u << narrow.along_shift) + u32(greatest(32u >> narrow.across_shift, 1));
     const u64 places = narrow.tile.src | launch.along_src_stride | narrow.tile.dst | narrow.tile.dst_stride;
     narrow.is_aligned = (u32(places) | narrow.tile.across * WIDTH | narrow.tile.along * WIDTH) % 4 == 0;
@@ -84,14 +85,14 @@ template <u32 WIDTH, class Words> INLINE void write_aligned(const Narrow<WIDTH>&
     }
 }
 
-// Whether all words that a row of a tile has a part of are within the source.
+// Whether every aligned word that overlaps the rows of a tile is within the source.
 template <u32 WIDTH> INLINE bool is_inside(const Launch& launch, const Tile& tile) {
     const u64 last = tile.src + (tile.along - 1) * launch.along_src_stride;
     const u64 end = greatest(tile.src, last) + tile.across * WIDTH + 3;
     return least(tile.src, last) >= launch.src + 3 && end <= launch.src + launch.src_bytes;
 }
 
-// A word of the source; of one that is not all within it, the bytes that are.
+// Loads a word of the source. If parts of it may be outside the source, loads the other bytes one by one.
 INLINE u32 load_word(const Launch& launch, u64 at, bool inside) {
     if (inside)
         return load<4>(at);
@@ -103,7 +104,7 @@ INLINE u32 load_word(const Launch& launch, u64 at, bool inside) {
     return word;
 }
 
-// Rows begin anywhere: the words of a micro-tile are each made of two.
+// For rows at any alignment: each word of a micro-tile is composed of two aligned words.
 template <u32 WIDTH, class Words>
 INLINE void read_anywhere(const Launch& launch, const Narrow<WIDTH>& narrow, u32 thread, Words& shared) {
     typedef Narrow<WIDTH> N;
@@ -139,14 +140,14 @@ INLINE void read_anywhere(const Launch& launch, const Narrow<WIDTH>& narrow, u32
     }
 }
 
-// Writes the first word of a column, or the last one, if a part of it is another's.
+// Writes the first or last word of a column if it is only partly in the column.
 template <u32 WIDTH, class Words> INLINE void write_end(const Narrow<WIDTH>& narrow, u32 column, bool last, Words& shared) {
     typedef Narrow<WIDTH> N;
     const u64 begin = narrow.tile.dst + column * narrow.tile.dst_stride;
     const u32 shift = u32(begin % 4);
     const u32 end = shift + narrow.tile.along * WIDTH;
     const u32 word = last ? end / 4 : 0;
-    // A single word is the first one, if that is not a whole one.
+    // If the column is within one word, that word is the first one, unless it begins at a word boundary.
     if (last ? end % 4 == 0 || (word == 0 && shift) : shift == 0)
         return;
     const u32 place = column / N::PARTS * narrow.pitch + column % N::PARTS * N::PLANE + word;
@@ -160,14 +161,14 @@ template <u32 WIDTH, class Words> INLINE void write_end(const Narrow<WIDTH>& nar
     put(made);
 }
 
-// Columns begin anywhere: of their words, each of which has bytes of two groups, those that are whole are written, and then
-// their ends.
+// For columns at any alignment: writes the whole words of the columns, each composed of two words of shared memory, and
+// then the partial words at both ends.
 template <u32 WIDTH, class Words> INLINE void write_anywhere(const Narrow<WIDTH>& narrow, u32 thread, Words& shared) {
     typedef Narrow<WIDTH> N;
     const Turns turns = turns_of<1>(thread, narrow.along_shift);
     const u32 bytes = narrow.tile.along * WIDTH;
     const u32 word = 4 * turns.unit;
-    // How far behind a word a column begins of which this one is whole.
+    // The least misalignment of a column for which this word lies entirely in the column.
     const u32 least_shift = word + 4 > bytes ? word + 4 - bytes : 0;
     const u64 stride = summand(narrow.tile.dst_stride);
     const u64 step = summand((turns.lines - 1) * N::PARTS * narrow.tile.dst_stride);

@@ -1,17 +1,19 @@
-// Each thread makes some vectors, of elements that follow each other in the source, too, upwards or downwards.
+// The runs kernels: each thread writes several vectors of elements that are contiguous in the source, forward
+// or reversed.
 #pragma once
 
 constexpr u32 VECTOR = 16;
 
-// Where a vector is read: `src` is 0 if it is not of neighbours, or not all that is read with it is within the source.
+// The source of a vector. `src` is 0 if its elements are not contiguous, or if an aligned vector needed for it is
+// partly outside the source.
 struct Run {
     u64 src;
     bool reversed;
-    // Whether all vectors of the thread are read on from there.
+    // Whether all further vectors of the thread continue this run.
     bool goes_on;
 };
 
-// From a place on.
+// Returns the source of the vector at a place.
 template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place, const Stretch& stretch) {
     const u64 width = launch.width.by;
     const bool upwards = stretch.stride == width;
@@ -25,7 +27,7 @@ template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place,
     run.goes_on = place.within_element + span(VECTOR) <= width
                   || (place.within + span(VECTOR) <= stretch.size && (upwards || run.reversed));
     if constexpr (GRAIN < VECTOR) {
-        // What is read is whole vectors.
+        // Loads are of whole aligned vectors.
         const u64 first = run.src / VECTOR * VECTOR;
         const u64 end = first + (run.src == first ? VECTOR : 2 * VECTOR);
         if (first < launch.src || end > launch.src + launch.src_bytes)
@@ -36,8 +38,9 @@ template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place,
     return run;
 }
 
-// The vector at an address, or what of it is of a row that begins at another one. Gives where it is read; what is not all of
-// one run is written here, by words where these are.
+// Makes the vector at address `at`, or the part of it that belongs to the row beginning at `begin`. If the vector is
+// within one run, returns the run and leaves the store to the caller. Otherwise writes it here, by words where
+// possible.
 template <u32 GRAIN> INLINE Run make_vector(const Launch& launch, u64 row, u64 begin, u64 at, Stretch& last) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
     const u64 end = least(begin + launch.row, at + VECTOR);
@@ -63,7 +66,7 @@ template <u32 GRAIN> INLINE Run make_vector(const Launch& launch, u64 row, u64 b
     return {0, false, false};
 }
 
-// The vector that begins some bytes behind the first of two.
+// Returns the 16 bytes that begin `shift` bytes after the start of `first`, continued by `second`.
 INLINE Vector vector_of(const Vector& first, const Vector& second, u32 shift) {
     u32 words[8];
     UNROLLED
@@ -84,7 +87,7 @@ INLINE Vector vector_of(const Vector& first, const Vector& second, u32 shift) {
     return made;
 }
 
-// The elements of a vector in the opposite order, of 1, 2, 4 or 8 bytes.
+// Reverses the elements of a vector, of 1, 2, 4 or 8 bytes.
 INLINE Vector reversed_vector(const Vector& vector, u32 width) {
     const u32 which = width == 1 ? 0x0123 : width == 2 ? 0x1032 : 0x3210;
     Vector made;
@@ -94,8 +97,8 @@ INLINE Vector reversed_vector(const Vector& vector, u32 width) {
     return made;
 }
 
-// Moves the vectors of a thread: `run` says where one is read, if it is, and `at` where it is written. All are read before any
-// is written, so that they are on their way together.
+// Moves the vectors of a thread. `run` gives the source of a vector (0: skip it), `at` its destination. All loads are
+// issued before the first store, so that they overlap.
 template <u32 GRAIN, class RunOf, class PlaceOf>
 INLINE void move_vectors(const Launch& launch, const RunOf& run, const PlaceOf& at) {
     Vector values[STORES];

@@ -1,13 +1,15 @@
-// Shared memory on the host, of which it is known who touched what since the last barrier. For tests only.
+// Shared memory on the host, for tests. It records which threads accessed each element since the last
+// barrier.
 #pragma once
 
-// Which thread of a block is running, and how many barriers it has passed, counted from 1.
+// The running thread of the block, and its phase: one more than the barriers that it has passed.
 static thread_local u32 now;
 static thread_local u32 phase;
 
 static void count_shared(u32 at, u32 bytes, bool written);
 
-// In which phase an element was written and read last, and by whom: by several threads, if that is what MANY says.
+// The phase and thread of the last write and read of an element. The reader is MANY if several threads read it in
+// that phase.
 struct Touched {
     u32 written_in = 0;
     u32 read_in = 0;
@@ -23,8 +25,8 @@ static void race(const char* what, u32 at) {
                       now, what, at);
 }
 
-// What shared memory has before is something. A write and whatever else another thread does to an element have a barrier
-// between them.
+// Reports a race if a thread writes an element and another thread reads or writes it without a barrier in between. The
+// initial contents are an arbitrary pattern.
 template <class T, u32 COUNT> class Shared {
     T values[COUNT];
     Touched touched[COUNT];

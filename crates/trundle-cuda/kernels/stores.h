@@ -1,16 +1,16 @@
-// What one store writes, a grain or a word of 4 bytes that is made of smaller ones, and the stores of a thread.
+// The stores of a thread. A store is one grain, or a 4-byte word composed of smaller grains.
 #pragma once
 
 template <u32 GRAIN> struct Made {
     static constexpr u32 SIZE = GRAIN < 4 ? 4 : GRAIN;
     typename Unit<SIZE>::type value;
-    // The address, and which of its bytes are made.
+    // The address, and the range of bytes to write.
     u64 at;
     u32 from;
     u32 to;
 };
 
-// Grains at even distances.
+// Loads grains with a constant stride and packs them into one value.
 template <u32 GRAIN> INLINE typename Unit<Made<GRAIN>::SIZE>::type load_even(u64 src, u64 stride) {
     if constexpr (GRAIN == Made<GRAIN>::SIZE) {
         return load<GRAIN>(src);
@@ -23,7 +23,7 @@ template <u32 GRAIN> INLINE typename Unit<Made<GRAIN>::SIZE>::type load_even(u64
     }
 }
 
-// Writes what is made, and nothing beside it.
+// Writes exactly the given range of bytes.
 template <u32 GRAIN> INLINE void put(const Made<GRAIN>& made) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
     if (made.to - made.from == SIZE) {
@@ -38,7 +38,7 @@ template <u32 GRAIN> INLINE void put(const Made<GRAIN>& made) {
     }
 }
 
-// How far a thread's stores of a size are apart, and from where the first begins to where the last ends.
+// Returns the distance between two stores of a thread in bytes.
 INLINE constexpr u32 apart(u32 size) {
     return 32 * size;
 }
@@ -47,9 +47,12 @@ INLINE constexpr u32 span(u32 size) {
     return (STORES - 1) * apart(size) + size;
 }
 
-// Calls `one` for each store of a thread, with its number, its row, where that begins in memory and what is known of it,
-// until it says that the others are known as well. They are 32 apart, so that those of neighbouring threads are neighbours,
-// and mostly of one row: what is worked out about one is known of the next.
+// Calls `one` for each store of a thread. Its arguments are the number of the store for the thread, its number in the
+// row, the row, the address of the row, and the last stretch found in the row. Stops when `one` returns true, which
+// means that it has handled all further stores.
+//
+// The stores of a thread are 32 stores apart, so a warp makes contiguous stores. Most are in the same row and can share
+// a stretch.
 template <class One> INLINE void each_store(const Launch& launch, u64 block, u32 thread, const One& one) {
     const u64 first = (block * WORKGROUP + thread / 32 * 32) * STORES + thread % 32;
     u64 known = ~u64(0);
@@ -71,7 +74,7 @@ template <class One> INLINE void each_store(const Launch& launch, u64 block, u32
     }
 }
 
-// Puts one of several into its place: an array that a loop indexes would not be in registers.
+// Sets `values[at]`. The loop is unrolled so that the array stays in registers.
 template <class Value, u32 COUNT> INLINE void set(Value (&values)[COUNT], u32 at, Value value) {
     UNROLLED
     for (u32 i = 0; i < COUNT; ++i)

@@ -1,10 +1,10 @@
-// Elements that share bytes: each thread makes some whole groups of them.
+// The kernel for elements that share bytes: each thread writes several whole groups of elements.
 #pragma once
 
-// The groups of one store.
+// Groups per thread.
 constexpr u32 GROUPS = 4;
 
-// Bits from a place in a group on, which may be in two bytes.
+// Returns bits of a group, which may be in two bytes.
 INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
     u32 value = u32(load<1>(group + bit / 8)) >> bit % 8;
     if (bit % 8 + bits > 8)
@@ -12,8 +12,8 @@ INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
     return value & ones(bits);
 }
 
-// An element of the source, as the bits of a group that belong to place `within`: they lie together, or in two fields.
-// `covered` gets which these are.
+// Reads an element of the source and returns its bits at position `within` of a group. They are contiguous, or two
+// fields. Adds the mask of the bits to `covered`.
 INLINE u32 moved_bits(const Launch& launch, u64 src, u32 within, u32& covered) {
     const u64 group = launch.src + src / launch.group * launch.group_bytes;
     const u32 from = u32(src % launch.group);

@@ -1,13 +1,13 @@
-// A block moves a tile: its rows to shared memory, where neighbouring threads read neighbouring places, then its columns from
-// there, where they write such.
+// Transposes tiles, one per block: copies the rows of a tile to shared memory, then writes its columns from there.
+// Neighbouring threads read and write neighbouring addresses.
 //
-// A thread has one place in a row, or in a column, and goes on by as many of these as all threads have at once. What it
-// reads it reads before the first of it is used, so that all is on its way together.
+// A thread handles the same unit of a line in each turn, and advances by the number of lines that the block handles in
+// a turn. It issues all loads before it uses the first value, so that they overlap.
 #pragma once
 
-// Which tile a block has: how many steps there are in both directions, where its first row is read and where its first column
-// in memory is written, as addresses, and how far the next column is from there. Of steps across that follow each other
-// downwards the last is the first in memory.
+// The tile of a block: the address of its first row in the source, the address of its first column in the destination,
+// the distance between columns, and the steps in both directions. If the source is reversed across, the last step is
+// first in memory, and the distance is negative.
 struct Tile {
     u64 src;
     u64 dst;
@@ -16,7 +16,7 @@ struct Tile {
     u32 along;
 };
 
-// A whole tile has 2^across_shift steps across and 2^along_shift along.
+// Returns the tile of a block. A full tile has 2^across_shift steps across and 2^along_shift along.
 INLINE Tile tile_of(const Launch& launch, u64 block, u32 along_shift, u32 width) {
     u64 matrix = block;
     const u64 along = divide(matrix, launch.tiles_along) << along_shift;
@@ -33,8 +33,8 @@ INLINE Tile tile_of(const Launch& launch, u64 block, u32 along_shift, u32 width)
     return tile;
 }
 
-// Where threads are among lines of so many units, rows or columns: the line and the unit of the first turn, and by how many
-// lines a turn goes on. Of 256 threads that make no whole line some have none.
+// Assigns threads to units of lines (rows or columns): the line and the unit of a thread in the first turn, and the
+// lines that the block handles per turn. If lines do not divide the 256 threads evenly, some threads have no work.
 struct Turns {
     u32 line;
     u32 unit;
@@ -48,17 +48,18 @@ template <u32 COUNT> INLINE Turns turns_of(u32 thread, u32 shift) {
     return {line, thread - line * (COUNT << shift), lines, line < lines};
 }
 
-// Elements of COUNT units each, 2^LOG_ELEMENTS of them.
+// Transposes tiles of 2^LOG_ELEMENTS elements, each of COUNT units of UNIT bytes.
 template <u32 UNIT, u32 COUNT, u32 LOG_ELEMENTS> INLINE void tiles(const Launch& launch, u64 block) {
     typedef typename Unit<UNIT>::type Value;
-    // Of three units, lines leave some threads without any, and there are more turns: beyond the tile, too.
+    // With three units, some threads have no work, so the others need more turns. The last ones may be beyond
+    // the tile.
     constexpr u32 TURNS = ((COUNT == 3 ? 4 : COUNT) << LOG_ELEMENTS) / WORKGROUP;
-    // The threads that shared memory serves at once.
+    // Threads that shared memory serves at once.
     constexpr u32 LANES = 128 / UNIT;
     SHARED(Value, shared, (COUNT << LOG_ELEMENTS) * (COUNT == 3 ? 7 : 5) / 4);
     const u32 across_shift = launch.across_shift;
     const u32 along_shift = LOG_ELEMENTS - across_shift;
-    // As many units more as it takes for those of a column, or of several short ones, to be in banks of their own.
+    // The padding places the units of a column, or of several short columns, in different banks.
     const u32 pitch = (COUNT << across_shift) + (LANES >> along_shift > COUNT ? LANES >> along_shift : COUNT);
     const Tile tile = tile_of(launch, block, along_shift, UNIT * COUNT);
     EACH_THREAD(thread) {

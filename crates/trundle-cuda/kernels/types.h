@@ -1,4 +1,4 @@
-// Numbers of a known size: what compiles for a device has no headers.
+// Integer types of known size. Standard headers are not available when compiling for a device.
 #pragma once
 
 typedef unsigned char u8;
@@ -7,8 +7,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-// The threads of a block: as the crate trundle-gpu has them.
+// Threads per block; equals WORKGROUP in the crate trundle-gpu.
 constexpr u32 WORKGROUP = 256;
 
-// The stores of a thread: src/parameters.rs has the same.
+// Stores per thread; equals the constant in src/parameters.rs.
 constexpr u32 STORES = 4;

@@ -45,8 +45,8 @@ impl Backend for Cuda {
     /// they may be freed before the graph is replayed. Plans without tables between borrowed buffers can be captured.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] if one of these conditions is violated; nothing has been enqueued then.
-    /// [`Error::Stopped`] if `go_on` returned false; launches already enqueued are waited for.
+    /// [`Error::DeviceFailed`] if a buffer or a plan violates the rules above; nothing has been enqueued
+    /// then. [`Error::Stopped`] if `go_on` returned false; launches already enqueued are waited for.
     fn run_while(
         &self,
         plan: &CudaPlan,

@@ -65,8 +65,8 @@ impl Cuda {
     /// Enqueues a copy of all bytes of `src` to `dst`, which has the same size. Use [`Cuda::wait`] to wait for it.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing is
-    /// begun then. [`Error::DeviceFailed`], also if one of them is another stream's.
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the sizes differ; nothing has been
+    /// enqueued then. [`Error::DeviceFailed`], also if a buffer belongs to another stream.
     pub fn copy(&self, src: &CudaBuffer, dst: &mut CudaBuffer) -> Result<()> {
         check_sizes(("data", src.memory.bytes), ("out", dst.memory.bytes))?;
         self.check_buffers(&[src, dst])?;
@@ -92,7 +92,7 @@ impl Cuda {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the buffer is another stream's.
+    /// written then. [`Error::DeviceFailed`], also if the buffer belongs to another stream.
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;
@@ -107,7 +107,7 @@ impl Cuda {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the buffer is another stream's.
+    /// written then. [`Error::DeviceFailed`], also if the buffer belongs to another stream.
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;

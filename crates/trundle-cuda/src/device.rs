@@ -32,7 +32,7 @@ impl Cuda {
     /// # Safety
     /// The stream must belong to this device's primary context, which is the context of CUDA's runtime. It must
     /// outlive the returned value, its clones, and all their buffers and plans. `CU_STREAM_PER_THREAD` is a different
-    /// stream in each thread, so with it all of these must stay on one thread.
+    /// stream in each thread, so a value on that stream, and its clones, buffers and plans, must stay on one thread.
     pub unsafe fn on(&self, stream: *mut c_void) -> Cuda {
         // SAFETY: the stream belongs to this context and lives long enough, by the contract of this function.
         Cuda { stream: unsafe { Stream::of(self.stream.context, stream) } }

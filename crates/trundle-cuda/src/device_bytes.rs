@@ -1,10 +1,10 @@
-//! Memory of a device, by its address.
+//! A range of device memory.
 
-/// Memory of a device: an address, and how many bytes there are.
+/// A range of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceBytes {
-    /// The address, as `CUdeviceptr`. It need not be aligned, though kernels are faster where it is.
+    /// The address, as a `CUdeviceptr`. Any alignment works; kernels are faster with aligned memory.
     pub address: u64,
-    /// The bytes from there on.
+    /// The size in bytes.
     pub bytes: usize,
 }

@@ -43,7 +43,7 @@ pub(crate) struct Misaligned {
 }
 
 impl Misaligned {
-    /// Returns the misalignment of buffers at these addresses.
+    /// Returns the misalignment of buffers at `src` and `dst`.
     pub(crate) fn of(src: u64, dst: u64) -> Misaligned {
         Misaligned { src: (src % 16) as usize, dst: (dst % 16) as usize }
     }
@@ -56,10 +56,10 @@ impl Misaligned {
 }
 
 impl Launch {
-    /// Makes the launch of a block in which all distances are multiples of `grain` bytes.
+    /// Makes the launch of a block whose distances are all multiples of `grain` bytes.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if it is more than a launch can do.
+    /// [`ShapeError::TooLarge`] if the block exceeds the limits of a launch.
     pub(crate) fn of(
         block: &GpuBlock,
         grain: usize,

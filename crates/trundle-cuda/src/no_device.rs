@@ -9,7 +9,7 @@ pub struct NoDevice {
     pub ordinal: usize,
     /// Library names under which the driver was searched.
     pub libraries: &'static [&'static str],
-    /// What was found instead.
+    /// The reason, such as the driver's error or an unsupported compute capability.
     pub found: String,
 }
 

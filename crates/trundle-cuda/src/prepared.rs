@@ -47,10 +47,11 @@ impl Prepared {
         Ok(blocks.map(summary).collect())
     }
 
-    /// Returns the launches, one per block. Those for aligned buffers are precomputed.
+    /// Returns the launches, one per block. The launches for aligned buffers are precomputed.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if one is more than a launch can do.
+    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if a block exceeds the limits of a
+    /// launch.
     pub(crate) fn launches(&self, misaligned: Misaligned) -> Result<Cow<'_, [Launch]>> {
         match misaligned == Misaligned::default() {
             true => self.aligned.as_deref().map(Cow::Borrowed).map_err(Error::clone),

@@ -120,7 +120,7 @@ impl Stream {
         } else {
             // SAFETY: the stream is alive.
             let _ = unsafe { result::stream::synchronize(self.handle) };
-            // SAFETY: as above, and the stream is idle.
+            // SAFETY: the stream is alive and idle.
             let _ = unsafe { result::free_sync(address) };
         }
     }
@@ -151,7 +151,8 @@ impl Stream {
             let copied = unsafe { self.context.staging.copy(piece, values, address, self.handle) };
             return copied.map_err(failed);
         }
-        // SAFETY: as above, and `values` is borrowed until the copy is done.
+        // SAFETY: the range is valid by the contract of this function; the stream is alive and its context is
+        // current. `values` is borrowed until the copy is done.
         unsafe { result::memcpy_htod_async(address, values, self.handle) }.map_err(failed)?;
         self.wait()
     }

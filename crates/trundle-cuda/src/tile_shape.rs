@@ -15,8 +15,8 @@ const TILE_BYTES: usize = 16 << 10;
 const LONGEST_LINE: usize = trundle_gpu::WORKGROUP;
 
 impl TileShape {
-    /// Chooses the tile for elements of `count` units of `unit` bytes and loops of these lengths. If one loop is
-    /// short, the tile is longer in the other direction.
+    /// Chooses the tile for loops of the given lengths over elements of `count` units of `unit` bytes. If one
+    /// loop is short, the tile is longer in the other direction.
     pub(crate) fn of(unit: usize, count: usize, across: usize, along: usize) -> TileShape {
         let width = unit * count;
         let elements = TILE_BYTES / width.next_power_of_two();

@@ -61,7 +61,7 @@ pub enum Problem {
     /// An interrupted run cannot be resumed.
     #[error("cannot resume: {0}")]
     Resume(String),
-    /// There is no journal to resume, and the output replaces an input, which an earlier run may have moved already.
+    /// The output replaces an input, and no journal tells whether an earlier run has moved it already.
     #[error(
         "nothing to resume, and the output is the input, which an earlier run may have moved already"
     )]
@@ -72,7 +72,7 @@ pub enum Problem {
     /// A job cannot be divided into tasks, or does not match the planned tasks.
     #[error("{0}")]
     Tasks(String),
-    /// These tasks must be done first.
+    /// Tasks of an earlier stage are not done yet; their numbers.
     #[error("{} done yet: {}", are_missing(.0), ranges(.0))]
     MissingTasks(Vec<usize>),
     /// The output read back differs from the source.

@@ -30,26 +30,26 @@ fn more(bytes: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         more(memory.size());
-        // SAFETY: by the caller: `memory` has a nonzero size.
+        // SAFETY: the call is passed on unchanged, so the caller's guarantees of `GlobalAlloc` hold for it.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
         more(memory.size());
-        // SAFETY: by the caller: `memory` has a nonzero size.
+        // SAFETY: as in `alloc`.
         unsafe { System.alloc_zeroed(memory) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, memory: Memory, size: usize) -> *mut u8 {
         more(size.saturating_sub(memory.size()));
         NOW.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
-        // SAFETY: by the caller: `pointer` is of `System` with the layout `memory`, and `size` is nonzero and valid.
+        // SAFETY: as in `alloc`; every block comes from `System`.
         unsafe { System.realloc(pointer, memory, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
         NOW.fetch_sub(memory.size(), Ordering::Relaxed);
-        // SAFETY: by the caller: `pointer` is of `System` with the layout `memory`.
+        // SAFETY: as in `realloc`.
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -220,7 +220,7 @@ fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
-        // Of the other cases only every second one, each with one limit.
+        // The other cases take turns: only every second one runs, with one limit.
         let all = everything() || case.too_little > 0;
         if !all && number % 2 == 1 {
             continue;

@@ -6,11 +6,11 @@ use trundle_disk::{Input, Wanted};
 /// The fate of a tensor in the output.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate<M> {
-    /// Operators move it.
+    /// Operators move the tensor.
     Moved(M),
-    /// It is copied.
+    /// The tensor is copied.
     Kept,
-    /// It is not in the output.
+    /// The output does not contain the tensor.
     LeftOut,
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn sources<'a>(
 }
 
 impl Description {
-    /// Describes the files at these paths.
+    /// Describes the files at `paths`.
     ///
     /// A format, offset, shape or byte order applies only to files that do not state it themselves, if there are any.
     ///

@@ -9,7 +9,7 @@ use crate::numbers::{Bytes, readable};
 /// Checks that `needed` bytes are within `--max-mem`, or else within the free memory.
 ///
 /// # Errors
-/// If they are not. The message has both numbers.
+/// If `needed` exceeds the memory. The message has both numbers.
 pub fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     if fits(needed, limit) {
         return Ok(());

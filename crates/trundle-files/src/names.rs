@@ -7,7 +7,7 @@ use trundle_formats::{Header, Shown, TensorFile};
 
 use crate::failure::{Failure, Setting};
 
-/// Checks that the tensor called `name` can be read, or all tensors if there is no name.
+/// Checks that the tensor called `name` can be read, or all tensors if `name` is `None`.
 ///
 /// # Errors
 /// If one cannot be read; the message says which and why.

@@ -69,8 +69,8 @@ impl Destination {
         Ok(Output::check_as(format, path, self.overwrite)?)
     }
 
-    /// Returns the format of an output at `path`: the requested one, or that of the ending. Devices and
-    /// pipes get .npy.
+    /// Returns the format of an output at `path`: the requested one, or else the format of the ending.
+    /// Devices and pipes get .npy.
     ///
     /// `None` means the input's format: no format has the ending, but the input has the same ending.
     ///

@@ -17,7 +17,7 @@ use crate::rule::{Rule, assigned};
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
     Copied,
-    /// Its axes are already in the order of its rule.
+    /// The tensor's axes are already in the order of its rule.
     Already(Arc<Rule>),
     Moved(Arc<Rule>),
 }

@@ -233,7 +233,7 @@ impl Resources {
         }
     }
 
-    /// Returns the limits for work on these files. If any file is in a bucket, the storage is a bucket.
+    /// Returns the limits for work on `files`. If any file is in a bucket, the storage is a bucket.
     pub(crate) fn among<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Resources {
         let in_bucket = || files.into_iter().any(is_url);
         let bucket = || in_bucket().then_some(StorageChoice::Kind(Storage::BUCKET));
@@ -246,7 +246,7 @@ impl Resources {
 pub enum StorageChoice {
     /// A known class.
     Kind(Storage),
-    /// Measure it anew, and forget earlier measurements.
+    /// Measure the storage anew, and forget earlier measurements.
     Measure,
 }
 

@@ -109,7 +109,7 @@ impl Rule {
     /// Checks that the rule fits a tensor and the axis names in its file.
     ///
     /// # Errors
-    /// If it does not fit; the message shows the position in the rule.
+    /// If the rule does not fit; the message shows the position in the rule.
     pub(crate) fn check(&self, header: &Header) -> Result<(), Failure> {
         let misfit = |message: String, span: Range<usize>, suggestion: Option<String>| {
             let span = self.axes_begin + span.start..self.axes_begin + span.end;

@@ -72,7 +72,7 @@ impl Choice {
     /// Returns the bytes that the job holds throughout: lengths, indices, and scatter tables.
     ///
     /// # Errors
-    /// If they exceed the memory limit.
+    /// If the bytes exceed the memory limit.
     pub(crate) fn held_bytes(
         &self,
         operation: &Operation,

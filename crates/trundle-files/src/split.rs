@@ -18,7 +18,7 @@ use crate::request::{Axis, Parts, Request};
 /// Returns the input of a split.
 ///
 /// # Errors
-/// If the input is stdin, or there are no parts.
+/// If the input is stdin, or `parts` is empty.
 pub(crate) fn input(request: &Request, parts: &Parts) -> Result<Input, Failure> {
     let path = request.only_input()?;
     if path == Path::new("-") {

@@ -1,6 +1,6 @@
 //! Plan files of numbered tasks, for clusters and job arrays.
 //!
-//! A plan stores the request and the decided tasks. Each task decides the request again.
+//! A plan stores the request and how it was divided into tasks. Each task decides the request again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -192,7 +192,7 @@ impl PlanFile {
     /// Checks that relative paths in the request start from the current folder.
     ///
     /// # Errors
-    /// If they start from another folder.
+    /// If the paths start from another folder.
     pub fn check_here(&self) -> Result<(), Failure> {
         let is_here =
             || Some(self.folder.canonicalize().ok()? == here().ok()?.canonicalize().ok()?);

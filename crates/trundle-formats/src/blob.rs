@@ -54,13 +54,13 @@ pub trait Blob: Debug + Send + Sync {
     /// Reads bytes at `offset` and returns how many. May read fewer than requested, but 0 only at the end.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the bytes cannot be read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes bytes at `offset` and returns how many. May write fewer than given.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the bytes cannot be written.
     fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<usize> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
@@ -98,7 +98,7 @@ pub trait Blob: Debug + Send + Sync {
     /// if it was never written and all its elements have the fill value.
     ///
     /// # Errors
-    /// If it cannot be opened, or the data is not in chunks.
+    /// If the chunk cannot be opened, or the data is not in chunks.
     fn encoded_chunk(&self, _tensor: u64, _index: &[usize]) -> io::Result<Option<EncodedChunk>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -106,7 +106,7 @@ pub trait Blob: Debug + Send + Sync {
     /// Writes an encoded shard or chunk.
     ///
     /// # Errors
-    /// If it cannot be written, or the data is not in chunks.
+    /// If the chunk cannot be written, or the data is not in chunks.
     fn write_encoded_chunk(
         &self,
         _tensor: u64,
@@ -124,7 +124,7 @@ pub trait Blob: Debug + Send + Sync {
     /// Returns the identity of the content; `None` if another process could not find the blob again.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the blob cannot be read.
     fn identity(&self) -> io::Result<Option<BlobIdentity>> {
         Ok(None)
     }

@@ -20,7 +20,7 @@ impl Unreadable {
     }
 }
 
-/// What a file of some format lists before its data.
+/// The tensors, metadata and other entries that a file lists.
 #[derive(Default)]
 pub(crate) struct Listing {
     pub(crate) headers: Vec<Header>,
@@ -34,7 +34,7 @@ pub(crate) struct Listing {
 
 /// The contents of an open file.
 pub(crate) trait Contents: Send {
-    /// Returns the tensors, and what else the file lists.
+    /// Returns the tensors and the other entries that the file lists.
     fn listing(&self) -> &Listing;
 
     /// Reads a stream to its end and checks that it is complete.

@@ -91,7 +91,7 @@ pub enum Problem {
     /// A finished output could not be renamed to its path and was kept under another name.
     #[error("{why}; the finished result is kept as {}", place.display())]
     Kept {
-        /// Why it could not be renamed.
+        /// Why the output could not be renamed.
         why: Box<Problem>,
         /// Path of the kept file or folder.
         place: PathBuf,
@@ -143,9 +143,9 @@ pub enum Problem {
     Truncated {
         /// The incomplete part.
         part: &'static str,
-        /// Bytes it should have.
+        /// The bytes that the part should have.
         expected: u64,
-        /// Bytes it has.
+        /// The bytes that the part has.
         got: u64,
     },
     /// The data would begin beyond the end of the file.

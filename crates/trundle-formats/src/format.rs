@@ -21,10 +21,10 @@ type BeginFolder = fn(NewFolder<'_>, &FileSkeleton) -> Result<Box<dyn Blob>, Pro
 pub(crate) enum NewFolder<'a> {
     /// In this empty folder, by one process.
     Alone(&'a Path),
-    /// In this folder, by several processes, one of which has created the output. Files are created in
+    /// In this folder, by several processes. One of them has created the output. Files are created in
     /// `made_in` and then renamed.
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
-    /// In a bucket. With a list of written files, by several processes, one of which has created the store.
+    /// In a bucket. With a list of written files, by several processes; one of them has created the store.
     #[cfg(feature = "s3")]
     Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }

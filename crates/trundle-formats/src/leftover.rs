@@ -71,7 +71,7 @@ pub enum Removal {
     Failed(PathBuf, io::Error),
 }
 
-/// Lists the temporary files in `folder` by run, optionally only those of one output.
+/// Lists the temporary files in `folder` by run, optionally only for one output.
 ///
 /// For the URL of a bucket, lists the unfinished stores there and in its subfolders.
 ///
@@ -233,7 +233,7 @@ enum Use {
 
 /// Tests whether a process holds the lock at `path`. `is_shared`: processes hold it as a shared lock.
 fn use_of(path: &Path, is_shared: bool) -> Use {
-    // The lock is held for a moment only; a process that wants it at the same time tries again.
+    // The lock is held for a moment only; a process that tries to lock at the same time tries again.
     let try_lock = |file: File| if is_shared { file.try_lock() } else { file.try_lock_shared() };
     match open_as_is(path, false).map(try_lock) {
         Ok(Ok(())) => Use::None,

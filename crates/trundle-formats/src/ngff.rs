@@ -77,7 +77,7 @@ fn of_version_3(mut attributes: Attributes) -> Option<Attributes> {
     Some(attributes)
 }
 
-/// Returns whether an image has what versions before 0.4 lack: typed axes, and transformations of each array.
+/// Returns whether an image has typed axes, and transformations of each array. Versions before 0.4 lack both.
 fn has_transformations(multiscale: &Value) -> bool {
     let all = |key: &str, is: fn(&Value) -> bool| {
         multiscale[key].as_array().is_some_and(|list| list.iter().all(is))

@@ -140,8 +140,8 @@ impl Output {
         Output::begun(path, overwrite, Target::create(path, overwrite, None))
     }
 
-    /// Begins the output like [`Output::create`], under a name with which a later run with the same `tag` finds
-    /// the file if this run [keeps](Output::keep) it.
+    /// Begins the output like [`Output::create`], under a name that depends on `tag`. A later run with the same
+    /// `tag` finds the file if this run [keeps](Output::keep) it.
     ///
     /// # Errors
     /// As [`Output::create`], and [`Problem::Busy`] if another process writes the file.
@@ -441,8 +441,8 @@ fn find(place: &Path, overwrite: bool) -> Result<Found, Problem> {
     }
 }
 
-/// Returns whether `path` is a pipe or a device. Links are not resolved by this program here, because those
-/// of `/dev/stdout` and `/dev/fd` do not contain a real path.
+/// Returns whether `path` is a pipe or a device. The system resolves the links: `/dev/stdout` and the links
+/// in `/dev/fd` do not contain a real path.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

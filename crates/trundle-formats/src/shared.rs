@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use crate::lock::lock;
 use crate::{Blob, FileSkeleton, Problem};
 
-/// Storage in which several processes write one output. Its methods are those of
-/// [`SharedOutput`](crate::SharedOutput).
+/// Storage for an output that several processes write. [`SharedOutput`](crate::SharedOutput) documents the
+/// methods.
 pub(crate) trait Shared: Debug + Send + Sync {
     fn id(&self) -> Option<String>;
 

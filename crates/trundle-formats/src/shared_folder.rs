@@ -252,8 +252,8 @@ fn create_private(path: &Path) -> io::Result<()> {
 
 /// Returns an identifier of the file or folder at `path` that differs from any earlier one at that path.
 ///
-/// It includes the creation time, because inode numbers are reused; `None` if the system does not report that
-/// time.
+/// The identifier includes the creation time, because inode numbers are reused. `None` if the system does not
+/// report the creation time.
 #[cfg(unix)]
 fn id_of(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;

@@ -16,10 +16,11 @@ use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
 /// An output that several processes write, and that one of them [finishes](SharedOutput::finish).
 ///
-/// Until then it has a temporary name and remains if processes end. They also share the files of passes and
-/// notes on finished parts. Two processes may write the same part.
+/// Until then the output has a temporary name, and remains if processes end. The processes also share the
+/// files of passes and notes on finished parts. Two processes may write the same part.
 ///
-/// While a process holds one, [`leftovers`](crate::leftovers) reports it as in use (not in a bucket).
+/// While a process holds a shared output, [`leftovers`](crate::leftovers) reports the output as in use (not
+/// in a bucket).
 #[derive(Debug)]
 pub struct SharedOutput {
     path: PathBuf,
@@ -112,7 +113,7 @@ impl SharedOutput {
         work_folder(path, tag)
     }
 
-    /// Returns the tag by which other processes find the output.
+    /// Returns the tag that other processes need to find the output.
     pub fn tag(&self) -> &str {
         &self.tag
     }
@@ -148,7 +149,7 @@ impl SharedOutput {
     /// Opens a file by name that all processes share, creating it if needed.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// If the file cannot be opened.
     pub fn work_file(&self, name: &str) -> io::Result<File> {
         self.shared.work_file(name)
     }
@@ -156,7 +157,7 @@ impl SharedOutput {
     /// Returns the text of a note; `None` if there is none.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the note cannot be read.
     pub fn noted(&self, name: &str) -> io::Result<Option<String>> {
         self.shared.noted(name)
     }
@@ -164,7 +165,7 @@ impl SharedOutput {
     /// Writes a note to disk, completely or not at all.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the note cannot be written.
     pub fn note(&self, name: &str, text: &str) -> io::Result<()> {
         self.shared.note(name, text)
     }
@@ -173,7 +174,7 @@ impl SharedOutput {
     /// [removes](crate::Leftover::is_planned) the output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the note cannot be written.
     pub fn note_planned(&self) -> io::Result<()> {
         self.shared.note_planned()
     }

@@ -21,7 +21,7 @@ pub struct Described<'a> {
     pub order: Order,
     /// Sizes of a chunk, if the format has chunks and the caller requests them.
     pub chunk: Option<&'a [usize]>,
-    /// Sizes of a shard, likewise.
+    /// Sizes of a shard, if the format has shards and the caller requests them.
     pub shard: Option<&'a [usize]>,
     /// Axes of a chunk in storage order, slowest first; `None` for row-major.
     pub chunk_order: Option<&'a [usize]>,

@@ -6,7 +6,7 @@ use trundle_core::{BitOrder, DType, Error, Width};
 
 use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
 
-/// An element type with all details that are needed to write it as it was read.
+/// An element type as a file states it, with every detail that is needed to write it the same way again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDType {
     dtype: DType,
@@ -21,7 +21,7 @@ trundle_core::fingerprint!(struct StoredDType { dtype, width, name, descr, byte_
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
-    /// As the [`DType`] defines.
+    /// The meaning that [`DType`] defines.
     OfDType,
     /// Units of time, as an i64 whose minimum is "not a time".
     Times,
@@ -322,7 +322,7 @@ pub(crate) fn numpy_kind(dtype: DType) -> Option<char> {
     })
 }
 
-/// Returns the type as which .npy stores the bits of a type: itself, if .npy has it.
+/// Returns the type that .npy stores in place of `dtype`, with the same bits; `dtype` if .npy has it.
 fn bits_of(dtype: DType) -> DType {
     match dtype {
         DType::BF16 => DType::U16,

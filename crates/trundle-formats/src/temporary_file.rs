@@ -185,9 +185,9 @@ impl Drop for Entry {
 /// How to open a file that may exist from an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// Write it anew and discard its contents.
+    /// Write the file anew and discard its contents.
     Anew,
-    /// Resume it: it exists, and its contents are kept.
+    /// Resume the file: it exists, and its contents are kept.
     Resumed,
 }
 
@@ -209,8 +209,8 @@ impl TemporaryFile {
 
     /// Opens and locks the file of [`TemporaryFile::path_of`].
     ///
-    /// A resumed file is [kept](TemporaryFile::keep). A new file has `permissions` less the umask, by default
-    /// those of a private file.
+    /// A resumed file is [kept](TemporaryFile::keep). A new file gets `permissions` less the umask; the
+    /// default is a private file.
     ///
     /// # Errors
     /// [`Problem::Busy`] if another process uses the file, [`Problem::Io`] if it cannot be created or opened.

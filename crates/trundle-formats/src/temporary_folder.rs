@@ -166,7 +166,8 @@ fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
     fs::rename(path, place).map_err(renaming)
 }
 
-/// Exchanges the folder at `path` with what exists at `place`; returns the latter's new path.
+/// Exchanges the folder at `path` with the folder or file at `place`, and returns the new path of the
+/// replaced one.
 fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
     let found = fs::symlink_metadata(place).map_err(renaming)?;
     let is_replaced = |at: &Path| match fs::symlink_metadata(at) {

@@ -90,7 +90,8 @@ impl fmt::Display for TemporaryName {
 pub(crate) fn random_tag(output_tag: &str) -> String {
     use std::hash::{BuildHasher, Hasher};
 
-    // Each `RandomState` has new random keys, except in two processes forked from one; hence the process id.
+    // Each `RandomState` has new random keys, except in two processes forked from one. So the process id is
+    // added.
     let mut random = std::collections::hash_map::RandomState::new().build_hasher();
     random.write_u32(std::process::id());
     format!("{output_tag}-{:016x}", random.finish())

@@ -55,7 +55,7 @@ impl TensorFile {
         TensorFile::open_as(path, &TensorHint::default())
     }
 
-    /// Opens the file like [`TensorFile::open`], with a description of what its format does not state.
+    /// Opens the file like [`TensorFile::open`]. `hint` gives the facts that the format does not state.
     ///
     /// # Errors
     /// As [`TensorFile::open`], and if `hint` lacks something that the file does not state, or contradicts
@@ -181,8 +181,8 @@ impl TensorFile {
         &self.contents.listing().metadata
     }
 
-    /// Returns the annotations of the tensor at `index`. Those of a whole-file tensor include the file's
-    /// metadata.
+    /// Returns the annotations of the tensor at `index`. If the tensor is the whole file, they include the
+    /// file's metadata.
     ///
     /// # Panics
     /// If `index` is not below the number of headers.

@@ -1,4 +1,4 @@
-//! What a caller knows about a file that the file does not state.
+//! Facts about a file that the file does not state, given by the caller.
 
 use trundle_core::{Shape, Width};
 
@@ -7,8 +7,8 @@ use crate::{Header, Order, Problem, StoredDType};
 /// Describes a tensor beyond what its file states.
 ///
 /// - Raw bytes need an element type and a shape.
-/// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if its own type
-///   is the one with which [`StoredDType::new`] stores that type. Packed elements are stored as a 1-D array
+/// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if the file
+///   states the type that [`StoredDType::new`] stores `element` as. Packed elements are stored as a 1-D array
 ///   of bytes and need a shape too.
 /// - In a file of several tensors, the hint applies to each tensor that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl TensorHint {
         shape.rank() == stated.rank() && shape.iter().zip(stated.iter()).enumerate().all(agrees)
     }
 
-    /// Formats the shape as it was given, with -1 for the free axis.
+    /// Formats the requested shape, with -1 for the free axis.
     fn shown(&self, shape: &Shape) -> String {
         let size = |(axis, size): (usize, &usize)| match self.free_axis {
             Some(free) if free == axis => "-1".to_owned(),

@@ -43,11 +43,11 @@ const UNSURE: [(&str, &str); 6] = [
 ];
 
 impl StoredDType {
-    /// Returns the type with this name: ours (`f32`, `i4`, `bytes12`), one of another library in any case
+    /// Returns the type with this name: trundle's (`f32`, `i4`, `bytes12`), another library's in any case
     /// (`float32`, `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`, `>i2`, `|u1`, `<U3`).
     ///
     /// # Errors
-    /// A message that says what is wrong with the name.
+    /// A message with the reason.
     pub fn named(name: &str) -> Result<StoredDType, String> {
         let name = name.trim().trim_matches(['\'', '"']);
         let shown = Shown(name);

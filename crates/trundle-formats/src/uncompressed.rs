@@ -17,7 +17,7 @@ pub(crate) struct Uncompressed {
     rest: Rest,
 }
 
-/// What may follow the data.
+/// The bytes that may follow the data.
 #[derive(Clone, Copy)]
 pub(crate) enum Rest {
     /// Anything; it is ignored.

@@ -3,8 +3,8 @@
 
     with_metadata.py TRUNDLE [--count 200] [--seed 1]
 
-Needs h5py, netCDF4, numpy, safetensors and zarr 3. The library that defines a format writes the input or reads the output. A warning
-of the run has to name each difference.
+Needs h5py, netCDF4, numpy, safetensors and zarr 3. The library that defines a format writes the input or reads the
+output. A warning of the run has to name each difference.
 """
 
 import argparse

@@ -6,8 +6,8 @@ use trundle_core::{Block, Packing, Source};
 
 /// The unit of one memory access: the *grain* that offsets and strides of a [`Launch`](crate::Launch) count.
 ///
-/// Memory consists of 32-bit words. Grains smaller than a word are assembled to words; other bits of these
-/// words are kept.
+/// Memory consists of 32-bit words. Grains smaller than a word are assembled to words; the other bits of a
+/// word keep their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Packed elements.
@@ -95,8 +95,8 @@ impl Access {
     }
 }
 
-/// The largest number of stores that a row takes; the first row starts at `begin`, the others at these
-/// strides from it.
+/// The largest number of stores that a row takes. The first row starts at `begin`; `strides` lead to the
+/// others.
 pub fn stores_of_row(
     row: usize,
     store: usize,

@@ -70,10 +70,10 @@ impl GpuMove {
         self.dst_bytes
     }
 
-    /// Checks that buffers of these sizes are large enough.
+    /// Checks that buffers of the given sizes are large enough.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if one is too small.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a buffer is too small.
     pub fn check(&self, src: usize, dst: usize) -> Result<()> {
         check_buffer("data", self.src_bytes, src)?;
         check_buffer("out", self.dst_bytes, dst)

@@ -163,7 +163,7 @@ pub struct TileLoops {
     pub across: u32,
     /// Its stride in the destination.
     pub across_dst_stride: u32,
-    /// Whether it runs backwards in the source.
+    /// Whether the loop that is contiguous in the source runs backwards there.
     pub reversed: bool,
     /// The length of the loop that is contiguous in the destination.
     pub along: u32,

@@ -1,7 +1,7 @@
 //! Plans a [`Move`](trundle_core::Move) for a GPU as printable data, independent of the GPU interface.
 //! Testing it needs no device.
 //!
-//! | stage | says |
+//! | stage | contents |
 //! |---|---|
 //! | [`GpuMove`] | the access unit ([`Access`]) and the pattern ([`Pattern`]) of each block; 64-bit offsets |
 //! | [`Launch`] | a block, or a part of one, with its grid and a [`Window`] of each buffer; 32-bit offsets |

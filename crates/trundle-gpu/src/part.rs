@@ -138,7 +138,7 @@ pub(crate) fn steps(block: &Block, at: usize, from: usize, len: usize) -> Block 
     part
 }
 
-/// Replaces a cut loop by one of its runs; returns where that begins.
+/// Replaces a cut loop by one of its runs; returns the position of the run's first step.
 fn straight(src: &mut Source, first: bool) -> isize {
     let Source::Cut(cut) = src else { return 0 };
     let Run { src_offset, src_stride, .. } = if first { cut.first } else { cut.second };
@@ -171,11 +171,11 @@ pub(crate) fn cut_by_table(block: &Block) -> Option<(usize, &Cut, &LengthTable)>
     block.loops[at].cut_by_table().map(|(cut, table)| (at, cut, table))
 }
 
-/// The sum of two such lengths fits 31 bits.
+/// Twice this length fits 31 bits.
 const LONGEST: usize = 1 << 30;
 
-/// Splits a block into one for each length, without a length table, if lengths are too large for 32-bit
-/// kernels. Each of these blocks has more than a GiB.
+/// If lengths are too large for 32-bit kernels, splits a block into one for each length, without a length
+/// table. Each of the resulting blocks has more than a GiB.
 pub(crate) fn without_long_lengths(block: &Block) -> Vec<Block> {
     let Some((at, _, table)) = cut_by_table(block) else { return vec![block.clone()] };
     let numbers = [block.loops[at].len, table.start.unsigned_abs()];

@@ -32,8 +32,8 @@ pub(crate) fn dst_reach(each: &Loop) -> usize {
     (each.len - 1) * each.dst_stride.unsigned_abs()
 }
 
-/// The range of source positions of a part. It may be too large if a table determines the positions, but
-/// never too small.
+/// The range of source positions of a part. If a table determines the positions, the range may be too large,
+/// but never too small.
 pub(crate) fn src_span(part: &Part) -> Range<isize> {
     let mut span = part.block.src_offset..part.block.src_offset + part.width.cast_signed();
     let mut add = |reach: Range<isize>| {

@@ -25,8 +25,8 @@ pub struct Window {
     pub bytes: usize,
 }
 
-/// The largest number of grains in a window. Kernels count with 32 bits; the other half of the numbers are
-/// positions before the window.
+/// The largest number of grains in a window. Kernels count with 32 bits; the upper half of the numbers stands
+/// for positions before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
 /// The bytes bound behind a window, so that a store can read an element that starts in the window.
@@ -69,8 +69,8 @@ impl Windows {
         })
     }
 
-    /// The source windows that cover a range, each with the number of its bytes or packed elements to move
-    /// from it; `None` if the window covers all of the range.
+    /// The source windows that cover a range, each with the number of bytes or packed elements to move from
+    /// it. The number is `None` if the window covers all of the range.
     pub(crate) fn of_src(
         &self,
         access: Access,
@@ -164,7 +164,8 @@ fn halved(
             Dimension::Element => part.width,
         })
     };
-    // The extent comes from a table or from many loops together: use several source windows.
+    // The extent comes from a table, or from many loops together. Splitting does not help, so use several
+    // source windows.
     if read > fits
         && let Some((reach, dimension)) = by_reach()
         && reach > fits / 2

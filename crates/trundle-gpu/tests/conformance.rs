@@ -33,7 +33,7 @@ fn launches_between_windows_move_what_the_oracle_says() {
     suite::random(&small, 100, 5000);
     suite::many_axes(&small, 50, 20_000);
     suite::shaping(&small, 50, 5000);
-    // Most of these take four windows; cases that write across the order of reading take more.
+    // Most cases take four windows; cases that write across the order of reading take more.
     suite::sweep(
         &Invocations { windows: Windows { bytes: 1 << 20, ..SMALL } },
         some(suite::large(), 2),

@@ -147,7 +147,8 @@ fn axes_have_the_names_of_netcdf() {
     assert_eq!(names("t2m"), ["time", "x"]);
     assert_eq!(names("x"), ["x"]);
     assert_eq!(names("packed"), ["time", "none"]);
-    // The dimension "none" has no variable; the variable of that name has the axis x. So has the one in a group.
+    // The dimension "none" has no variable; a variable with the same name has the axis x. The same holds in a
+    // group.
     assert_eq!(names("none"), ["x"]);
     assert_eq!(names("g/y"), ["x"]);
     assert_eq!(file.datasets.len(), 5);

@@ -74,26 +74,26 @@ pub enum Call {
 
 /// A kernel: a row of the catalogue.
 pub struct Kernel {
-    /// Its name, with the instruction set.
+    /// The name of the kernel, with the instruction set.
     pub name: &'static str,
-    /// The instruction set it needs.
+    /// The instruction set that the kernel needs.
     pub simd: Simd,
-    /// The loops it takes as rows and columns.
+    /// The loops that the kernel takes as rows and columns.
     pub roles: Roles,
-    /// Whether it fits tiles of its roles, for vectors of this number of bytes.
+    /// Whether the kernel fits tiles of its roles, for vectors of this number of bytes.
     applies: fn(&Pattern, usize) -> bool,
     /// The number of rows and columns of its tiles.
     tile: fn(&Space) -> (usize, usize),
-    /// The best stores it can use: streaming, or only ordinary ones.
+    /// The best stores that the kernel can use: streaming, or only ordinary ones.
     stores: Store,
-    /// Why it is picked.
+    /// The reason for picking the kernel, for reports.
     pub reason: &'static str,
     /// The function that moves the tiles.
     pub call: Call,
 }
 
 impl Kernel {
-    /// Returns whether it fits tiles of its roles.
+    /// Returns whether the kernel fits tiles of its roles.
     pub fn applies(&self, pattern: &Pattern) -> bool {
         (self.applies)(pattern, self.simd.vector_bytes())
     }

@@ -1,9 +1,9 @@
-//! The kernels, each of which moves one tile of elements. A kernel is a file, in a folder with its parts; the
+//! The kernels. Each kernel moves one tile of elements. A kernel is a file, in a folder with its parts; the
 //! folder's `mod.rs` tells kernels from parts.
 //!
-//! Kernels work on widths and strides. They know nothing of operators, types, tensors, plans or threads, so this
-//! crate has no dependencies and is only rebuilt when a kernel changes. Each kernel is a row of [`CATALOGUE`]; the
-//! planner of `trundle-cpu` takes the first one that fits. See docs/kernels.md.
+//! Kernels work on widths and strides, not on operators, types, tensors, plans or threads. So this crate has no
+//! dependencies and is only rebuilt when a kernel changes. Each kernel is a row of [`CATALOGUE`]; the planner of
+//! `trundle-cpu` takes the first one that fits. See docs/kernels.md.
 #![allow(unsafe_code)]
 
 mod catalogue;

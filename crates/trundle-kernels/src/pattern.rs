@@ -1,4 +1,4 @@
-//! The data by which the planner picks a kernel and cuts its tiles.
+//! Strides, sizes and limits of tiles, for the planner to pick a kernel and cut its tiles.
 
 use crate::tile::Store;
 use crate::tuning::Tuning;

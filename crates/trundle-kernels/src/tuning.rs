@@ -95,17 +95,17 @@ pub struct Tuning {
     pub run_level: Level,
     /// The cache into which rolled rows are prefetched.
     pub rolled_level: Level,
-    /// The prefetch distance for both, in bytes.
+    /// The prefetch distance for runs and rolled rows, in bytes.
     pub run_ahead: usize,
     /// The number of pages of a long run that are copied in turn, line by line: 1 to 4.
     pub run_pages: usize,
     /// The cache into which reversed rows are prefetched.
     pub reversed_level: Level,
-    /// The prefetch distance for them, in bytes.
+    /// The prefetch distance for reversed rows, in bytes.
     pub reversed_ahead: usize,
     /// The cache into which the columns of transposes are prefetched.
     pub transpose_level: Level,
-    /// The prefetch distance for them, in columns.
+    /// The prefetch distance for the columns of transposes, in columns.
     pub columns_ahead: usize,
     /// The least prefetch distance in bytes, for short columns.
     pub column_bytes_ahead: usize,
@@ -113,9 +113,9 @@ pub struct Tuning {
     pub lines_together: LinesTogether,
     /// The length of a transpose's tile along the source's neighbours, in bytes.
     pub tile_bytes: usize,
-    /// The most rows of such a tile.
+    /// The most rows of a transpose's tile.
     pub tile_rows: usize,
-    /// The most columns of such a tile, where tasks are large enough.
+    /// The most columns of a transpose's tile, where tasks are large enough.
     pub tile_columns: usize,
     /// Contiguous rows of up to this many bytes are assembled in registers.
     pub short_row_bytes: usize,

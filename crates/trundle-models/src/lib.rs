@@ -3,8 +3,8 @@
 //!
 //! A [`Model`] holds the contents of a file in terms that the dialects share. For inputs of known shapes it
 //! resolves to a [`ResolvedModel`]: a [`Program`] of moved and joined tensors, with their names and element
-//! types. That is planned as a [`PlannedModel`]: one pass for each output, unless an intermediate tensor has
-//! to be written first.
+//! types. A [`PlannedModel`] is the plan of a resolved model: one pass for each output, unless an
+//! intermediate tensor has to be written first.
 //!
 //! ```
 //! use trundle_core::Shape;

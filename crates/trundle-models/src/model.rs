@@ -88,12 +88,12 @@ pub struct BodyValue {
     pub shape: PartialShape,
 }
 
-/// A shape of which the file states all, some or none of the sizes.
+/// A shape as far as the file states it: all, some or none of the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartialShape {
     /// The rank is unknown too.
     Unknown,
-    /// The rank is known, with what the file states of each size.
+    /// The rank is known, and each size as far as the file states it.
     Ranked(Vec<Dimension>),
 }
 

@@ -177,8 +177,8 @@ pub enum Operator {
         /// The elements to pad with.
         mode: PadMode,
         /// Whether the padding may not exceed one copy of the data, as in OpenVINO's Pad; for a mirror image
-        /// without the outermost element, size - 1. The whole of the data is mirrored then, including cropped
-        /// elements.
+        /// without the outermost element, size - 1. In that case, all of the data is mirrored, including
+        /// cropped elements.
         once: bool,
     },
     /// Moves blocks of channels (axis 1) to the axes after it.
@@ -267,7 +267,7 @@ pub enum Operator {
         sizes: EyeSizes,
         /// The offset of the diagonal to the right, in columns; one entry.
         diagonal: Integers,
-        /// The element type; that of input 0 if omitted.
+        /// The element type (default: the type of input 0).
         element: Option<DType>,
     },
     /// Keeps the data on and to one side of a diagonal of the last two axes; the rest is zeros.
@@ -279,7 +279,7 @@ pub enum Operator {
     },
     /// The numbers from input 0 to input 1, exclusive, in steps of input 2.
     Range {
-        /// The element type; that of the three inputs if omitted.
+        /// The element type (default: the type of the inputs).
         element: Option<DType>,
         /// Whether 16-bit floats are computed in f32 instead of f64.
         single: bool,
@@ -365,13 +365,13 @@ pub enum Operator {
 pub enum EyeSizes {
     /// The shape of the data, a matrix.
     OfData,
-    /// These sizes.
+    /// Given sizes.
     Given {
         /// How many rows; one entry.
         rows: Integers,
         /// How many columns; one entry.
         columns: Integers,
-        /// The sizes of the axes before; none if left out.
+        /// The sizes of the axes before the matrix; none if omitted.
         batch: Option<Integers>,
     },
 }
@@ -388,7 +388,7 @@ pub struct ScanAxis {
 /// The treatment of indices outside the axis in a gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRule {
-    /// They are refused.
+    /// Indices outside and negative indices are refused.
     Within,
     /// Negative indices count from the end; indices outside are refused.
     CountsBack,
@@ -399,7 +399,7 @@ pub enum IndexRule {
 /// The treatment of patches that reach beyond an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchPadding {
-    /// They are left out.
+    /// Patches beyond the image are left out.
     Valid,
     /// The image is padded with zeros; an odd amount is one larger at the end.
     SameUpper,
@@ -476,7 +476,7 @@ pub enum Parts {
     Equal,
     /// Equal parts, one for each output; the last may be smaller (ONNX opset 18 and later).
     LastSmaller,
-    /// These sizes; one may be -1, which is inferred (OpenVINO).
+    /// Parts of given sizes; one size may be -1, and is inferred (OpenVINO).
     Sizes(Integers),
 }
 

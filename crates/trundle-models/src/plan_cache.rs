@@ -45,7 +45,7 @@ pub struct Lent<'a> {
 struct Key {
     sizes: Vec<Vec<usize>>,
     threads: Option<usize>,
-    /// Index and elements of each input that decides how others move.
+    /// Index and elements of each input that controls how other tensors move.
     deciding: Vec<(usize, Vec<u8>)>,
 }
 

@@ -4,13 +4,13 @@ use crate::Error;
 
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// It violates the rules of its operator or format.
+    /// The part violates the rules of its operator or format.
     Wrong(String),
-    /// Its form is not supported.
+    /// The form of the part is not supported.
     Unsupported(String),
-    /// It computes with elements of the model's inputs.
+    /// The part computes with elements of the model's inputs.
     Computes,
-    /// It could not be read; the error already names the place.
+    /// The part could not be read; the error already names the place.
     Known(Error),
 }
 

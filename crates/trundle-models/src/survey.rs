@@ -7,13 +7,13 @@ use crate::{Error, EyeSizes, Model, Node, Operator, Result, ValueId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// It computes new elements.
+    /// The operator computes new elements.
     Computes,
-    /// It moves elements in a way that is not implemented.
+    /// The operator moves elements in a way that is not implemented.
     Moves,
-    /// The size of its output depends on its elements.
+    /// The size of the output depends on the elements.
     Shapes,
-    /// It holds graphs or lists of tensors.
+    /// The operator holds graphs or lists of tensors.
     Holds,
     /// The operator is not known.
     Unknown,
@@ -48,7 +48,7 @@ pub(crate) struct Survey {
 
 impl Survey {
     /// Counts a node of an unsupported operator. `name` is the operator's name in messages; `node` returns
-    /// the node's.
+    /// the node's name.
     pub(crate) fn add(&mut self, why: Why, name: String, node: impl FnOnce() -> String) {
         self.first.get_or_insert_with(node);
         *self.nodes.entry((why, name)).or_default() += 1;
@@ -91,8 +91,8 @@ impl Survey {
     }
 }
 
-/// Whether a node reads one of the values that depend on the elements of a model's inputs; if so, adds its outputs to
-/// these. Call this for the nodes in order.
+/// Whether a node reads a value that depends on the elements of a model's inputs. `dependents` lists these values;
+/// the outputs of such a node are added to it. Call this for the nodes in order.
 pub(crate) fn depends<V: Eq + Hash>(
     dependents: &mut HashSet<V>,
     inputs: impl IntoIterator<Item = V>,

@@ -530,7 +530,7 @@ def extract_image_patches(chance, sizes):
     return Layer("ExtractImagePatches", "opset3", [], attributes)
 
 
-# Each function makes a layer for a tensor of these sizes, or nothing if no layer fits.
+# Each function makes a layer for a tensor of the given sizes, or nothing if no layer fits.
 LAYERS = [
     *(transpose, roll, reverse, reverse_sequence, reshape, squeeze, unsqueeze, slice_of, strided_slice, tile),
     *(depth_to_space, space_to_depth, shuffle_channels, split, variadic_split, pad, broadcast, batch_to_space),

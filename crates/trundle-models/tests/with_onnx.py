@@ -30,7 +30,7 @@ from onnx.reference.ops import op_resize
 
 import onnx_loops
 
-# Tests of models that consist of these operators only.
+# Only tests of models that consist of the following operators are run.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
@@ -38,14 +38,14 @@ OPERATORS = {
     *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
-# Tests of these operators get their inputs as constants, since arithmetic needs known values.
+# Tests of the following operators get their inputs as constants, since arithmetic needs known values.
 ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
     *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
-# Tests of these operators too, if their bodies consist of the operators above.
+# Tests of loops are run too, if their bodies consist of the operators above.
 LOOPS = {"Loop", "Scan"}
 
 # Valid reasons to refuse an arithmetic test: types of less than a byte, texts, and results out of range.
@@ -264,8 +264,8 @@ def some_resize(chance):
         begins = [chance.choice([0, 0.25, 0.5, -0.25]) for _ in axes]
         inputs["roi"] = np.array(begins + [begin + chance.choice([0.25, 0.5, 1]) for begin in begins], np.float32)
         attributes["extrapolation_value"] = chance.choice([0.0, -7.5])
-    # With scales, the reference deviates from the specification in these modes: it ignores that the part
-    # makes the output smaller, and tests for output size 1 before rounding down.
+    # In two modes, the reference deviates from the specification if scales are given: it ignores that the
+    # part makes the output smaller, and tests for output size 1 before rounding down.
     only_sizes = mode in ("tf_crop_and_resize", "pytorch_half_pixel")
     if chance.random() < 0.5 or only_sizes:
         names[3] = "sizes"
@@ -297,7 +297,7 @@ class Coordinates:
         return found
 
     def is_accident(self, mode):
-        """Whether that happened since the last call."""
+        """Whether the reference read a previous element since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
         return mode != "ceil" and any(axis.size for axis in above)

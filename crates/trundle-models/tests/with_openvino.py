@@ -42,7 +42,7 @@ def create(name, version, inputs, attributes):
 
 
 def of_type(entries, element):
-    """A constant of these numbers as elements of a type."""
+    """A constant with `numbers` as elements of a type."""
     numbers = np.asarray(entries)
     return opset1.constant(numbers % NUMBERS[element.get_type_name()], dtype=element)
 
@@ -164,7 +164,7 @@ class Model:
 
     def built(self, by_texts=False, plain=True):
         """Builds the model, with its lists as constants or in their forms, and the input data. With `by_texts`,
-        layers with a specified result become gathers of those elements."""
+        a layer with a specified result becomes a gather of the elements of that result."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]

@@ -270,7 +270,7 @@ def turned_again_and_again(x):
     return while_loop(lambda i, x: i < 3, turned, (torch.tensor(0), x))[1]
 
 
-# Modules with loops, for the exporter that keeps these.
+# Modules with loops, for the exporter that keeps loops.
 LOOPS = {
     "torchscript": {
         "rows assigned backward": (rows_backward, (5, 6)),

@@ -7,7 +7,7 @@ use ort_sys::{OrtApi, OrtApiBase, OrtErrorCode, OrtStatusPtr};
 
 use crate::failure::{Failure, Result};
 
-/// The API version requested: that of ONNX Runtime 1.17, the first with shape inference for custom operators.
+/// The API version of ONNX Runtime 1.17, the first with shape inference for custom operators.
 pub(crate) const VERSION: u32 = 17;
 
 /// Every ONNX Runtime provides version 1. Later versions only append functions.
@@ -23,7 +23,7 @@ unsafe impl Send for Api {}
 unsafe impl Sync for Api {}
 
 impl Api {
-    /// Returns the functions of our version, or a status with the reason if the runtime is too old.
+    /// Returns the functions of version [`VERSION`], or a status with the reason if the runtime is too old.
     ///
     /// # Safety
     /// `base` must be the pointer that ONNX Runtime passes to a library of custom operators.

@@ -5,8 +5,7 @@ use trundle_models::{ElementType, onnx};
 
 use crate::failure::{Failure, Result};
 
-/// The numbers in `ONNXTensorElementDataType` that differ from those in ONNX's `TensorProto.DataType`, which come
-/// second.
+/// The type numbers that differ: in `ONNXTensorElementDataType`, and in ONNX's `TensorProto.DataType`.
 const DIFFERENT: [(i32, i32); 3] = [(24, 25), (25, 26), (26, 24)];
 
 /// Returns the element type of an ONNX Runtime type number.

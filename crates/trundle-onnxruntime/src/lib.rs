@@ -48,7 +48,7 @@ const DOMAIN: &CStr = c"trundle";
 /// Call it from a library's `RegisterCustomOps`. The domain stays valid until the process ends.
 ///
 /// # Safety
-/// The pointers must be those that ONNX Runtime passes to `RegisterCustomOps`.
+/// ONNX Runtime must have passed both pointers to `RegisterCustomOps`.
 pub unsafe fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase) -> OrtStatusPtr {
     // SAFETY: `base` is valid by the contract of this function.
     let api = match unsafe { Api::of_base(base) } {

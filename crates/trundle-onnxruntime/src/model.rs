@@ -127,7 +127,7 @@ fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]
     Ok(planned.run_into(&sources, &mut targets)?)
 }
 
-/// Moves tensors of which some are strings, through temporary buffers.
+/// Moves tensors through temporary buffers, because some of them are strings.
 fn run_with_texts(
     planned: &PlannedModel,
     inputs: &[Input<'_>],

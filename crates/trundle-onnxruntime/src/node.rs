@@ -25,7 +25,8 @@ pub(crate) struct Node {
 
 impl Node {
     /// # Safety
-    /// `info` must be what ONNX Runtime passes to kernel creation. The value may be used only during that call.
+    /// `info` must be the pointer that ONNX Runtime passes to kernel creation. The value may be used only
+    /// during that call.
     pub(crate) unsafe fn new(api: Api, info: *const OrtKernelInfo) -> Node {
         Node { api, info }
     }

@@ -49,7 +49,8 @@ struct Kernel<O> {
     operator: O,
 }
 
-/// An operator, with the functions of the ONNX Runtime that has it: not every call brings them.
+/// An operator table, followed by the functions of the ONNX Runtime that registered it: some callbacks do not
+/// receive them.
 #[repr(C)]
 pub(crate) struct Declared {
     pub(crate) op: OrtCustomOp,
@@ -57,12 +58,13 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    /// The functions of the ONNX Runtime that has an operator.
+    /// Returns the functions of the ONNX Runtime that registered an operator.
     ///
     /// # Safety
-    /// The pointer is that of an operator that [`Domain::of`](crate::domain::Domain::of) has added.
+    /// `op` must point to a [`Declared`] that [`Domain::of`](crate::domain::Domain::of) has registered.
     pub(crate) unsafe fn api_of(op: *const OrtCustomOp) -> Api {
-        // SAFETY: the contract is the same: it is the first field of what stays as long as the process.
+        // SAFETY: the table is the first field of a `Declared`, by the contract of this function. A
+        // registered one is never freed.
         unsafe { (*op.cast::<Declared>()).api }
     }
 }
@@ -120,7 +122,7 @@ impl Port {
 /// Creates the kernel of a node.
 ///
 /// # Safety
-/// ONNX Runtime calls it for an operator of this crate.
+/// ONNX Runtime must call it, for an operator of this crate.
 unsafe extern "system" fn create<O: Operator>(
     _op: *const OrtCustomOp,
     api: *const OrtApi,

@@ -200,7 +200,7 @@ unsafe fn read_texts(api: Api, value: *const OrtValue, count: usize) -> Result<V
     let bytes =
         api.told(0, |api, bytes| unsafe { (api.GetStringTensorDataLength)(value, bytes) })?;
     let (mut all, mut starts) = (vec![0u8; bytes], vec![0; count]);
-    // SAFETY: as above, and both buffers have the sizes passed.
+    // SAFETY: `value` is valid by the contract of this function, and both buffers have the sizes passed.
     let read = unsafe {
         let read = api.functions().GetStringTensorContent;
         read(value, all.as_mut_ptr().cast(), bytes, starts.as_mut_ptr(), count)

@@ -14,10 +14,9 @@ use crate::element::{element_of, number_of};
 use crate::failure::{Failure, guarded};
 use crate::register;
 
-/// A function table in which only the status functions work.
+/// A function table; only its status functions work.
 static STUB: OrtApi = stub::api();
 
-/// Returns the message of a status.
 fn message(status: OrtStatusPtr) -> String {
     assert!(!status.0.is_null());
     // SAFETY: the status comes from `STUB`.
@@ -60,7 +59,7 @@ fn element_types_have_numbers() {
         let is_one_of_two = element == ElementType::Fixed(DType::Bytes(1));
         assert_eq!(number_of(element), (!is_one_of_two).then_some(number));
     }
-    // These differ from ONNX's numbers.
+    // ONNX Runtime's numbers differ from ONNX's numbers.
     let own = [24, 25, 26].map(|number| element_of(number).unwrap());
     assert_eq!(own, [DType::U2, DType::I2, DType::F8E8M0].map(ElementType::Fixed));
     for number in [-1, 0, 27, 1000] {

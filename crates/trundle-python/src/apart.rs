@@ -10,7 +10,7 @@ use crate::recycled::Block;
 
 pub(crate) struct Apart {
     memory: Memory,
-    // One of these two owns the memory.
+    // Either `_block` or `_scratch` owns the memory.
     _block: Option<Block>,
     _scratch: Option<GpuScratch>,
 }
@@ -19,7 +19,7 @@ impl Apart {
     /// Allocates a tensor at a place.
     ///
     /// # Errors
-    /// MemoryError.
+    /// MemoryError if the memory cannot be allocated.
     pub(crate) fn new(
         py: Python<'_>,
         place: Place,

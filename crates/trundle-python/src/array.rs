@@ -183,7 +183,7 @@ impl<'py> Array<'py> {
         }
     }
 
-    /// Creates a contiguous array of these sizes with the same dtype; returns it and its bytes.
+    /// Creates a contiguous array of the given sizes with the same dtype; returns it and its bytes.
     ///
     /// # Errors
     /// MemoryError, or exceptions of a subclass.

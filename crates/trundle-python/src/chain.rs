@@ -152,7 +152,7 @@ impl std::hash::Hash for Chain {
 ///
 /// Notes
 /// -----
-/// Patterns are those of einops' ``rearrange``. docs/chains.md lists the calls and their arguments.
+/// Patterns have the syntax of einops' ``rearrange``. docs/chains.md lists the calls and their arguments.
 ///
 /// Examples
 /// --------
@@ -491,7 +491,6 @@ impl Chain {
     }
 }
 
-/// The names of operands.
 fn named(operands: &[Operand]) -> impl Iterator<Item = &String> {
     operands.iter().filter_map(|operand| match operand {
         Operand::Named(name) => Some(name),

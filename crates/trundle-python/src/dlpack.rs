@@ -1,6 +1,6 @@
 //! Arrays of other libraries, which share their memory through DLPack.
 //!
-//! They are read through `__dlpack__` rather than the faster table of C functions, which returns raw memory
+//! Arrays are read through `__dlpack__` rather than the faster table of C functions, which returns raw memory
 //! even if the library has deferred operations on it. For PyTorch these operations are known (`torch.rs`).
 //! Results are returned through the table if there is one.
 
@@ -169,7 +169,7 @@ fn not_reached(argument: &str, device: DLDevice) -> PyErr {
 /// Returns the place of an array on a device. `stream` is the library's current stream, if known.
 ///
 /// # Errors
-/// ValueError for an unsupported device; exceptions of the library when it is asked for its stream.
+/// ValueError for an unsupported device; exceptions of the library during the request for its stream.
 fn place(
     argument: &str,
     object: &Bound<'_, PyAny>,
@@ -189,7 +189,7 @@ fn place(
 /// Refuses TensorFlow tensors of strings or resources, whose `__dlpack__` aborts the process.
 ///
 /// # Errors
-/// TypeError for such a tensor.
+/// TypeError for a tensor of strings or resources.
 fn refuse_references(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     if package(&object.get_type()) != "tensorflow" {
         return Ok(());

@@ -24,7 +24,6 @@ fn new_axis_error<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyEr
     error.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// An AxisError with a message.
 pub(crate) fn axis_error(py: Python<'_>, message: String) -> PyErr {
     new_axis_error(py, (message,))
 }
@@ -101,8 +100,8 @@ fn is_of_printed_lengths(error: &NotationError) -> bool {
         && (has_no_comma || PRINTED.iter().any(|printed| lengths.contains(printed)))
 }
 
-/// Creates an OSError with `errno` and `filename`, from which Python derives FileNotFoundError,
-/// FileExistsError, IsADirectoryError and PermissionError.
+/// Creates an OSError with `errno` and `filename`. Python turns it into FileNotFoundError, FileExistsError,
+/// IsADirectoryError or PermissionError.
 pub(crate) fn system_error(
     number: Option<i32>,
     kind: ErrorKind,

@@ -44,7 +44,7 @@ impl GpuPlan {
     /// The approximate size of a plan in bytes.
     pub(crate) const OWN_BYTES: usize = 8 << 10;
 
-    /// Plans `program` for inputs of these layouts.
+    /// Plans `program` for inputs of the given layouts.
     ///
     /// # Errors
     /// Errors of the program; RuntimeError if the GPU cannot be used.
@@ -127,7 +127,7 @@ impl GpuScratch {
     /// Allocates memory.
     ///
     /// # Errors
-    /// MemoryError.
+    /// MemoryError if the memory cannot be allocated.
     pub(crate) fn new(py: Python<'_>, gpu: Gpu, bytes: usize) -> PyResult<GpuScratch> {
         let buffer = on_stream(&opened(py, gpu.ordinal)?, gpu).buffer(bytes);
         Ok(GpuScratch { buffer: buffer.map_err(|error| refused(py, &error))?, gpu })

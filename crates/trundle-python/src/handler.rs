@@ -75,10 +75,11 @@ extern "C" fn calloc(ctx: *mut c_void, count: usize, bytes: usize) -> *mut c_voi
 }
 
 /// # Safety
-/// `old` is null or from `malloc`, `calloc` or this function, and not used by others.
+/// `old` must be null or come from `malloc`, `calloc` or this function of the handler, and nothing else may
+/// use it.
 unsafe extern "C" fn realloc(ctx: *mut c_void, old: *mut c_void, bytes: usize) -> *mut c_void {
     let new = malloc(ctx, bytes);
-    // SAFETY: by the caller, `old` is null or from this handler.
+    // SAFETY: `old` is null or from this handler, by the contract of this function.
     let Some(block) = (unsafe { block_of(old) }) else { return new };
     if new.is_null() {
         // Out of memory: numpy keeps the old block.
@@ -94,11 +95,11 @@ unsafe extern "C" fn realloc(ctx: *mut c_void, old: *mut c_void, bytes: usize) -
 /// # Safety
 /// As for `realloc`.
 unsafe extern "C" fn free(_: *mut c_void, start: *mut c_void, _: usize) {
-    // SAFETY: by the caller, `start` is null or from this handler.
+    // SAFETY: `start` is null or from this handler, by the contract of this function.
     drop(unsafe { block_of(start) });
 }
 
-/// Returns the block of an array.
+/// Returns the block of an array; `None` for a null pointer.
 ///
 /// # Safety
 /// As for `realloc`, and only once for each block.
@@ -139,7 +140,7 @@ fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
         // SAFETY: the handler and its name are static. The call returns a new reference, or null with an
         // exception set.
         let capsule = unsafe { pyo3::ffi::PyCapsule_New(handler, NAME.as_ptr(), None) };
-        // SAFETY: as above.
+        // SAFETY: `PyCapsule_New` returned a new reference, or null with an exception set.
         unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
     })?;
     Ok(capsule.bind(py))
@@ -162,7 +163,8 @@ fn set_handler<'py>(py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bo
         if function.is_null() {
             return Err(PyImportError::new_err("numpy has no PyDataMem_SetHandler"));
         }
-        // SAFETY: as above; the type is the documented one.
+        // SAFETY: the function belongs to numpy and lives as long as the process; the type is the documented
+        // one.
         Ok(unsafe { std::mem::transmute::<*const c_void, SetHandler>(function) })
     })?;
     // SAFETY: `handler` is a capsule with a handler. The call returns the previous handler, or null with an

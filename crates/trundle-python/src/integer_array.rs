@@ -28,7 +28,6 @@ pub(crate) struct IntegerArray {
 /// The treatment of bools in place of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bools {
-    /// Refused.
     Refused,
     /// Cast to 0 and 1, as numpy does.
     AsNumbers,

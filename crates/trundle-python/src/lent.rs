@@ -215,7 +215,7 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
     cast.is_i64().then_some(cast)
 }
 
-/// Adds the position among indices of these sizes to an index error.
+/// Adds the position among indices of the given sizes to an index error.
 fn placed(error: Error, sizes: &[isize]) -> Error {
     match error {
         Error::Op(OpError::IndexOutOfRange { index, position, size }) => {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::dlpack::package;
 
-/// Whether an object is an array of such a library outside the CPU.
+/// Whether an object is an array of a supported library outside the CPU.
 ///
 /// # Errors
 /// The exceptions of Python.
@@ -50,7 +50,7 @@ impl Library {
         Ok(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// Creates a contiguous array of these sizes with the dtype of `like`, on its GPU.
+    /// Creates a contiguous array of the given sizes with the dtype of `like`, on its GPU.
     ///
     /// # Errors
     /// The exceptions of the library, for example if it is out of memory.

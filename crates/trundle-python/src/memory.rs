@@ -22,7 +22,7 @@ impl Extent {
     /// Returns the extent, for use on the CPU.
     ///
     /// # Panics
-    /// If it is on a GPU; plans for the CPU are only made for memory on the CPU.
+    /// If the extent is on a GPU; plans for the CPU are only made for memory on the CPU.
     #[inline]
     pub(crate) fn on_cpu(self) -> Extent {
         assert!(matches!(self.place, Place::Cpu), "the CPU cannot read what is on {}", self.place);

@@ -54,7 +54,7 @@ impl Operation {
         matches!(self, Operation::Rearrange(_))
     }
 
-    /// Converts the operation to a chain for a tensor of these sizes.
+    /// Converts the operation to a chain for a tensor of the given sizes.
     ///
     /// # Errors
     /// The error of a pattern.
@@ -62,7 +62,7 @@ impl Operation {
         self.after(Chain::new(), sizes)
     }
 
-    /// Appends the operation to a chain whose result has these sizes.
+    /// Appends the operation to a chain whose result has the given sizes.
     fn after(
         &self,
         chain: Chain,

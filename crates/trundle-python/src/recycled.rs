@@ -95,7 +95,7 @@ impl Block {
     /// Takes back the memory of [`Block::into_raw`].
     ///
     /// # Safety
-    /// `start` is from `into_raw`, of a block of `bytes` bytes, and has no other owner.
+    /// `start` must come from `into_raw`, of a block of `bytes` bytes, and have no other owner.
     pub(crate) unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Block {
         Block { start, bytes }
     }

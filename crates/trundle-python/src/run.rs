@@ -74,7 +74,7 @@ pub(crate) fn run_program(
 }
 
 /// Returns the bytes of an array on the CPU. The address of an empty array may be null. If another thread writes to
-/// the array during a move, elements may be torn, as in numpy.
+/// the array during a move, an element may be a mixture of old and new bytes, as in numpy.
 ///
 /// # Safety
 /// The caller must hold the array during `'a`.

@@ -1,6 +1,6 @@
 """The parts of CuPy that trundle uses, on an emulated driver, so that the tests need no GPU.
 
-Names and behaviour are those of CuPy 14. Arrays are in the driver's memory, which is CPU memory, so that a
+Names and behaviour match CuPy 14. Arrays are in the driver's memory, which is CPU memory, so that a
 test can see which work is done and which is only queued.
 """
 

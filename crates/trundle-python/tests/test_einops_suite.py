@@ -1,8 +1,7 @@
 """Runs einops' own tests with `rearrange` and `repeat` replaced by the functions of `trundle.torch`: as single
-calls, and compiled as a whole. numpy arrays are converted to PyTorch, so that einops' tests on numpy run
-too.
+calls, and compiled as a whole. numpy arrays are converted to PyTorch, so that einops' tests on numpy run too.
 
-Results are also compared with those of einops. LEFT_OUT has the reason for each test that is not run.
+Results are also compared with the results of einops. LEFT_OUT has the reason for each test that is not run.
 """
 
 import functools

@@ -82,7 +82,7 @@ class Net:
         return self.random.choice(names[-6:])
 
     def sizes(self, of, shapes):
-        """A tensor of these sizes, computed from the shape of a tensor where they depend on the batch."""
+        """A tensor of the given sizes. Sizes that depend on the batch are computed from the shape of a tensor."""
         if shapes[0] == shapes[1] and self.random.random() < 0.7:
             return self.constant(shapes[0])
         parts = []

@@ -278,7 +278,7 @@ def test_lists_of_torch():
 
 
 class Lazy:
-    """The attribute by which Dask collections and xarray arrays show whether they consist of tasks."""
+    """Has the method of Dask collections and xarray arrays that tells whether they consist of tasks."""
 
     def __init__(self, graph):
         self.graph = graph

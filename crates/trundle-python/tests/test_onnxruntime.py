@@ -18,7 +18,7 @@ CHANCE = np.random.default_rng(0)
 
 
 def inner(nodes, inputs, outputs, constants=()):
-    """A model of these nodes, whose inputs only have names."""
+    """A model of `nodes`; its inputs have names, but no types or shapes."""
     named = lambda names: [ValueInfoProto(name=name) for name in names]
     held = [numpy_helper.from_array(np.asarray(value), name) for name, value in dict(constants).items()]
     graph = helper.make_graph(nodes, "moved", named(inputs), named(outputs), held)

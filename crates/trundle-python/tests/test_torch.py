@@ -206,7 +206,7 @@ def test_gradients_are_refused():
 
 
 def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
-    """They take many times as long as a small move."""
+    """Functions of Python take many times as long as a small move."""
     x = random_tensor(torch.bfloat16, (3, 4), rng)
     trundle.flip(x)
 

@@ -309,7 +309,7 @@ def test_compiled_by_inductor():
     torch.testing.assert_close(gradient(function, x, weights), gradient(theirs, x, weights))
 
 
-# Functions of tensors of any sizes, the first of which is even.
+# Functions of tensors of any sizes; the first size is even.
 OF_ANY_SIZE = {
     "roll": lambda x: tt.roll(x, (x.shape[0] // 2, 1), (0, 2)),
     "roll of all as one": lambda x: tt.roll(x, 5),

@@ -51,7 +51,7 @@ pub enum Part {
 /// How to treat an existing object with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum New {
-    /// Replace it.
+    /// Replace the object.
     OrReplace,
     /// Fail with [`io::ErrorKind::AlreadyExists`].
     Only,
@@ -153,7 +153,7 @@ impl Bucket {
     /// Lists the names directly below a path that have keys below them, sorted.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the names cannot be listed.
     pub fn folders(&self, path: &str) -> io::Result<Vec<String>> {
         let (client, path) = (self.client()?, self.path(path)?);
         let listed = again(|| {
@@ -168,7 +168,7 @@ impl Bucket {
     /// Lists the first keys below a path, at most `most`.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the keys cannot be listed.
     pub fn keys(&self, path: &str, most: usize) -> io::Result<Vec<String>> {
         let (client, path) = (self.client()?, self.path(path)?);
         let skipped = self.prefix.len() + 1;
@@ -186,7 +186,7 @@ impl Bucket {
     /// Returns the total size of all objects below a path, and the time of the last write; `None` if there are none.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the objects cannot be listed.
     pub fn all_below(&self, path: &str) -> io::Result<Option<ObjectInfo>> {
         let (client, path) = (self.client()?, self.path(path)?);
         again(|| {
@@ -206,7 +206,7 @@ impl Bucket {
     /// Removes all objects below a path except the key `kept`.
     ///
     /// # Errors
-    /// If they cannot be listed or removed.
+    /// If the objects cannot be listed or removed.
     pub fn remove_below(&self, path: &str, kept: &str) -> io::Result<()> {
         let (client, path, kept) = (self.client()?, self.path(path)?, self.path(kept)?);
         again(|| {
@@ -231,7 +231,7 @@ impl Bucket {
     /// Writes an object atomically: readers see the old object or the new one.
     ///
     /// # Errors
-    /// If it cannot be written, or exists and `new` is [`New::Only`].
+    /// If the object cannot be written, or exists and `new` is [`New::Only`].
     pub fn write(&self, key: &str, bytes: Vec<u8>, new: New) -> io::Result<()> {
         self.put(key, bytes, new, Attributes::new())
     }
@@ -268,7 +268,7 @@ impl Bucket {
     /// existing object.
     ///
     /// # Errors
-    /// If it cannot be copied; [`io::ErrorKind::NotFound`] if the source does not exist.
+    /// If the object cannot be copied; [`io::ErrorKind::NotFound`] if the source does not exist.
     pub fn copy(&self, key: &str, other: &Bucket, from: &str) -> io::Result<()> {
         let (client, from, to) = (self.client()?, other.path(from)?, self.path(key)?);
         again(|| client.wait(client.requests.copy(&from, &to)).map_err(failed))
@@ -290,24 +290,24 @@ impl Bucket {
     /// Removes an object if it exists.
     ///
     /// # Errors
-    /// If it cannot be removed.
+    /// If the object cannot be removed.
     pub fn remove(&self, key: &str) -> io::Result<()> {
         let (client, path) = (self.client()?, self.path(key)?);
         again(|| found(client.wait(client.requests.delete(&path)))).map(drop)
     }
 }
 
-/// The most attempts after answers that were cut off.
+/// The most attempts after truncated answers.
 const MOST_TRIES: usize = 5;
 
-/// The client's error text for an answer whose body was cut off.
+/// The client's error text for an answer with a truncated body.
 const CUT_OFF: &str = "body error";
 
 /// The error text if an object has no byte of the requested range.
 const NOT_WITHIN: &str = "416 Range Not Satisfiable";
 
-/// Repeats a request whose answer was cut off. `object_store` itself retries other failures, and resumes the body of
-/// an object; it does not repeat lists and error documents that were cut off.
+/// Repeats a request whose answer was truncated. `object_store` retries other failures itself, and resumes the body
+/// of an object, but does not repeat truncated lists and error documents.
 fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..MOST_TRIES {
         match ask() {
@@ -354,7 +354,7 @@ fn failed(error: Error) -> io::Error {
 
 /// Shortens an error text: from an XML document, only its code and message are kept.
 fn said(text: &str) -> String {
-    // The metadata server of a cloud machine, which is asked last for credentials.
+    // The metadata server of a cloud machine is the client's last source of credentials.
     if text.contains("169.254.169.254") {
         return NO_CREDENTIALS.to_owned();
     }

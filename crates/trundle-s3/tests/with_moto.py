@@ -89,7 +89,7 @@ class Proxy(BaseHTTPRequestHandler):
 
 
 class ProxyServer(ThreadingHTTPServer):
-    """A server that does not report clients that hang up, such as killed ones."""
+    """A server that does not report clients that hang up, for example killed clients."""
 
     request_queue_size = 128
     daemon_threads = True

@@ -34,7 +34,8 @@ pub fn everything() -> bool {
     std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all")
 }
 
-/// The examples of the README, as tests. They are here because a published crate contains only its own files.
+/// The examples of the README, as tests. They are here because a published crate contains only the files in
+/// its folder.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

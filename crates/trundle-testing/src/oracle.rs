@@ -28,7 +28,7 @@ impl Naive {
     /// Concat-1: "the output tensor of the same type and with the concatenation of all the inputs along the axis".
     ///
     /// # Panics
-    /// If there are no parts.
+    /// If `parts` is empty.
     #[must_use]
     pub fn concatenated(parts: &[Naive], axis: usize) -> Naive {
         let mut shape = parts[0].shape.clone();
@@ -472,7 +472,6 @@ fn element_offset(layout: &Layout, index: &[usize]) -> usize {
     narrow(at)
 }
 
-/// Row-major number of an index.
 fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
     let mut number = 0i128;
     for axis in 0..shape.len() {

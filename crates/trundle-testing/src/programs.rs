@@ -166,7 +166,7 @@ fn places(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
     Some(op.index_map(of).unwrap())
 }
 
-/// Updates some elements of a tensor with those of another tensor or the fill.
+/// Updates some elements of a tensor with the elements of another tensor or the fill.
 fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Option<TensorId> {
     let places = places(choices, &program.tensor(base).shape)?;
     let part = places.out_shape();

@@ -1,4 +1,4 @@
-//! Random chains of all operators, including those that change the number of axes.
+//! Random chains of all operators, also of operators that change the number of axes.
 
 use proptest::array::uniform6;
 use proptest::collection::vec;

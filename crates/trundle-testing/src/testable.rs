@@ -20,8 +20,8 @@ pub trait TestBuffer<B: Backend<Buffer = Self>> {
     fn bytes<'a>(&'a self, backend: &B) -> Cow<'a, [u8]>;
 }
 
-/// A backend that the suite can test: any backend with buffers of host bytes, and those with an
-/// implementation of [`TestBuffer`].
+/// A backend that the suite can test: a backend with buffers of host bytes, or with an implementation of
+/// [`TestBuffer`].
 pub trait Testable: Backend<Buffer: TestBuffer<Self>> + Sized {}
 
 impl<B: Backend<Buffer: TestBuffer<B>>> Testable for B {}

@@ -86,8 +86,8 @@ impl Wgpu {
     /// Submits a copy of all bytes of `src` to `dst`, which has the same size. Use [`Wgpu::wait`] to wait for it.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing has
-    /// been written then. [`Error::DeviceFailed`].
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the sizes differ; nothing has been
+    /// written then. [`Error::DeviceFailed`].
     pub fn copy(&self, src: &DeviceBuffer, dst: &mut DeviceBuffer) -> Result<()> {
         check_sizes(("data", src.bytes), ("out", dst.bytes))?;
         let mut encoder = self.device.create_command_encoder(&Default::default());

@@ -1,5 +1,5 @@
-//! Moves on GPUs through wgpu (Vulkan, DirectX 12 or Metal). All share the same kernel sources, which need no
-//! optional device feature.
+//! Moves on GPUs through wgpu (Vulkan, DirectX 12 or Metal). All three use the same kernel sources, which
+//! need no optional device feature.
 //!
 //! [`Wgpu`] is a [`Backend`](trundle_core::Backend). Use it with a `Runner` of the crate trundle, or run single
 //! moves. The crate trundle-gpu plans the moves.

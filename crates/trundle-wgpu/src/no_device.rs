@@ -5,7 +5,7 @@ use std::fmt;
 /// No usable device: the graphics APIs searched and the adapters found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDevice {
-    /// Graphics APIs searched, those this program was built for.
+    /// Graphics APIs searched: all that this program was built for.
     pub interfaces: Vec<String>,
     /// Adapters found, each with the reason why it is not used.
     pub found: Vec<String>,

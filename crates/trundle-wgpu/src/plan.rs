@@ -22,7 +22,8 @@ pub struct WgpuPlan {
 
 pub(crate) struct Prepared {
     pub(crate) steps: Vec<Step>,
-    /// Parameters of all launches. Each kernel is bound to `parameter_bytes` of them, from its own offset on.
+    /// Parameters of all launches. Each kernel is bound to `parameter_bytes` of them, from the kernel's
+    /// offset on.
     pub(crate) parameters: wgpu::Buffer,
     pub(crate) parameter_bytes: NonZeroU64,
     pub(crate) tables: wgpu::Buffer,

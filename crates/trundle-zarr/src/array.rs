@@ -92,7 +92,7 @@ impl ZarrArray {
         let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
         let (chunk, shard) = chunks(&array)?;
         let chunk_bytes = bytes_of_chunk(&chunk, width)?;
-        // The index of a shard and its chunks are read one at a time.
+        // The index and the chunks of a shard are read one at a time.
         let most = match &shard {
             // Nothing is read from an array without elements.
             None if array.shape().contains(&0) => MOST_ADDED_BYTES,
@@ -327,8 +327,7 @@ impl InPlace {
     }
 }
 
-/// Removes leading transpose codecs from the metadata. Returns the metadata, and the resulting order of the axes of
-/// a stored chunk.
+/// Removes leading transpose codecs from the metadata. Returns the metadata, and the axis order of a stored chunk.
 fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     let rank = metadata.shape.len();
     let within = |sharding: &MetadataV3| {
@@ -388,7 +387,7 @@ impl ZarrArray {
     }
 }
 
-/// Returns the axis names. If the metadata have none, takes them out of xarray's attribute.
+/// Returns the axis names. If the metadata has none, removes xarray's attribute of axis names and uses it.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
     let stated = array.dimension_names().clone().unwrap_or_default();
     let rank = array.shape().len();
@@ -402,15 +401,15 @@ fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<Str
     kept.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// The attribute in which xarray stores axis names in version 2 of Zarr.
+/// The attribute that holds xarray's axis names in version 2 of Zarr.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 fn element_type(array: &Inner) -> Result<String, Error> {
     if cfg!(target_endian = "big") {
         return Err(Error::unsupported("Zarr on a big-endian machine"));
     }
-    // zarrs gives both names of a type that has two: `float32 / <f4`. Types that have no name in version 3 keep
-    // numpy's.
+    // zarrs prints both names of a type that has two: `float32 / <f4`. For a type without a name in version 3,
+    // it prints numpy's.
     let names = array.data_type().to_string();
     let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));
     let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'V']);

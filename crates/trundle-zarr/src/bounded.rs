@@ -2,7 +2,8 @@
 //!
 //! A few bytes of zstd or Blosc can claim to decode to 2^60 bytes, and zarrs reserves the claimed size. gzip can
 //! expand a thousandfold, and zarrs decodes all of it before it checks. [`Bounded`] wraps each codec and checks first.
-//! It registers under the codec's own name, because zarrs looks up registered codecs before its own.
+//! A [`Bounded`] codec registers under the name of the codec that it wraps, because zarrs looks up registered
+//! codecs before its own.
 
 use std::borrow::Cow;
 use std::io::Read;

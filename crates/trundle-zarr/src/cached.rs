@@ -56,7 +56,7 @@ impl CachedFiles {
     /// Waits until a new file is on the disk.
     ///
     /// # Errors
-    /// If it cannot be synced.
+    /// If the file cannot be synced.
     #[cfg(not(target_os = "linux"))]
     #[allow(clippy::unused_self, reason = "elsewhere they are kept")]
     pub(crate) fn add(&self, file: File, _bytes: u64) -> io::Result<()> {

@@ -13,7 +13,8 @@ use std::thread::available_parallelism;
 struct Cores {
     count: Mutex<Count>,
     freed: Condvar,
-    /// The process id. A forked child does not have these threads, so it gets a count of its own in `of_child`.
+    /// The process id. A forked child does not have the threads that hold cores, so it gets another count in
+    /// `of_child`.
     process: u32,
     of_child: OnceLock<Box<Cores>>,
 }

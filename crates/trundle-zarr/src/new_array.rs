@@ -199,8 +199,8 @@ impl ArrayWriter {
 
     /// Writes the shard (or chunk) at grid position `index` and returns its key and encoded size.
     ///
-    /// `bytes` has all elements, row-major and little-endian, including those beyond the array's edge. If all of them
-    /// are the fill value, nothing is written and the result is `None`.
+    /// `bytes` has all elements, row-major and little-endian, including elements beyond the array's edge. If all of
+    /// them are the fill value, nothing is written and the result is `None`.
     ///
     /// # Errors
     /// [`Error`] if `bytes` has the wrong length, or cannot be encoded or written.

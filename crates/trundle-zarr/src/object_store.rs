@@ -36,13 +36,13 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// Opens an object in order to copy it to another store.
     ///
     /// # Errors
-    /// If it cannot be opened, or has more than `most` bytes.
+    /// If the object cannot be opened, or has more than `most` bytes.
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>>;
 
     /// Lists the names directly below a path that may contain objects, sorted.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the names cannot be listed.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>>;
 
     /// Whether each request takes a network round trip.
@@ -53,7 +53,7 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// Writes an object atomically and returns its size in bytes.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the object cannot be written.
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64>;
 }
 
@@ -90,10 +90,10 @@ pub enum Object<'a> {
 
 /// An object of another store.
 pub trait Elsewhere: Any + Debug + Send {
-    /// Reads its bytes.
+    /// Reads the bytes of the object.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the object cannot be read.
     fn read(&self) -> io::Result<Vec<u8>>;
 }
 
@@ -102,14 +102,14 @@ pub trait Elsewhere: Any + Debug + Send {
 pub struct Below {
     /// The name: one component of a key.
     pub name: String,
-    /// Whether it is a symbolic link, which could form a cycle.
+    /// Whether the name is a symbolic link, which could form a cycle.
     pub is_link: bool,
 }
 
 /// Checks that an object has at most `most` bytes.
 ///
 /// # Errors
-/// If it has more.
+/// If the object has more bytes.
 pub fn check_bytes(bytes: u64, most: u64) -> io::Result<()> {
     if bytes <= most {
         return Ok(());
@@ -120,7 +120,7 @@ pub fn check_bytes(bytes: u64, most: u64) -> io::Result<()> {
 /// Checks that an object has the expected length.
 ///
 /// # Errors
-/// If it is not.
+/// If the length differs.
 pub(crate) fn check_length(bytes: u64, expected: u64) -> io::Result<()> {
     if bytes == expected {
         return Ok(());

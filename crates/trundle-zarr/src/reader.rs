@@ -39,7 +39,8 @@ impl ReadableStorageTraits for Reader {
         Ok(read.map(Bytes::from))
     }
 
-    /// Is not called: chunks are read whole, and those of shards by [`Shards`](crate::shards::Shards).
+    /// zarrs does not call this: chunks are read whole, and chunks of shards by
+    /// [`Shards`](crate::shards::Shards).
     fn get_partial_many<'a>(
         &'a self,
         _: &StoreKey,

@@ -25,7 +25,7 @@ os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3"]
 
-# Each codec of version 2, and the one that replaces it in version 3.
+# Each codec of version 2, with its replacement in version 3.
 V2_CODECS = [
     (None, []),
     (numcodecs.Zstd(5), [zarr.codecs.ZstdCodec(level=5)]),

@@ -79,7 +79,7 @@ impl Chain {
     ///
     /// # Errors
     /// As [`Chain::parse`]; also [`ParseError::Notation`] for an unknown axis name, and for a stage that cannot
-    /// be applied to a tensor with these names.
+    /// be applied to a tensor with these axis names.
     pub fn parse_named<E>(
         text: &str,
         names: &mut AxisNames,
@@ -111,7 +111,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// The operators, in the order in which they are applied.
+    /// The operators, in order of application.
     pub fn ops(&self) -> &[Op] {
         &self.ops
     }
@@ -249,7 +249,7 @@ impl Chain {
         program.with_output(made).map_err(|source| self.error(0, &shape, source))
     }
 
-    /// Creates a program that only has inputs of these shapes.
+    /// Creates a program that only has inputs, with the given shapes.
     fn given(
         &self,
         inputs: &[Shape],
@@ -331,7 +331,7 @@ impl Chain {
         self.program_with(inputs, NO_BYTES, |_| Ok(Vec::new()))
     }
 
-    /// The shape of the result for [inputs](Chain::inputs) of these shapes.
+    /// The shape of the result for [inputs](Chain::inputs) with the given shapes.
     ///
     /// # Errors
     /// As [`Chain::program`].

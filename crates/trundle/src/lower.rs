@@ -87,11 +87,11 @@ impl ProgramMoves {
     /// `budget` usually comes from a [backend](Backend::budget).
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] for a program of other than one output,
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one
-    /// layout for each input, [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for one of another
-    /// shape, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for an
-    /// `out` that would be written twice at one place, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+    /// [`OpError::NumberOutOfRange`] if the program does not have exactly one output,
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of layouts differs from the
+    /// number of inputs, [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another
+    /// shape, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if two elements of `out`
+    /// share a byte, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -144,12 +144,13 @@ impl ProgramMoves {
     /// Plans the moves on a backend.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if its memory has no room for the constants.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend has not enough memory for the
+    /// constants.
     pub fn runner<B: Backend>(&self, backend: B) -> Result<Runner<B>> {
         Runner::new(backend, &self.steps().collect::<Vec<_>>(), &self.constants())
     }
 
-    /// The moves, in the order in which they run.
+    /// The moves, in execution order.
     pub fn steps(&self) -> impl ExactSizeIterator<Item = Step<Moves<'_>>> {
         self.steps.iter().map(|Step { source, target, work }| Step {
             source: *source,

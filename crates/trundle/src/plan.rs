@@ -31,7 +31,7 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share the memory between passes. If two runs overlap, the second allocates its own.
+/// Clones share the memory between passes. If two runs overlap, the second allocates new memory.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,

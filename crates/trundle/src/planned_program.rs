@@ -93,13 +93,13 @@ impl<B: Backend> PlannedProgram<B> {
     /// [`runner`](PlannedProgram::runner).
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend has not enough memory.
     pub fn allocated(self) -> Result<PlannedProgram<B>> {
         self.runner.allocate()?;
         Ok(self)
     }
 
-    /// The passes, in the order in which they run.
+    /// The passes, in execution order.
     pub fn passes(&self) -> &[PlannedPass] {
         &self.passes
     }

@@ -81,7 +81,7 @@ impl ProgramPlan {
     /// After that, runs do not allocate, unless several threads run the plan at once or a step moves tiles.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
     pub fn allocated(self) -> Result<ProgramPlan> {
         self.runner.allocate()?;
         Ok(self)

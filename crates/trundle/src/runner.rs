@@ -79,9 +79,9 @@ pub enum Plans<B: Backend> {
     One(B::Plan),
     /// One plan for each tile, made when it runs and then dropped.
     Tiles(Tiles),
-    /// A plan for all steps to the same target, which it writes completely from these sources.
+    /// A plan for all steps to the same target. It writes the whole target from the listed sources.
     Pass(Box<dyn PassPlan<B::Buffer>>, Vec<BufferId>),
-    /// Nothing: the [`Plans::Pass`] of another step to the same target includes this step.
+    /// No plan: the [`Plans::Pass`] of another step to the same target includes this step.
     Along,
 }
 
@@ -106,7 +106,7 @@ impl<B: Backend> fmt::Display for Plans<B> {
     }
 }
 
-/// The bytes of temporary buffers that a runner of these steps needs.
+/// The bytes of temporary buffers that a runner of the steps needs.
 pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
@@ -139,7 +139,7 @@ impl<B: Backend> Runner<B> {
     /// The first run allocates the temporary buffers.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the constants.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the constants.
     ///
     /// # Panics
     /// If a step writes an input, a constant, or a buffer that an earlier step reads; if a step reads bytes
@@ -180,10 +180,11 @@ impl<B: Backend> Runner<B> {
     /// Allocates the temporary buffers.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the temporary
+    /// buffers.
     ///
     /// # Panics
-    /// As [`Runner::new`], and if there is no move.
+    /// As [`Runner::new`], and if `moves` is empty.
     pub fn chain(backend: B, moves: &[Move]) -> Result<Runner<B>> {
         assert!(!moves.is_empty(), "a chain has one move or more");
         if let [work] = moves {
@@ -224,7 +225,7 @@ impl<B: Backend> Runner<B> {
         }
     }
 
-    /// The steps, in the order in which they run.
+    /// The steps, in execution order.
     pub fn steps(&self) -> &[Step<Plans<B>>] {
         &self.steps
     }
@@ -247,9 +248,8 @@ impl<B: Backend> Runner<B> {
     /// plans of tiles.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing has been
-    /// written then. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary
-    /// buffers that have to be allocated.
+    /// [`LayoutError::OutOfBounds`] if a buffer is missing or too short for the steps; nothing has been written then.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for new temporary buffers.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
         self.run_by(inputs, outputs, None)
@@ -276,8 +276,7 @@ impl<B: Backend> Runner<B> {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`] for an input, as [`Runner::run`];
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has
-    /// no room for a buffer.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for a buffer.
     pub fn run_new(
         &self,
         inputs: &[&B::Buffer],
@@ -392,7 +391,7 @@ impl<B: Backend> Runner<B> {
         Buffers { inputs, constants: &self.constants, temporaries, outputs }
     }
 
-    /// Checks the sizes of the caller's buffers, of outputs only if they are given.
+    /// Checks the sizes of the caller's buffers; skips outputs if none are given.
     fn check(&self, inputs: &[&B::Buffer], outputs: Option<&[&mut B::Buffer]>) -> Result<()> {
         for (id, needed) in &self.lent {
             let (argument, lent) = match (*id, outputs) {
@@ -507,8 +506,8 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
         };
         let Some(parts) = writers.iter().map(one).collect::<Option<Vec<_>>>() else { continue };
         let sources: Vec<BufferId> = writers.iter().map(|at| steps[*at].source).collect();
-        // A pass runs as the step of its only written source: at other times this source is not yet written, or
-        // its memory is reused.
+        // The plan runs as the step that reads the pass's only written source. At other times, this source is
+        // not written yet, or its memory is reused.
         let is_written = |id: &BufferId| matches!(id, BufferId::Temporary(_) | BufferId::Output(_));
         let mut written = (0..sources.len()).filter(|part| is_written(&sources[*part]));
         let by = written.next().unwrap_or(0);

@@ -27,8 +27,8 @@ use crate::planned::Planned;
 /// # Errors
 /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no parts,
 /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
-/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the sizes do not add up
-/// to that of the axis.
+/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the sizes do not add up to the size of the
+/// axis.
 pub fn split<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     sizes: &[usize],

@@ -14,7 +14,7 @@ use trundle::ops::Transpose;
 use trundle::{Error, Layout, Op, Shape};
 use trundle_testing::{MOST_BOXES, everything};
 
-// The signatures are those of POSIX; pid_t is an int on the systems where these tests run.
+// Signatures from POSIX; pid_t is an int on the systems where these tests run.
 unsafe extern "C" {
     fn fork() -> i32;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;

@@ -37,7 +37,7 @@ fn check_values(model: &Model) {
 #[derive(Default)]
 struct Values {
     given: HashSet<ValueId>,
-    /// The values in scope: those of enclosing bodies, but not of sibling bodies.
+    /// The values in scope. They include the values of enclosing bodies, but not of sibling bodies.
     known: HashSet<ValueId>,
 }
 

@@ -25,12 +25,12 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller guarantees what the system's allocator requires.
+        // SAFETY: the caller upholds the `# Safety` of [`GlobalAlloc`].
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
-        // SAFETY: the caller guarantees what the system's allocator requires.
+        // SAFETY: the caller upholds the `# Safety` of [`GlobalAlloc`].
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -124,7 +124,7 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
         assert_eq!(allocations(run), 0);
         assert_eq!(allocations(run), 0);
     };
-    // SAFETY: as above.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         for to in [&desc, &spread] {
             run(1, &|plan| trundle_gather_elements_plan(&desc, &each, at, 0, to, plan));
@@ -160,7 +160,7 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     let (mut out, inputs) = (Guarded::new(bytes), [data.start().cast_const(), updates.start()]);
     let to = out.start();
     for _ in 0..2 {
-        // SAFETY: as above.
+        // SAFETY: every pointer is valid for its description.
         let run = || unsafe { plan.run(&inputs, &[to], &[]).unwrap() };
         assert_eq!(allocations(run), 0);
     }

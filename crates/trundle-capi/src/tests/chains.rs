@@ -211,7 +211,7 @@ fn pointers_that_chains_are_given_are_checked() {
     assert_eq!((kept.addr(), sizes, rank), (8, [7; 2], 7));
 }
 
-/// Plans a chain of these tensors of u8 and runs the plan.
+/// Plans a chain of tensors of u8 and runs the plan.
 fn assembled(
     chain: &CStr,
     inputs: &[(&CStr, &[u64], &[u8])],

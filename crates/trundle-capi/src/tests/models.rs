@@ -576,10 +576,10 @@ fn every_plan_says_what_it_writes_and_is_run_with_lists() {
 
     let (whole, halves) = (packed(TRUNDLE_DTYPE_U8, &sizes), [2, 2]);
     let half = packed(TRUNDLE_DTYPE_U8, &halves);
-    // SAFETY: as above.
+    // SAFETY: every pointer is valid for its description.
     let split =
         Owned::new(|plan| unsafe { trundle_split_plan(&whole, [half; 2].as_ptr(), 2, 1, plan) });
-    // SAFETY: as above.
+    // SAFETY: every pointer is valid for its description.
     let joined = Owned::new(|plan| unsafe {
         trundle_concatenate_plan([half; 2].as_ptr(), 2, 1, &whole, plan)
     });

@@ -77,7 +77,7 @@ fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
     let to = packed(TRUNDLE_DTYPE_U3, &sizes);
     let mut data = Guarded::of(&[0xb1, 0x1b, 0x0f, 0x40, 0, 0]);
     let mut out = Guarded::of(&[0; 6]);
-    // SAFETY: as above.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_roll(&from, data.at(3), null(), 0, null(), 0, &to, out.start()) });
     // 1, then 7 6 5 4 1 0 3, then 2.
     out.assert_is(&[0x79, 0x13, 0x78, 0x80, 0, 0]);
@@ -101,7 +101,7 @@ fn packed_elements_of_another_order() {
     let stream = packed(TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_LOW_FIRST, &sizes);
     let mut data = Guarded::of(&[0x88, 0xc6, 0xfa, 0x05]);
     let mut out = Guarded::of(&[0; 4]);
-    // SAFETY: as above.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_transpose(&stream, data.start(), null(), 0, &stream, out.start()) });
     // 0 1 2, 3 4 5, 6 7 5 become 0 3 6, 1 4 7, 2 5 5.
     out.assert_is(&[0x98, 0xc3, 0xab, 0x05]);
@@ -155,7 +155,7 @@ fn a_tensor_without_elements_needs_no_memory_and_its_strides_may_be_anything() {
     // SAFETY: the tensors have no elements, so any pointer is valid.
     assert_ok(unsafe { trundle_transpose(&desc, null(), null(), 0, &turned, null_mut()) });
     let misaligned = std::ptr::without_provenance_mut(1);
-    // SAFETY: as above.
+    // SAFETY: the tensors have no elements, so any pointer is valid.
     assert_ok(unsafe { trundle_transpose(&desc, misaligned, null(), 0, &turned, misaligned) });
 }
 
@@ -197,7 +197,7 @@ fn names_and_numbers_of_types_belong_together() {
         assert_eq!(unsafe { CStr::from_ptr(trundle_dtype_name(number)) }, known);
     }
     for name in [c"f31", c"", c"string", c"bytes99999999999", c"\xff"] {
-        // SAFETY: as above.
+        // SAFETY: the name is a C string, and the number is a local variable.
         let status = unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) };
         assert_eq!(status, TRUNDLE_ERROR_UNKNOWN_DTYPE, "{name:?}");
         assert_eq!(number, TRUNDLE_DTYPE_BYTES + 12);

@@ -131,7 +131,7 @@ fn check_both(
             });
             return table.hidden_while(|| assert_ok(plan.run(data, out)));
         }
-        // SAFETY: as above.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             match kind {
                 Kind::Elements(axis) => {
@@ -155,7 +155,7 @@ fn check_both(
         let (data, indices, out) = (data.data(), table.data(), out.data());
         let updates = updates.data();
         if planned {
-            // SAFETY: as above.
+            // SAFETY: every pointer is valid for its description.
             let plan = Owned::new(|plan| unsafe {
                 match kind {
                     Kind::Elements(axis) => {
@@ -167,7 +167,7 @@ fn check_both(
             let inputs = [data.cast_const(), updates.cast_const()];
             return table.hidden_while(|| assert_ok(plan.run_inputs(&inputs, out)));
         }
-        // SAFETY: as above.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             match kind {
                 Kind::Elements(axis) => trundle_scatter_elements(
@@ -234,7 +234,7 @@ fn the_last_update_of_a_place_counts() {
     // Pairs of indices; both pairs are the same position.
     let pairs = [1i32, 2, -1, -1];
     let new = packed(TRUNDLE_DTYPE_U8, &[2]);
-    // SAFETY: as above.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         let (data, updates, out) = (data.start(), updates.start(), out.start());
         trundle_scatter_nd(&desc, data, &at, pairs.as_ptr().cast(), &new, updates, &desc, out)
@@ -260,7 +260,7 @@ fn one_element_is_replaced_by_an_update_of_any_rank() {
     let (at, index) = (packed(TRUNDLE_DTYPE_I64, &[1]), [-1i64]);
     let mut data = Guarded::of(&bytes!(u16: 1, 2));
     let mut out = Guarded::new(4);
-    // SAFETY: as above.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         let (data, update, out) = (data.start(), update.start(), out.start());
         trundle_scatter_nd(&row, data, &at, index.as_ptr().cast(), &ones, update, &row, out)
@@ -283,7 +283,7 @@ fn a_tensor_without_elements_is_scattered_to_whatever_its_sizes() {
     let (sizes, none) = ([0, 1 << 40, 1 << 40], packed(TRUNDLE_DTYPE_I64, &[0, 1, 1]));
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes);
     let new = packed(TRUNDLE_DTYPE_F32, &[0, 1, 1]);
-    // SAFETY: as above.
+    // SAFETY: only the indices have elements.
     assert_ok(unsafe {
         let (to, out) = (&raw const desc, null_mut());
         trundle_scatter_elements(&desc, null(), &none, null(), &new, null(), 0, to, out)

@@ -25,7 +25,7 @@ impl Owned {
     }
 
     pub(super) fn run_inputs(&self, inputs: &[*const c_void], out: *mut c_void) -> trundle_status {
-        // SAFETY: as above.
+        // SAFETY: the callers' pointers are valid for the plan's descriptions, or the call rejects them.
         unsafe { trundle_plan_run_inputs(self.0, inputs.as_ptr(), inputs.len(), out) }
     }
 
@@ -34,7 +34,7 @@ impl Owned {
         data: *const c_void,
         outputs: &[*mut c_void],
     ) -> trundle_status {
-        // SAFETY: as above.
+        // SAFETY: the callers' pointers are valid for the plan's descriptions, or the call rejects them.
         unsafe { trundle_plan_run_outputs(self.0, data, outputs.as_ptr(), outputs.len()) }
     }
 

@@ -333,7 +333,7 @@ fn inputs_that_do_not_go_together() {
     refused(&both, 1, &folded, TRUNDLE_ERROR_SELF_OVERLAP, words);
     super::refusals::refused(TRUNDLE_ERROR_OVERLAP, "out at 0x", |out| {
         let within = trundle_input { data: out.wrapping_byte_add(36), ..both[1] };
-        // SAFETY: as above.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_concatenate([both[0], within].as_ptr(), 2, 1, &out_desc, out) }
     });
     super::refusals::refused(TRUNDLE_ERROR_OVERLAP, "overlaps inputs at 0x", |out| {
@@ -348,7 +348,7 @@ fn inputs_that_do_not_go_together() {
         }
     });
     super::refusals::refused(TRUNDLE_ERROR_RANK, "inputs has 65537 entries", |out| {
-        // SAFETY: as above.
+        // SAFETY: the buffer has room, and the call fails before it writes.
         unsafe { trundle_concatenate(both.as_ptr(), 65537, 1, &out_desc, out) }
     });
 }
@@ -429,7 +429,7 @@ fn indices_of_a_gather() {
     let too_large = packed(TRUNDLE_DTYPE_I64, &[1 << 40, 1 << 40]);
     gather(too_large, nowhere, 1, &out_desc, TRUNDLE_ERROR_TOO_LARGE, "");
     refused(TRUNDLE_ERROR_OVERLAP, "overlaps indices at 0x", |out| {
-        // SAFETY: as above.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_gather(&desc, data(), &at, out.wrapping_byte_add(8), 1, &out_desc, out) }
     });
 }
@@ -445,7 +445,7 @@ fn indices_and_updates_of_scatters() {
         unsafe { trundle_scatter_elements(&desc, data(), at, indices, new, data(), axis, to, out) }
     };
     let nd = |at: &trundle_tensor_desc, indices, new: &trundle_tensor_desc, updates, out| {
-        // SAFETY: as above.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_scatter_nd(&desc, data(), at, indices, new, updates, &desc, out) }
     };
     let (axis, shape, index) = (TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX);
@@ -501,7 +501,7 @@ fn indices_and_updates_of_scatters() {
     });
     // The output cannot be the data.
     refused(overlap, "overlaps data at 0x", |out| {
-        // SAFETY: as above.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe {
             let indices = indices.as_ptr().cast();
             trundle_scatter_elements(&desc, out, &at, indices, &new, data(), 1, &desc, out)
@@ -520,7 +520,7 @@ fn indices_of_gathers_along_an_axis_and_of_several() {
         unsafe { trundle_gather_elements(&desc, data(), at, indices, axis, to, out) }
     };
     let nd = |at: &trundle_tensor_desc, indices, batch, to: &trundle_tensor_desc, out| {
-        // SAFETY: as above.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_gather_nd(&desc, data(), at, indices, batch, to, out) }
     };
     let (shape, index, number) = (TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX, TRUNDLE_ERROR_NUMBER);

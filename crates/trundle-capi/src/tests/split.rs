@@ -138,7 +138,7 @@ fn what_does_not_fit_is_refused_before_any_part_is_written() {
         let refused = unsafe { trundle_split(&desc, from, outputs.as_ptr(), outputs.len(), axis) };
         assert_refused(refused, status, words);
     }
-    // SAFETY: as above.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         assert_eq!(trundle_split(&desc, null(), [first, second].as_ptr(), 2, 1), null_pointer);
         assert_eq!(trundle_split(null(), from, [first, second].as_ptr(), 2, 1), null_pointer);

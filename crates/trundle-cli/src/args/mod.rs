@@ -103,7 +103,7 @@ pub(crate) enum Command {
 /// The heading of the [`DescriptionArgs`] options in the help.
 const DESCRIPTION: &str = "Raw bytes, other endings, and types that .npy lacks";
 
-/// What a file does not say itself.
+/// The options that describe an input, for facts that the file does not state.
 #[derive(Debug, Args)]
 pub(crate) struct DescriptionArgs {
     /// Format of the input (default: by its ending, then by its first bytes; raw if --dtype and --shape are given)
@@ -147,7 +147,7 @@ fn named(
     PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
-/// Parses one of these values by name.
+/// Parses one of the given values by name.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     known: [(&'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
@@ -261,7 +261,7 @@ pub(crate) struct RelayoutArgs {
     pub described: DescriptionArgs,
 }
 
-/// What every command that applies operators takes.
+/// The options of every command that applies operators.
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
     #[command(flatten)]
@@ -270,7 +270,7 @@ pub(crate) struct MoveArgs {
     pub planning: PlanArgs,
 }
 
-/// What every other command that moves files takes.
+/// The options of the other commands that move files.
 #[derive(Debug, Args)]
 pub(crate) struct WritingArgs {
     #[command(flatten)]
@@ -279,7 +279,7 @@ pub(crate) struct WritingArgs {
     pub means: MeansArgs,
 }
 
-/// How a result is cut and encoded, where its format has chunks.
+/// The options for chunks, shards and codecs of the output.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChunkArgs {
     /// Chunk sizes of the Zarr output, for each axis (24,48,-1) or for some by name or number (lat=24,time=-1); -1 is
@@ -298,7 +298,7 @@ pub(crate) struct ChunkArgs {
     pub metadata_only: bool,
 }
 
-/// Where a result goes, and how it gets there.
+/// The options for the output and how it is written.
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
     /// Output; - is stdout
@@ -323,7 +323,7 @@ pub(crate) struct WriteArgs {
     pub quiet: bool,
 }
 
-/// What a plan is told beside what the command itself is told.
+/// The output options of `trundle plan`.
 #[derive(Debug, Args)]
 pub(crate) struct DryRunArgs {
     /// Output that the command would write (default: a file of the input's format)
@@ -351,7 +351,7 @@ pub(crate) struct DryRunArgs {
     pub verbose: bool,
 }
 
-/// What every command that plans operators takes.
+/// The options of `trundle plan` for every command that applies operators.
 #[derive(Debug, Args)]
 pub(crate) struct PlannedArgs {
     #[command(flatten)]
@@ -364,7 +364,7 @@ pub(crate) struct PlannedArgs {
     pub device: DeviceArgs,
 }
 
-/// What every other command that is planned takes.
+/// The options of `trundle plan` for the other commands that move files.
 #[derive(Debug, Args)]
 pub(crate) struct DryArgs {
     #[command(flatten)]
@@ -373,7 +373,7 @@ pub(crate) struct DryArgs {
     pub dry: DryRunArgs,
 }
 
-/// How a plan becomes numbered tasks.
+/// The options that divide a plan into numbered tasks.
 #[derive(Debug, Default, Args)]
 pub(crate) struct NumberingArgs {
     /// Write a plan of numbered tasks to this file, and create the unfinished output. Workers run `trundle task`;
@@ -385,7 +385,7 @@ pub(crate) struct NumberingArgs {
     pub task_size: Option<Bytes>,
 }
 
-/// What applying operators and planning it have in common.
+/// The options shared by commands that apply operators and their plans.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// Name of the tensor, or a pattern such as 'conv*'; other tensors are copied (default: all are moved)
@@ -401,7 +401,7 @@ pub(crate) struct PlanArgs {
     pub means: MeansArgs,
 }
 
-/// What moving and planning may use, and to whom they report.
+/// The resources of a move or a plan, and the form of its report.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MeansArgs {
     /// Number of threads (default: all cores)

@@ -10,7 +10,8 @@ use super::{
 use crate::help;
 use crate::operator::OperatorCommand;
 
-/// Commands that move tensors. Beside what is moved they take `C` where they apply operators, and else `W`.
+/// Commands that move tensors. Each takes its input and operation. Commands that apply operators also take
+/// the options `C`, all others the options `W`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MovingCommand<C: Rest, W: Rest> {
     #[command(flatten)]
@@ -48,7 +49,7 @@ pub(crate) trait Rest: Args {
     /// Returns the end of the help text. `own` are the command's examples.
     fn examples(own: &'static str) -> &'static str;
 
-    /// Adds the options to a request, and returns those that only concern the command line.
+    /// Adds the options to a request, and returns the options that only concern the command line.
     fn complete(self, request: &mut Request) -> Front;
 }
 

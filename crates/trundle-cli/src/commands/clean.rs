@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
         if args.force && is_removable(each.state) {
             match each.remove() {
                 Removal::Removed => one.is_removed = true,
-                // A run has started to resume it in the meantime.
+                // Another run has resumed the work since it was listed.
                 Removal::InUse => {}
                 Removal::Failed(path, error) => {
                     let text = format!("{}: cannot remove: {error}", shown_path(&path));
@@ -142,7 +142,7 @@ fn text(folder: &Path, told: &[Told<'_>], force: bool) -> String {
     text
 }
 
-/// Counts the bytes of those leftovers for which `is_counted` holds.
+/// Counts the bytes of the leftovers for which `is_counted` holds.
 fn bytes(told: &[Told<'_>], is_counted: impl Fn(&Told<'_>) -> bool) -> u64 {
     told.iter().filter(|each| is_counted(each)).map(|each| each.left.bytes()).sum()
 }

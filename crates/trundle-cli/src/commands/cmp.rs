@@ -129,8 +129,8 @@ impl Pairs {
     }
 }
 
-/// Selects the tensors of each file. If only one file has the name, the tensor of the other is used if its format holds
-/// one tensor, which has no name of its own.
+/// Selects the tensors of each file. If only one file has a tensor of the name, and the format of the other file holds
+/// one unnamed tensor, that tensor is selected.
 fn chosen(
     inputs: &[Input],
     files: &[TensorFile; 2],
@@ -217,7 +217,6 @@ impl Told<'_> {
     }
 }
 
-/// Formats the types and shapes of two tensors. Types with the same name are shown by their numpy descr.
 fn headers_text(headers: [&Header; 2]) -> String {
     let [one, other] = headers.map(|header| &header.element);
     let is_named_alike = one.name() == other.name() && !one.is_alike(other);

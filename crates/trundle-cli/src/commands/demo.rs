@@ -32,7 +32,8 @@ const NAMES: [&str; 4] = ["phantom.npy", "phantom-xyz.npy", "before.png", "after
 /// Creates the folder, if it does not exist.
 ///
 /// # Errors
-/// If the folder cannot be created, or holds any file that is not the demo's. The demo never overwrites user files.
+/// If the folder cannot be created, or holds a file that the demo did not create. The demo never overwrites user
+/// files.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
     if folder.exists() && !folder.is_dir() {
@@ -55,7 +56,7 @@ fn prepare(folder: &Path) -> Result<(), Failure> {
 /// Generates a volume, transposes it, verifies the result, times the move against a copy, and draws both volumes.
 ///
 /// # Errors
-/// If the folder is not the demo's, or any of these steps fails.
+/// If the folder holds other files, or one of the steps fails.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let size = args.size as usize;

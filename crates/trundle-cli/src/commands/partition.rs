@@ -156,7 +156,7 @@ fn lines(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<S
     alike(subgraphs.iter().zip(movements).map(|(subgraph, movement)| line(subgraph, movement)))
 }
 
-/// Merges equal lines and puts their counts in front. The order is that of their first occurrence.
+/// Merges equal lines and puts their counts in front, in the order of their first occurrence.
 pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();

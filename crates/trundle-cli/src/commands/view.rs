@@ -249,7 +249,7 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
 /// Writes a picture atomically.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the picture cannot be written.
 pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(), Failure> {
     write_with(path, force, |output| trundle_view::write_png(picture, output))
 }

@@ -43,7 +43,7 @@ pub(crate) trait Device {
 /// Opens the requested device. `None` for the CPU.
 ///
 /// # Errors
-/// If there is no such GPU, or this program is not built for it; the message says what was searched.
+/// If no such GPU is found, or this program is not built for it; the message lists the places searched.
 pub(crate) fn open(name: DeviceName) -> Result<Option<Box<dyn Device>>, Failure> {
     match name {
         DeviceName::Cpu => Ok(None),

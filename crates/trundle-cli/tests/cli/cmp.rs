@@ -38,7 +38,7 @@ fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
     format!("{names}: {said}: {} and {}\n", value(one), value(other))
 }
 
-/// File formats and layouts in which a `<u2` tensor is written.
+/// The file formats and layouts of a `<u2` tensor.
 const WAYS: [&str; 9] = [
     "c.npy",
     "f.npy",
@@ -217,7 +217,7 @@ fn packed_elements_are_compared_however_they_lie() {
     let shapes = [&[5, 7][..], &[3, 800, 5], &[1], &[0]];
     for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
-            // Only the second shape is cut into several requests.
+            // The first shape fits in one request; only the second one is read in several.
             if other != 1 && !is_tried(number + other, 2) {
                 continue;
             }

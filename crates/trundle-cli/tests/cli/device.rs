@@ -133,7 +133,7 @@ mod with_gpus {
         }
     }
 
-    /// Runs on a device that Mesa emulates. `None` if there is no device, unless `TRUNDLE_GPU` requires one.
+    /// Runs on a device that Mesa emulates. `None` if no device is found, unless `TRUNDLE_GPU` requires one.
     fn emulated(place: &Place, args: &str) -> Option<Run> {
         let command = format!("{args} --device wgpu");
         let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));

@@ -160,7 +160,7 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
     assert_eq!(report["metadata_left_out"], json!(["title"]));
     let left = json!({ "attributes": { "title": 1, "units": 1 }, "axis_names": ["lat", "lon"], "fill_values": ["t2m"] });
     assert_eq!(report["tensor_metadata_left_out"], left);
-    // Plain files have no attributes, so there is no warning.
+    // Plain files have no attributes, so the run does not warn.
     place.run("convert x.npy -o y.npz --quiet").done();
     for out in [
         "z.npy",

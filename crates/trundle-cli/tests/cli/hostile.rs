@@ -119,7 +119,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [bytes, content.to_vec()].concat()
 }
 
-/// An ONNX model of one operator in which all names are hostile.
+/// An ONNX model of one operator. All its names are hostile.
 fn onnx(operator: &str) -> Vec<u8> {
     let name = HOSTILE.as_bytes();
     let (x, y) = ([name, b"x"].concat(), [name, b"y"].concat());

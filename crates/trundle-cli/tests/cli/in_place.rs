@@ -177,7 +177,7 @@ fn what_may_be_moved_already_is_not_moved_again() {
 /// The shape of inputs larger than 64 MiB, the smallest that can be resumed.
 const SHAPE: [usize; 2] = [4001, 4500];
 
-/// How many processes survived the signal, and what `--resume` did after the others.
+/// How many processes survived the signal, and the results of `--resume` after the others.
 #[derive(Debug, Default)]
 struct Counts {
     /// The process had ended, or the signal came too late.

@@ -23,7 +23,7 @@ impl Model {
         Model { a, b, c: Tensor::noise("", 1, &[7]) }
     }
 
-    /// Tensors are stored in another order than that of their names.
+    /// The order of the tensors in the file differs from the order of their names.
     fn file(&self, b: &Tensor, metadata: &[(&str, &str)]) -> Vec<u8> {
         let tensors = [
             Named::new("c", "U8", &self.c),

@@ -131,7 +131,7 @@ fn chance(state: &mut u64, most: usize) -> usize {
     (*state >> 33) as usize % most
 }
 
-/// A folder in which the program runs.
+/// A folder to run the program in.
 struct Place {
     folder: TempDir,
 }

@@ -166,7 +166,7 @@ fn what_is_larger_than_the_memory_is_compared() {
     assert_eq!(run.text(), "equal\n");
 }
 
-/// Chunks and shards of 8 and 16 MiB, many of which pass through the codecs in a row.
+/// Chunks and shards of 8 and 16 MiB. Many of them pass through the codecs in a row.
 #[cfg(feature = "zarr")]
 #[test]
 fn large_chunks_go_through_no_more_memory_than_there_may_be() {

@@ -62,7 +62,7 @@ fn the_input_may_be_one_of_the_parts() {
 fn no_part_appears_before_all_are_whole() {
     let whole = Tensor::noise("'<f4'", 4, &[8, 600, 12]);
     let place = Place::with(&[("a.npy", &whole)]);
-    // A truncated file, in which the last part is missing.
+    // A truncated file without the last part.
     let bytes = whole.file(PLAIN);
     place.write("short.npy", &bytes[..bytes.len() - 4]);
     let before = place.contents();

@@ -14,7 +14,7 @@ impl IndexMap {
     /// Law: `f.restrict(b).source_of(i) == f.source_of(b.start + i)`.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if there is not one range for each output axis,
+    /// [`ShapeError::SizesDiffer`] if the number of ranges differs from the number of output axes,
     /// [`ShapeError::RangeOutOfBounds`] if a range runs backwards or reaches outside the output.
     pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.out_shape(), "the axes of the output")?;
@@ -37,7 +37,7 @@ impl IndexMap {
         let packed = Layout::row_major(self.out_shape(), 1).ok()?;
         let whole = Region::of(&packed);
         let bounds = match &self.layers[..] {
-            // Handle each axis alone, so that the jumps of different axes do not multiply.
+            // Handles each axis alone, so that the jumps of different axes do not multiply.
             [Layer { axes: Some(axes), .. }] => {
                 axes.iter().map(|axis| bounds_of_axis(axis, whole.clone())).collect::<Option<_>>()
             }
@@ -69,7 +69,7 @@ impl IndexMap {
     /// indices whose elements lie outside, and [`Move::new`](crate::Move::new) rejects the map.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if there is not one range for each source axis,
+    /// [`ShapeError::SizesDiffer`] if the number of ranges differs from the number of source axes,
     /// [`ShapeError::RangeOutOfBounds`] if a range runs backwards or reaches outside the source.
     pub fn within_source(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.in_shape(), "the axes of the source")?;
@@ -86,8 +86,8 @@ impl IndexMap {
         self.layers.iter().try_for_each(Layer::check)
     }
 
-    /// Checks that the layer at the source stays within it at every index, even at indices that the other
-    /// layers never use. Another map can be composed only if this holds.
+    /// Checks that the layer at the source stays within it at every index, even at an index that the other
+    /// layers never use. Only then can another map be composed.
     ///
     /// # Errors
     /// [`MoveError::CoordinateOutOfBounds`].
@@ -165,7 +165,7 @@ impl Line {
         self.range_between(indices.start, indices.end - 1)
     }
 
-    /// The coordinates between those of two indices.
+    /// The values of a line between two indices, both included, in rising order.
     fn range_between(self, one: isize, other: isize) -> Range<isize> {
         let (one, other) = (self.at(one), self.at(other));
         one.min(other)..one.max(other).saturating_add(1)

@@ -130,8 +130,8 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
         (AxisMap::Ragged { before, lengths, after, .. }, AxisMap::Affine { axis, line }) => {
             let lengths = lengths.pull_back(next_axes, sizes)?;
             let before = line.then(*before);
-            // No operator lets two source axes read one output axis, which is the only way the lengths could
-            // vary along the ragged axis.
+            // The lengths could vary along the ragged axis only if two source axes read one output axis,
+            // which no operator does.
             let varies = lengths.varying_axes().any(|varying| varying == *axis);
             (matches!(before.step, 1 | -1) && !varies).then_some(AxisMap::Ragged {
                 axis: *axis,

@@ -5,8 +5,8 @@ use super::region::{Coordinate, Form, Found, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
-/// A region in progress, after `layers` layers. The coordinates of the first `axes` source axes of the next
-/// layer are known and stored after those they depend on.
+/// A region in progress, after `layers` layers. The region's coordinates end with the first `axes` source
+/// axes of the next layer, which are computed already; the coordinates that they depend on come before.
 struct OnTheWay {
     region: Region,
     layers: usize,

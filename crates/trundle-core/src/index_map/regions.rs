@@ -8,8 +8,8 @@ use crate::{Layout, Shape};
 
 /// Disjoint boxes of one output, pulled back to one tensor.
 ///
-/// A set starts as a whole layout, is pulled back [through](Regions::through) maps and [cut](Regions::cut).
-/// It cannot be cloned, and can only be united with other parts of the same layout. So the boxes stay
+/// A set starts as a whole layout, is pulled back [through](Regions::through) maps and [cut](Regions::cut). A
+/// set cannot be cloned, and can only be united with other parts of the same layout. So the boxes stay
 /// disjoint, and a [`Move`](crate::Move) made of them writes no position twice.
 ///
 /// ```compile_fail
@@ -60,7 +60,7 @@ impl Regions {
         self.boxes.iter().map(Region::boxes).sum()
     }
 
-    /// Whether there are no boxes.
+    /// Whether the set has no boxes.
     pub fn is_empty(&self) -> bool {
         self.boxes.is_empty()
     }

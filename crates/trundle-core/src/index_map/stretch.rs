@@ -28,7 +28,7 @@ impl AxisMap {
         }
     }
 
-    /// The table that the map reads, if any. Elements with different entries are in different pieces.
+    /// The table that the map reads, if any. Elements with different table entries are in different pieces.
     pub(crate) fn table(&self) -> Option<&Table> {
         match self {
             AxisMap::Ragged { lengths: table, .. } | AxisMap::Indexed { indices: table, .. } => {

@@ -17,8 +17,7 @@ pub struct Block {
     /// loop is cut by a table. That loop is kept even with a single step, since its source depends on a
     /// length; its destination stride is then 0.
     pub loops: Vec<Loop>,
-    /// Index tables that add to the source offset. Usually empty, and always empty if a loop is cut by a
-    /// table.
+    /// Index tables that add to the source offset. Usually empty; always empty if a table cuts a loop.
     pub indices: Vec<IndexTable>,
 }
 

@@ -1,4 +1,5 @@
-//! The canonical form of a move: drop, orient, order, coalesce, widen, unpack.
+//! The canonical form of a move. The passes drop, orient, order, coalesce and widen loops, and turn whole
+//! packed groups into bytes.
 //!
 //! Law of every pass: the copied bytes, each with its source and its destination, are unchanged.
 
@@ -20,8 +21,8 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Drops loops of one step. Loops cut by a table stay, since their source depends on a length, with strides
-/// 0.
+/// Drops loops of one step. Loops cut by a table stay, since their source depends on a length; their strides
+/// become 0.
 fn drop_single_steps(block: &mut Block) {
     for at in (0..block.loops.len()).rev() {
         match &mut block.loops[at] {

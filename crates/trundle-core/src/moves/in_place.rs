@@ -3,11 +3,11 @@
 use super::canonicalize::canonicalize;
 use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 
-/// A move whose source and destination are the same positions of one buffer, each read once.
+/// A move whose source and destination are the same positions of one buffer. Each position is read once.
 ///
 /// The positions form a box, with one position for each index along [`axes`](InPlace::axes). The source
-/// coordinate along each axis depends only on the index along it. So a cell (a box with a part of each axis)
-/// moves to the position of another cell.
+/// coordinate along an axis depends only on the index along one axis. So a cell (a box with a part of each
+/// axis) moves to the position of another cell.
 ///
 /// Executors may rely on this: all bytes lie within [`bytes`](InPlace::bytes), different indices have
 /// different bytes, and every index is the source of exactly one index.

@@ -3,7 +3,7 @@
 use super::canonicalize::canonicalize;
 use super::{Block, Loop, Move, Source};
 
-/// Boxes of a tensor that stay in their positions, with the same move within each.
+/// Boxes of a tensor that stay in their positions, with the same move within each box.
 ///
 /// Executors may rely on this: all slabs lie within the buffer, no two share a byte, and all bytes read for a
 /// slab are in it.

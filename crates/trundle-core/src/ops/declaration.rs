@@ -61,13 +61,13 @@ pub enum Kind {
     Integers,
     /// Pairs of integers, one after another: `[[0, 0], [1, 2]]`.
     Pairs,
-    /// One of these words; stored as its position.
+    /// A word from the list, stored as its index.
     Word(&'static [&'static str]),
     /// A number of the tensor's type, stored as the list of a [`Scalar`](super::Scalar).
     Value,
     /// Several tensors, by name.
     Tensors,
-    /// Two tensors, by name: the one that is updated, and the updates.
+    /// Two tensors, by name: the tensor to update, and the updates.
     TwoTensors,
     /// Lengths or indices, possibly as many as elements: a list, or a tensor.
     Numbers,

@@ -10,7 +10,7 @@ use crate::{Error, OpError, Result, Shape};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Indices {
     shape: Shape,
-    /// Row-major.
+    /// The indices, row-major.
     values: Arc<[i64]>,
 }
 
@@ -56,8 +56,8 @@ impl Indices {
     /// Indices of a shape, with `values` in row-major order.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one index for each element
-    /// of the shape.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of indices differs from the
+    /// number of elements of the shape.
     pub fn new(shape: Shape, values: impl Into<Arc<[i64]>>) -> Result<Indices> {
         let values = values.into();
         check_sizes(("indices", values.len()), ("the elements of their shape", shape.elements()))?;
@@ -86,7 +86,7 @@ impl Indices {
         row_major_strides(&self.shape)
     }
 
-    /// Every `every`-th index from `first` on as a coordinate on an axis of `size`. `every` must be at least
+    /// Every `every`-th index from `first` on, as coordinates on an axis of `size`. `every` must be at least
     /// 1.
     ///
     /// # Errors

@@ -112,7 +112,7 @@ const WORDS: [&str; 5] = ["constant", "edge", "reflect", "symmetric", "wrap"];
 /// for each index.
 const MOST_PIECES: usize = 1 << 12;
 
-/// Maximum number of entries of such a table. The limit is needed because sizes in files are arbitrary.
+/// Maximum number of entries of the table. The limit is needed because sizes in files are arbitrary.
 const MOST_ENTRIES: usize = 1 << 28;
 
 impl Pad {

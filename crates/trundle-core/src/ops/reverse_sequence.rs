@@ -32,8 +32,8 @@ impl ReverseSequence {
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::SameAxis`] for the axes, [`ShapeError::SizesDiffer`]
-    /// if there is not one length for each batch, [`OpError::LengthOutOfRange`] for a length that is negative
-    /// or exceeds the size of the axis.
+    /// if the number of lengths differs from the size of the batch axis, [`OpError::LengthOutOfRange`] for a
+    /// length that is negative or exceeds the size of the axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let batch_axis = normalize_axis("batch axis", self.batch_axis, shape.rank())?;

@@ -45,7 +45,7 @@ declaration! {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LengthsTensor {
     shape: Shape,
-    /// The shape, but 1 along axes with a stride of 0, whose lengths are stored once.
+    /// The shape, but with size 1 along axes with a stride of 0, whose lengths are stored once.
     held: Shape,
 }
 
@@ -134,8 +134,8 @@ impl ReverseSubsequences {
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for `axis`,
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) or
-    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if there is not one length for each
-    /// position outside it.
+    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if the lengths do not fit the
+    /// positions outside the axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let mut sizes = shape.sizes().to_vec();

@@ -36,8 +36,8 @@ impl Rot90 {
     /// The map for a tensor of this shape. An odd number of turns swaps the sizes of both axes.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are not two axes,
-    /// [`ShapeError::AxisOutOfRange`] for one of the axes, [`ShapeError::RepeatedAxis`] if they are the same.
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if `axes` does not have two entries,
+    /// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`] if both axes are the same.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let [first, second] = self.axes[..] else {
             return Err(out_of_range("number of axes", self.axes.len(), "2"));

@@ -50,8 +50,8 @@ impl Slice {
     /// counts from the end.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there
-    /// are no sizes, [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if
+    /// `sizes` is empty, [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
     pub fn parts(
         shape: &Shape,
         axis: i64,

@@ -69,8 +69,8 @@ impl Take {
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);
     /// [`ShapeError::SizesDiffer`] if the sizes of batch axes differ,
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for more batch axes than axes before
-    /// `axis` or than the indices have; [`ShapeError::TooLarge`].
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are more batch axes than axes
+    /// before `axis`, or than axes of the indices; [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let (batch_axes, own) = (self.batch_axes, self.indices.shape());

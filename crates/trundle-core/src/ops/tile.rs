@@ -31,7 +31,7 @@ impl Tile {
     /// Each repeat is a new axis, merged with the repeated one.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if there is not one repeat for each axis,
+    /// [`ShapeError::SizesDiffer`] if the number of repeats differs from the number of axes,
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative repeat,
     /// [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {

@@ -33,7 +33,7 @@ pub struct Budget {
     pub steps: usize,
     /// The minimum number of steps for each tensor that is pulled back.
     pub steps_each: usize,
-    /// The remaining cost of kept regions, each the rank of its tensor plus one.
+    /// The remaining cost of kept regions. A region costs the rank of its tensor plus one.
     pub kept: usize,
     /// The minimum number of regions that may be kept for a tensor.
     pub kept_each: usize,

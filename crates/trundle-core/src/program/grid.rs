@@ -122,8 +122,9 @@ impl Grid {
         });
     }
 
-    /// Cuts the direction `at` where it reaches the end of an axis of the new shape, in which the first
-    /// element has the index `index`. A direction that fills the axis several times becomes two directions.
+    /// Cuts the direction `at` where it reaches the end of an axis of the new shape. `index` is the index of
+    /// the first element in the new shape. A direction that fills the axis several times becomes two
+    /// directions.
     fn part_at(
         &mut self,
         at: usize,
@@ -230,7 +231,7 @@ impl RowMajor<'_> {
         RowMajor { sizes: shape.sizes(), strides: row_major_strides(shape.sizes()) }
     }
 
-    /// The axis along which elements this far apart are neighbours, and the steps along it. If several axes
+    /// The axis along which elements at this distance are neighbours, and the steps along it. If several axes
     /// fit, the outermost.
     fn step(&self, stride: isize) -> Option<(usize, isize)> {
         let fits = |own: &isize| *own != 0 && stride % own == 0;

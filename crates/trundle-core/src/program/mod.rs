@@ -92,14 +92,14 @@ pub enum Made {
     /// The input with this index, counted from 0 in the order of the tensors. The caller provides its
     /// elements.
     Given(usize),
-    /// A constant: the one element of a tensor of rank 0, which others broadcast. The bytes are a buffer of
-    /// that element alone, with unused bits 0.
+    /// A constant: a tensor of rank 0, which other tensors broadcast. The bytes are a buffer with its only
+    /// element, with unused bits 0.
     Fill(Vec<u8>),
     /// The elements of another tensor, moved.
     Moved {
         /// The other tensor.
         from: TensorId,
-        /// The map from this tensor's indices to those in `from`.
+        /// The map from indices of this tensor to indices of `from`.
         map: IndexMap,
     },
     /// Other tensors, concatenated along an axis.
@@ -153,7 +153,7 @@ impl Program {
     /// Adds a constant: a tensor of rank 0. `bytes` is a buffer with this single element.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if `bytes` does not have the size of an element.
+    /// [`ShapeError::SizesDiffer`] if `bytes` does not have the size of one element.
     pub fn fill(&mut self, width: impl Into<Width>, bytes: &[u8]) -> Result<TensorId> {
         let width = width.into();
         let needed = width.bytes(width.units());
@@ -169,9 +169,10 @@ impl Program {
     /// Adds a tensor moved by a map from its shape.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if there is no such tensor, [`ShapeError::ShapeMismatch`] if the map
-    /// reads another shape, [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if
-    /// one of its layers reads outside its source, [`ShapeError::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] if the program has no tensor `from`, [`ShapeError::ShapeMismatch`] if
+    /// the map reads another shape,
+    /// [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if one of its layers
+    /// reads outside its source, [`ShapeError::TooLarge`].
     pub fn moved(&mut self, from: TensorId, map: IndexMap) -> Result<TensorId> {
         let source = self.checked(from)?;
         check_shape("the input of the map", &source.shape, map.in_shape())?;
@@ -183,7 +184,7 @@ impl Program {
     /// Adds a tensor moved by an operator.
     ///
     /// # Errors
-    /// If there is no such tensor, or if the operator does not fit it.
+    /// If the program has no tensor `from`, or if the operator does not fit it.
     pub fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Result<TensorId> {
         let map = op.into().index_map(&self.checked(from)?.shape)?;
         self.moved(from, map)
@@ -194,8 +195,8 @@ impl Program {
     /// `constant` encodes the operator's number, if it has one, as one element: see [`Scalar::element`].
     ///
     /// # Errors
-    /// If there is no such tensor, if there is not one for each operand, or if the operator does not fit
-    /// them; the errors of `constant`.
+    /// If the program lacks one of `inputs`, if their number differs from the number of operands, or if the
+    /// operator does not fit them; the errors of `constant`.
     pub fn made_by(
         &mut self,
         op: &Op,
@@ -230,7 +231,7 @@ impl Program {
     /// Their widths and all other sizes must be equal. The size of the result along the axis is the sum of theirs.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if there are no parts, or there is no such tensor,
+    /// [`OpError::NumberOutOfRange`] if `parts` is empty or the program lacks one of them,
     /// [`ShapeError::AxisOutOfRange`], [`DTypeError::WidthsDiffer`], [`ShapeError::ShapeMismatch`],
     /// [`ShapeError::TooLarge`].
     pub fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Result<TensorId> {
@@ -293,7 +294,8 @@ impl Program {
     /// `widths` has for each axis the numbers of elements before and after the tensor.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if there is not a pair for each axis, and as [`Program::joined`].
+    /// [`ShapeError::SizesDiffer`] if the number of pairs differs from the number of axes, and as
+    /// [`Program::joined`].
     pub fn padded(
         &mut self,
         from: TensorId,
@@ -321,7 +323,7 @@ impl Program {
     /// Makes a tensor the next output. A tensor may be several outputs.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if there is no such tensor.
+    /// [`OpError::NumberOutOfRange`] if the program has no tensor `id`.
     pub fn output(&mut self, id: TensorId) -> Result<()> {
         self.checked(id)?;
         self.outputs.push(id);
@@ -331,7 +333,7 @@ impl Program {
     /// The same program with this tensor as the only output.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if there is no such tensor.
+    /// [`OpError::NumberOutOfRange`] if the program has no tensor `id`.
     pub fn with_output(mut self, id: TensorId) -> Result<Program> {
         self.outputs.clear();
         self.output(id)?;

@@ -9,7 +9,7 @@ impl Program {
     ///
     /// Elements are numbered in row-major order. This is independent of passes and moves.
     ///
-    /// Law: any passes write at each index the element of its origin.
+    /// Law: whatever the passes are, they write at each index the element of its origin.
     ///
     /// # Panics
     /// If the tensor has no such element.

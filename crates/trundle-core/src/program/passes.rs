@@ -13,7 +13,7 @@ pub struct Pass {
     pub target: TensorId,
     /// The tensors that are read.
     pub reads: Vec<Read>,
-    /// The intermediate tensors, which this pass does not need to be written.
+    /// The intermediate tensors, which are not written for this pass.
     pub via: Vec<TensorId>,
     /// The tensors, written by this pass or earlier ones, that are no longer needed after this pass and are
     /// not outputs.

@@ -4,8 +4,8 @@
 //! the latest first, to the tensors that it is defined by: through a map, or to the parts of a join. So each
 //! tensor is visited once, however many paths lead to it. Regions are counted while they are made. If there
 //! would be too many, the tensor where they are has to be written first, and the target is pulled back again,
-//! with one more tensor to read from. If that cannot help, because the target itself is cut too often, it is
-//! read directly from the tensors it is defined by.
+//! with one more tensor to read from. That cannot help if the target is cut too often in one step. Then the
+//! target is read directly from the tensors that define it.
 //!
 //! This terminates: each failed pull-back names a tensor that was not written before, and a direct definition
 //! always has few regions. A join has as many regions as parts, and a map of too many boxes is moved in
@@ -136,9 +136,9 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// The definitions of a moved tensor: the direct one, and then compositions with previous maps as long as
-    /// these reduce the number of layers. So a movement and its inverse cancel, whatever is in between. Where
-    /// the number of layers does not decrease, going from one tensor to the next gives the same boxes.
+    /// The definitions of a moved tensor: first its definition in the program, then every composition with earlier
+    /// maps that has fewer layers than the maps have together. So a movement and its inverse cancel, whatever is in
+    /// between. Without fewer layers, going from one tensor to the next gives the same boxes.
     fn compositions(&mut self, tensor: TensorId) -> Result<Vec<(TensorId, IndexMap)>, TooMany> {
         let program = self.program;
         let Made::Moved { from, map } = &program.tensor(tensor).made else { return Ok(Vec::new()) };
@@ -202,9 +202,9 @@ impl<'a> PullBack<'a> {
         })
     }
 
-    /// Pulls regions of a tensor back to the source of `map`. The regions of the target are the whole of it,
-    /// and a final reshape only changes how its elements are counted. `regions` stay unchanged if there is no
-    /// room.
+    /// Pulls regions of a tensor back to the source of `map`. If `regions` are the whole target, a final
+    /// reshape only changes how its elements are counted. `regions` stay unchanged if the result would have
+    /// too many regions.
     fn through(
         &self,
         tensor: TensorId,
@@ -257,7 +257,7 @@ impl<'a> PullBack<'a> {
     /// The tensor to be written first if `tensor` cannot be pulled back any further.
     fn needs(&self, tensor: TensorId) -> TooMany {
         match &self.program.tensor(tensor).made {
-            // The target itself cannot: use the tensor it is defined by.
+            // The target cannot be pulled back: read it from the tensor that defines it.
             Made::Moved { from, .. } if tensor == self.target => TooMany(*from),
             _ => TooMany(tensor),
         }
@@ -278,7 +278,7 @@ impl<'a> PullBack<'a> {
                 let mut maps = maps.into_iter().flatten().filter(|map| map.boxes() <= boxes);
                 let mut whole = Some(whole);
                 let regions = maps.find_map(|map| {
-                    // The cost is known in advance, so whether the budget covers it does not matter here.
+                    // The cost was checked before, so a failure does not matter here.
                     let _ = self.spend(map.in_shape(), boxes);
                     self.through(self.target, &mut whole, &map, &mut Room::of_boxes(boxes))
                 });

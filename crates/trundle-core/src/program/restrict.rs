@@ -37,10 +37,10 @@ impl Program {
     /// indices in an input relative to the start of its box.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there is no such tensor,
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one range for each axis,
-    /// [`ShapeError::RangeOutOfBounds`](crate::ShapeError::RangeOutOfBounds) if a range runs backwards or
-    /// reaches outside the tensor.
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program has no such tensor,
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of ranges differs from the
+    /// number of axes, [`ShapeError::RangeOutOfBounds`](crate::ShapeError::RangeOutOfBounds) if a range runs
+    /// backwards or reaches outside the tensor.
     pub fn restrict(
         &self,
         tensor: TensorId,

@@ -126,7 +126,7 @@ fn replaced(
 ) -> Result<Vec<usize>> {
     let mut table = counted(size)?;
     let (whole, part) = (places.in_shape(), places.out_shape());
-    // All positions along the other axes are equal.
+    // The table has the same entries at all positions along the other axes.
     let is_merged = |axis: usize| axis >= before && axis < part.rank() - behind;
     let bounds: Vec<_> =
         (0..part.rank()).map(|axis| if is_merged(axis) { 0..part[axis] } else { 0..1 }).collect();
@@ -139,7 +139,7 @@ fn replaced(
     match Move::new(&places, 1, &from, &to, MOST_BOXES) {
         Ok(work) => {
             let width = work.width();
-            // The order does not matter: the maximum is the last update.
+            // The maximum is the last update, so the order does not matter.
             work.for_each_pair(|place, update| {
                 for at in 0..width {
                     table[place + at] = table[place + at].max(size + update + at);

@@ -13,7 +13,7 @@ pub(super) enum UpdatedAxes {
     Together {
         /// The number of axes at the front that are equal in both shapes and keep their coordinates.
         before: usize,
-        /// The number of such axes at the end.
+        /// The number of equal axes at the end that keep their coordinates.
         behind: usize,
     },
 }

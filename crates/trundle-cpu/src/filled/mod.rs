@@ -1,6 +1,6 @@
 //! Moves rows of a tensor and fills the space around them in one pass, as in padding.
 //!
-//! As two separate moves, the cache lines where rows and fill meet would be read, and written twice.
+//! Two separate moves would read the cache lines where rows and fill meet, and would write them twice.
 
 mod planner;
 
@@ -15,7 +15,7 @@ use crate::slices::{check_whole, raw, raw_mut};
 use crate::text::{plural, write_size};
 use crate::threads::for_each_task;
 
-/// A plan for a tensor made of another tensor's rows surrounded by one element, decided down to tiles and tasks.
+/// A plan for a tensor made of another tensor's rows surrounded by one element. It lists tiles and tasks.
 /// [`Planner::plan_filled`](crate::Planner::plan_filled) makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilledPlan {
@@ -31,7 +31,7 @@ pub struct FilledPlan {
     pub(crate) run: usize,
     /// The loops around the slabs, outermost first.
     pub(crate) outer: Vec<AffineLoop>,
-    /// The loop over slabs, each of which has `rows`.
+    /// The loop over slabs. Each slab has `rows`.
     pub(crate) slabs: AffineLoop,
     pub(crate) rows: AffineLoop,
     /// Most slabs and rows per unit: rows of one slab, or whole slabs.
@@ -48,9 +48,9 @@ impl FilledPlan {
     /// Moves the rows of `src` to `dst` and fills the rest of `dst` with the element at the start of `fill`.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than what is planned,
-    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements apart;
-    /// nothing has been written then.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the plan
+    /// requires, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split
+    /// elements of T; nothing has been written then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
         self.run_slice_while(src, fill, dst, &|| true)
     }

@@ -14,7 +14,7 @@ const MOST_RUN_BYTES: usize = 64 << 10;
 /// For shorter rows, assembling a row takes as long as writing it; the kernels also read whole lines.
 const LEAST_RUN_BYTES: usize = 64;
 
-/// For smaller units, partial lines cost what the plan saves.
+/// In smaller units, partial lines take the time that the plan saves.
 const LEAST_UNIT_BYTES: usize = 4 << 10;
 
 impl Planner {

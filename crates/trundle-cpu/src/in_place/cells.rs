@@ -232,7 +232,7 @@ impl Cells {
         self.numbers() / self.together
     }
 
-    /// Returns the number of cell numbers, some of which are unused.
+    /// Returns the number of cell numbers. Some of them are unused.
     pub(super) fn numbers(&self) -> usize {
         self.digits.iter().map(|digit| digit.count).product()
     }

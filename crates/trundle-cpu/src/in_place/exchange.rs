@@ -1,8 +1,8 @@
 //! Exchanges pairs of elements along the axes they lie on: flips, reversals by length, and rolls by half.
 //!
 //! The first half of the outermost moved axis is exchanged with its second half. If its size is odd, its middle is a
-//! box with one axis less, in which the next moved axis is halved. So strides give both elements of each pair, and no
-//! two pairs share an element.
+//! box with one axis less; in this box, the next moved axis is halved. So strides give both elements of each pair,
+//! and no two pairs share an element.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Other kernels move shorter runs, unless they are elements in reversed order.
+/// Runs shorter than this are left to other kernels, unless they are elements in reversed order.
 const LEAST_RUN_BYTES: usize = 32;
 
 const TASK_BYTES: usize = 256 << 10;
@@ -105,7 +105,7 @@ struct Pairs {
 
 impl Pairs {
     /// Adds the pairs of the axes from `at` on, inside the loops collected so far. `first` and `second` are equal
-    /// unless an axis before was halved.
+    /// unless an earlier axis was halved.
     fn put(
         &mut self,
         work: &InPlace,
@@ -191,7 +191,8 @@ impl Pairs {
 }
 
 impl Nest {
-    /// Makes the pairs at `first` and `second` and at all steps of these loops; the innermost loop counts bytes.
+    /// Makes the pairs that start at `first` and `second`, at all steps of the given loops; the innermost loop
+    /// counts bytes.
     fn of(first: usize, mut second: usize, mut loops: Vec<AffineLoop>) -> Nest {
         loops.retain(|each| each.len > 1);
         // Contiguous bytes form one run.

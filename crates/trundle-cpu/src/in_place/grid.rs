@@ -97,7 +97,7 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
         if lengths.as_ref().is_some_and(|lengths| lengths.are_apart(at)) {
             steps = 1;
         }
-        // The lists are as long as the number of parts, so stop before building one that is too long.
+        // The lists have an entry for each part, so stop before building one that is too long.
         listed += orbit.len() * len.div_ceil(steps);
         if listed > most_listed {
             return None;

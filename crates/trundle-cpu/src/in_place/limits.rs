@@ -1,25 +1,25 @@
-//! What a run in place may take.
+//! The limits of a run in place.
 
 use trundle_kernels::simd::LINE;
 
 use super::grid::CellSize;
 
-/// What a run may take.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) threads: usize,
-    /// The bytes beside the tensor.
+    /// Scratch memory in bytes, for all threads.
     pub(super) scratch: usize,
     pub(super) cells: CellSize,
 }
 
 impl Limits {
-    /// The bytes of a cell, at most: a thread may have two of them, which begin at lines.
+    /// Returns the largest size of a cell in bytes. A thread may hold two cells, which begin at cache lines.
     pub(super) fn cell_bytes(&self) -> usize {
         (self.scratch / self.threads / 2).saturating_sub(LINE)
     }
 
-    /// The bytes that each thread may have beside the tensor.
+    /// Returns the scratch memory of each thread in bytes.
     pub(super) fn slab(&self) -> usize {
         self.scratch / self.threads
     }

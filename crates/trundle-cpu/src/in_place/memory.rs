@@ -29,7 +29,7 @@ impl Memory {
 pub(super) struct Around(Vec<(usize, usize)>);
 
 impl Around {
-    /// Makes the grid of all steps of these axes.
+    /// Makes the grid of all steps of the given axes.
     pub(super) fn axes<'a>(axes: impl Iterator<Item = &'a InPlaceAxis>) -> Around {
         Around::new(axes.map(|axis| (axis.len, axis.stride.unsigned_abs())).collect())
     }

@@ -48,8 +48,8 @@ pub struct InPlacePlan {
     passes: Passes,
 }
 
-/// Plans rolls along several axes whose rows are too short to be moved once: by larger cells, or one axis after
-/// another.
+/// Plans rolls along several axes whose rows are too short for single moves: uses larger cells, or rolls one
+/// axis after another.
 fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> {
     let alone = within.rolls().filter(|alone| alone.len() > 1)?;
     let are_long = |cells: &Cells| cells.is_within() || cells.cell_bytes >= LEAST_ROW_BYTES;
@@ -64,7 +64,7 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> 
     alone.iter().map(|roll| whole(roll, limits, planner)).collect()
 }
 
-/// From this row size on, moving rows once in long cycles pays off (measured; docs/kernels.md).
+/// For rows of at least this size, moving each row once in long cycles pays off (measured; docs/kernels.md).
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
 impl Planner {
@@ -73,7 +73,7 @@ impl Planner {
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
         let threads = threads_for(work.moved_bytes(), self.machine().threads);
         let planned = self.plan_in_place_on(threads, work, most_scratch);
-        // Threads share the scratch, so one thread may succeed where several have too little.
+        // Threads share the scratch, so a plan for one thread may fit if a plan for several does not.
         planned.or_else(|| self.plan_in_place_on(1, work, most_scratch))
     }
 
@@ -128,7 +128,7 @@ impl InPlacePlan {
         self.passes.iter().map(|pass| pass.scratch_bytes()).max().unwrap_or(0)
     }
 
-    /// Returns how often an element is moved at most.
+    /// Returns the most times that an element is moved.
     pub fn passes(&self) -> usize {
         self.passes.len()
     }
@@ -141,9 +141,9 @@ impl InPlacePlan {
     /// Moves the elements of a slice.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than what is
-    /// planned, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements
-    /// apart; nothing has been written then.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than the plan
+    /// requires, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split
+    /// elements of T; nothing has been written then.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
         // SAFETY: a unique reference. Only whole elements of T are moved, which are valid values.

@@ -118,7 +118,7 @@ impl Rotation {
             return None;
         }
         let around = Around::axes(axes[..rolled].iter());
-        // Each thread saves a part of its own, and one part is shared.
+        // Each thread saves its own part, and all threads share one more part.
         let least = limits.scratch.checked_sub(threads * SHORT_BYTES)? / (threads + 1);
         let is_short = bytes <= SHORT_ROW_BYTES.min(least);
         let most = (MOST_SAVED_BYTES.max(bytes / SAVED_PART) / (threads + 1)).min(least);
@@ -203,11 +203,12 @@ impl Saved {
 }
 
 impl Segments {
-    /// Moves short rotations one after another, each front to back, through the caches. While the start of one is
-    /// written from the saved bytes, the start of the next is saved in their place, so that memory stays busy.
+    /// Moves short rotations one after another, each front to back, through the caches. While the start of a
+    /// rotation is written from the saved bytes, the start of the next one is saved in the same place, so that
+    /// memory stays busy.
     ///
     /// # Safety
-    /// As [`Pass::run`], for the rows at these positions.
+    /// As [`Pass::run`], for the rows that `place` returns.
     unsafe fn run_short_rows(
         &self,
         rows: Range<usize>,
@@ -238,12 +239,12 @@ impl Segments {
         }
     }
 
-    /// Whether the first part is the longer one, whose positions read further on.
+    /// Whether the first part is the longer one. Its positions read from higher addresses.
     fn rises(&self) -> bool {
         self.a >= self.b
     }
 
-    /// Returns the base positions of the longer part, and those that the shorter part reads.
+    /// Returns the base positions of the longer part, and the base positions that the shorter part reads.
     fn long_and_saved(&self) -> (Range<usize>, Range<usize>) {
         let Segments { a, b, .. } = *self;
         if self.rises() { (0..a, 0..b) } else { (a..a + b, b..a + b) }
@@ -318,7 +319,7 @@ impl Segments {
         let rises = self.rises();
         let (positions, apart) =
             if rises { (&self.a_positions, self.b) } else { (&self.b_positions, self.a) };
-        // Base positions that read from the base, and those that read from the saved bytes.
+        // Base positions that read from the base, and base positions that read from the saved bytes.
         let (in_base, of_saved) = if saved.is_none() {
             (range.clone(), range.end..range.end)
         } else if rises {

@@ -64,7 +64,7 @@ impl Elements {
     ///
     /// # Safety
     /// The buffers must hold everything the block reads and writes. Nothing else may write these elements during the
-    /// run; other elements of the same bytes may only be written by [`runs::pack`].
+    /// run; only [`runs::pack`] may write other elements of the same bytes.
     pub(super) unsafe fn run(
         &self,
         packing: Packing,

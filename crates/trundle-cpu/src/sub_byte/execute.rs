@@ -9,7 +9,7 @@ use super::side::Run;
 use crate::cancellation::Cancellation;
 use crate::parts::Part;
 
-/// Moves the units of `parts`. `cancellation` is checked before each part and within large units. Bits of `dst`
+/// Moves the units of `parts`. Checks `cancellation` before each part and within large units. Bits of `dst`
 /// outside the written elements keep their value, since they may belong to another tensor.
 ///
 /// # Safety
@@ -60,7 +60,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
     let Scratch { read, written } = scratch;
     let in_step = |from: usize, to: usize| from % group == to % group;
     if form.between.is_none() && form.read == form.written && form.read.run >= group {
-        // Runs are the same on both sides.
+        // Both sides consist of the same runs.
         let (read, run) = (&mut read[..form.read.run], form.read.run);
         let apart = at.dst - at.src;
         form.read.for_each_run(at.src, |Run { first: from, .. }| {

@@ -23,7 +23,7 @@ const BOX: usize = 256 << 10;
 /// An element counts as this many bytes for the thread count, since it is touched several times (a guess).
 const BYTES_EACH: usize = 2;
 
-/// A move of packed elements, decided down to boxes.
+/// A move of packed elements, planned down to boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubByteSteps {
     pub(super) packing: Packing,

@@ -54,8 +54,8 @@ fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8
 /// other threads write them.
 ///
 /// # Safety
-/// `packed` must be valid for writes of the bytes of these elements. Nothing else may write these elements during the
-/// call; other elements of the same bytes may only be written by this function.
+/// `packed` must be valid for writes of the bytes that the elements occupy. Nothing else may write these elements
+/// during the call; only this function may write other elements of the same bytes.
 pub(super) unsafe fn pack(packing: Packing, elements: &[u8], packed: *mut u8, first: usize) {
     let cut = Cut::of(packing, first, elements.len());
     let (head, rest) = elements.split_at(cut.head);
@@ -183,7 +183,7 @@ mod tests {
                         assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
                         if from % packing.group() == to % packing.group() {
                             let mut dst = before.clone();
-                            // SAFETY: as above.
+                            // SAFETY: the buffer holds the elements.
                             unsafe { copy(packing, &src, from, dst.as_mut_ptr(), to, len) };
                             assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
                         }

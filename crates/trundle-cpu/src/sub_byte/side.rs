@@ -44,7 +44,7 @@ impl Side {
         Side { lowest, loops, run, elements }
     }
 
-    /// Calls `visit` for each run of the box whose index 0 is element `origin` of the tensor.
+    /// Calls `visit` for each run of the box. Element `origin` of the tensor is at index 0 of the box.
     pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(Run)) {
         let mut copied = 0;
         let apart = self.loops.last().map_or(0, |innermost| innermost.stride);
@@ -56,7 +56,7 @@ impl Side {
     }
 }
 
-/// Returns the loops of a block except the one that a table cuts.
+/// Returns the loops of a block, except a loop that a table cuts.
 pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
     let affine = |each: &Loop| {
         let (len, dst_stride) = (each.len, each.dst_stride);
@@ -116,7 +116,6 @@ fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize>
 mod tests {
     use super::*;
 
-    /// The copies lie in the order of the runs.
     #[test]
     fn copies_lie_in_the_order_of_the_runs() {
         let boxes: [(&[isize], &[usize]); 7] = [

@@ -1,4 +1,4 @@
-//! The loops of a block, from which the rows and columns of tiles are picked.
+//! The loops of a block. The planner picks the rows and columns of tiles from them.
 
 use trundle_core::{Block, CutAt, Source};
 use trundle_kernels::{AffineLoop, SLABS_BYTES, takes_lines};
@@ -43,7 +43,7 @@ pub(super) struct Loops {
 }
 
 impl Loops {
-    /// Takes the loops of a block, in which only a roll may cut a loop at a constant step.
+    /// Takes the loops of a block. A roll is the only loop that may be cut at a constant step.
     pub(super) fn of(block: &Block) -> Loops {
         let plain = Vec::with_capacity(block.loops.len());
         let mut loops = Loops { roll: None, plain, table_strides: Vec::new(), ragged: None };
@@ -125,7 +125,7 @@ impl Loops {
             && !self.plain.is_empty()
     }
 
-    /// Returns how many steps of two form a gapless nest among these loops and `picked`, by increasing stride.
+    /// Returns how many steps of two, among the loops and `picked`, form a gapless nest by increasing stride.
     pub(super) fn bits(
         &self,
         picked: &[AffineLoop],

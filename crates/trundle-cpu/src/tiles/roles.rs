@@ -43,21 +43,21 @@ pub(super) struct Arranged {
 }
 
 impl Assigned {
-    /// Assigns the loops of a block, of which one may be rolled.
+    /// Assigns the loops of a block. One of them may be rolled.
     pub(super) fn of(block: &Block, width: usize, store: Store) -> Assigned {
         let mut others = Loops::of(block);
         let lines = store == Store::Streaming && others.transpose_lines(width);
         let rolled_run =
             others.roll.filter(|roll| roll.is_run(width)).map(|roll| roll.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
-            // Bytes, so that the run can be cut anywhere.
+            // Counts bytes, so that the run can be cut anywhere.
             (1, others.take_run(width))
         } else {
             (width, others.take_innermost(width))
         };
         let rows = match cols {
             Picked::Lanes(..) => others.take_ragged(),
-            // The next loop in the destination completes lines with such short rows.
+            // The next loop in the destination completes the lines of these short rows.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
             // Within the caches, a line shared by two rows should be written at once.
             Picked::Plain(cols) if store == Store::Ordinary && is_run(cols, width) => {

@@ -1,4 +1,4 @@
-//! Loops cut at a constant step: those that kernels support as rolls, and the splitting of others.
+//! Loops cut at a constant step: finds rolls that kernels support, and splits blocks at the other cuts.
 
 use trundle_core::Block;
 use trundle_kernels::AffineLoop;

@@ -44,7 +44,7 @@ pub(crate) unsafe fn run(
             unit += unsafe { run_units(step, unit, part.end - unit, buffers, &mut queue) };
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the units are the step's, and the buffers are valid by the contract of this function.
     unsafe { queue.finish() };
     simd::fence();
 }
@@ -52,7 +52,7 @@ pub(crate) unsafe fn run(
 /// A kernel function for one tile.
 type Mover = unsafe fn(&Tile);
 
-/// Holds back the latest tile until the next one is known, so that the kernel can prefetch that.
+/// Holds back the latest tile until the next one is known, so that the kernel can prefetch the next one.
 #[derive(Default)]
 struct Queue {
     waiting: Option<(Tile, Mover)>,
@@ -81,7 +81,7 @@ impl Queue {
         }
     }
 
-    /// Moves the waiting tile and lets this one wait.
+    /// Moves the waiting tile and makes this one wait.
     ///
     /// # Safety
     /// As [`Call::Tile`], for this tile and its kernel.
@@ -342,7 +342,7 @@ unsafe fn run_lanes(
 ) {
     let Unit { rows, cols, .. } = unit;
     let axis = step.rows.len;
-    // Rows count from the start of the ragged axis, to which the lanes' runs are relative.
+    // Rows count from the start of the ragged axis, as the lanes' runs do.
     let (slab, row_begin) = (rows.start / axis, rows.start % axis);
     let slabs = rows.len().div_ceil(axis);
     let at_row_0 = Unit { rows: 0..rows.len().min(axis), cols: cols.clone(), ..*unit };
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
     use crate::{Machine, Planner};
 
-    /// Returns which bytes `write` writes: those that change for one of two fill values.
+    /// Returns which bytes `write` writes: the bytes that change for at least one of two fill values.
     fn written(bytes: usize, mut write: impl FnMut(&mut [u8])) -> Vec<bool> {
         let mut changed = |filling: u8| {
             let mut buffer = vec![filling; bytes];

@@ -9,7 +9,8 @@ use trundle_kernels::{AffineLoop, Kernel, Store, Tables, Tuning};
 use crate::parts::Units;
 use crate::text::plural;
 
-/// One block of a move: outer loops around tiles that one kernel moves.
+/// One block of a move, planned down to a kernel and its tiles: outer loops around tiles that the kernel
+/// moves.
 ///
 /// Rows and columns are cut into blocks. A unit of work is one position of the outer loops and one block of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,8 @@ pub struct RaggedLoop {
 }
 
 impl RaggedLoop {
-    /// Makes a ragged loop if a table cuts `each`. `strides` are those of the remaining loops in the table.
+    /// Makes a ragged loop if a table cuts `each`. `strides` are the strides of the remaining loops in the
+    /// table.
     pub(crate) fn of(each: &Loop, strides: Vec<isize>) -> Option<RaggedLoop> {
         let (Cut { first, second, .. }, table) = each.cut_by_table()?;
         let table = LengthTable { lengths: table.lengths.clone(), strides, ..*table };

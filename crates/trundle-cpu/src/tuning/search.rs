@@ -27,7 +27,7 @@ const LEAST_GAIN: f64 = 1.02;
 /// Progress of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What is being compared.
+    /// The current comparison, for display.
     pub what: &'static str,
     /// Comparisons done.
     pub done: usize,
@@ -64,7 +64,7 @@ impl Tuned {
     /// Stores the record for processes started later and returns the path.
     ///
     /// # Errors
-    /// Fails if the file cannot be written or there is no cache folder.
+    /// Fails if the file cannot be written or no cache folder is known.
     pub fn keep(&self) -> io::Result<PathBuf> {
         let path = kept_path().ok_or_else(|| {
             io::Error::other("neither XDG_CACHE_HOME nor HOME says where to keep it")
@@ -88,7 +88,7 @@ impl Tuned {
 /// returns false, the search stops and returns `None`.
 ///
 /// # Errors
-/// [`TooLarge`](trundle_core::ShapeError::TooLarge) if there is no memory for two buffers of 64 MiB.
+/// [`TooLarge`](trundle_core::ShapeError::TooLarge) if two buffers of 64 MiB cannot be allocated.
 pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
     match tune_with(1, go_on) {
         Err(Error::Stopped) => Ok(None),
@@ -175,7 +175,7 @@ impl Steps<'_> {
     /// Reports the next step.
     ///
     /// # Errors
-    /// [`Error::Stopped`] if it is not to be done.
+    /// [`Error::Stopped`] if the search was stopped.
     fn next(&mut self, what: &'static str) -> Result<()> {
         self.done += 1;
         let goes_on = (self.go_on)(Progress { what, done: self.done - 1, total: self.total });
@@ -251,7 +251,8 @@ impl Search {
         Ok(best)
     }
 
-    /// Returns the best of some records for the cases that measure them. Others must beat `first`.
+    /// Returns the best of some records for the cases that measure them. A record replaces `first` only if it
+    /// is faster.
     fn best_of(
         &mut self,
         first: Tuning,
@@ -282,7 +283,7 @@ impl Search {
         Ok(best.0)
     }
 
-    /// Returns the size from which results are streamed: between the largest tried size at which streaming is not
+    /// Returns the least size of streamed results. It is between the largest tried size at which streaming is not
     /// faster, and the next one.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];

@@ -13,7 +13,7 @@ fn one_of(numbers: &mut Choices, of: &[usize]) -> usize {
     of[numbers.below(of.len())]
 }
 
-/// A shape in which some sizes may be equal.
+/// A random shape. Some sizes may be equal.
 fn shape(numbers: &mut Choices) -> Vec<usize> {
     let rank = 1 + numbers.below(4);
     let most = [600, 40, 14, 8][rank - 1];
@@ -56,7 +56,7 @@ fn op(numbers: &mut Choices, sizes: &[usize]) -> Op {
     }
 }
 
-/// A layout with these sizes: axes in any order, some reversed, with or without gaps.
+/// A layout of the given sizes: axes in any order, some reversed, with or without gaps.
 fn layout(numbers: &mut Choices, sizes: &[usize], width: usize) -> Layout {
     let shape = Shape::new(sizes).unwrap();
     if numbers.below(2) == 0 {

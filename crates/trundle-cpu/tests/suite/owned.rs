@@ -125,7 +125,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
 
 #[test]
 fn a_source_that_is_read_twice_is_seen_though_all_sizes_agree() {
-    // Six elements, of which the third is read twice and the fourth never.
+    // Six elements. The third is read twice, and the fourth never.
     let shape = Shape::new([2, 3]).unwrap();
     let width = size_of::<String>();
     let step = width.cast_signed();

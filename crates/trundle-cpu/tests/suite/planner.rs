@@ -157,7 +157,7 @@ fn every_unit_is_in_one_task() {
     }
 }
 
-/// Destinations with gaps, in which streaming stores would not all be aligned.
+/// The gaps of the destination would leave some streaming stores unaligned.
 #[test]
 fn many_short_axes_to_lines_with_gaps_are_right() {
     let map = Op::from(Transpose::new(&[])).index_map(&Shape::new([2; 9]).unwrap()).unwrap();

@@ -23,7 +23,7 @@ fn tells_of_its_set() {
     println!("\nforced: {} {most}", Machine::detect().simd);
 }
 
-/// Returns the instruction set, that of the widest kernel of a plan, and the stderr output.
+/// Returns the instruction set, the instruction set of the widest kernel of a plan, and the stderr output.
 fn told(variable: &str) -> (String, String) {
     let run = Command::new(std::env::current_exe().unwrap())
         .args(["simd::tells_of_its_set", "--exact", "--nocapture"])

@@ -14,7 +14,7 @@ fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
     // SAFETY: the stream is alive.
     unsafe { result::stream::begin_capture(on.stream, mode) }.unwrap();
     begin();
-    // SAFETY: as above.
+    // SAFETY: the stream is alive.
     unsafe { result::stream::end_capture(on.stream) }.unwrap()
 }
 

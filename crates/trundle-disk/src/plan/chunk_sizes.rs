@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// Parsed from `24,48,-1`, `0=24,2=-1` or `lat=24,time=-1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// Axis and size: `None` as the axis means in order, `None` as the size means the whole axis.
+    /// Axis and size. `None` as the axis: the next axis in order. `None` as the size: the whole axis.
     sizes: Vec<(Option<Axis>, Option<usize>)>,
 }
 
@@ -92,8 +92,8 @@ impl ChunkSizes {
         self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
     }
 
-    /// Resolves the sizes of `what` (chunks or shards) for a tensor with these sizes and axis names. Axes without a
-    /// requested size get `otherwise`. `None` if the request only names axes of other tensors.
+    /// Resolves the sizes of `what` (chunks or shards) for a tensor with the given sizes and axis names. Axes
+    /// without a requested size get `otherwise`. Returns `None` if the request only names axes of other tensors.
     ///
     /// # Errors
     /// A message if the request does not fit the tensor.

@@ -18,7 +18,7 @@ const CHUNKS_OF_SHARDS_DECODER: usize = 4;
 const INDEX_BYTES: usize = 16;
 const INDICES: usize = 6;
 
-/// The stack of a thread and the working memory of codecs, at most; less for small chunks.
+/// The stack of a thread and the working memory of codecs, at most. Small chunks need less.
 const THREAD_BYTES: usize = 512 << 10;
 
 /// The fraction of the budget for coding threads is 1 over this, but at least one thread.

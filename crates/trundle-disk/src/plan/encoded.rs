@@ -44,7 +44,7 @@ impl EncodedChunks {
         if !target.is_encoded_as(source) {
             return Err("the source has codecs, or a byte order, that is not written".to_owned());
         }
-        // The order of axes matters only for those along which a chunk has several elements, or a shard several chunks.
+        // The order matters only for axes along which a chunk has several elements, or a shard several chunks.
         let row_major: Vec<usize> = (0..rank).collect();
         let from = encoding.order.as_deref().unwrap_or(&row_major).iter().copied();
         let to = target.order().unwrap_or(&row_major).iter().map(|axis| kept[*axis]);

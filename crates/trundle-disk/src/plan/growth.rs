@@ -41,7 +41,7 @@ impl<'a> Growth<'a> {
     ) -> Growth<'a> {
         let sizes = out_sizes(program);
         let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
-        // The longest chunk of the range; those at its ends may be cut short.
+        // The longest chunk of the range; chunks at its ends may be cut short.
         let grid = |(axis, stretch): (usize, &Range<usize>)| {
             let chunks = edges_of(axis).windows(2).map(|pair| pair[0]..pair[1]);
             let within =
@@ -98,7 +98,7 @@ impl<'a> Growth<'a> {
     }
 
     /// Extends a step to the end of the range if less than a chunk would remain and the tile fits. Another tile for the
-    /// remainder would read and write those chunks again.
+    /// remainder would read and write the last chunks again.
     fn to_the_end(&self, mut steps: Vec<usize>) -> Vec<usize> {
         for axis in 0..steps.len() {
             let (stretch, step) = (self.stretches[axis].len(), steps[axis]);

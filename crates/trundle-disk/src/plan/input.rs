@@ -48,7 +48,7 @@ impl JobTensor {
     /// Checks the type and width of the elements.
     ///
     /// # Errors
-    /// If they differ.
+    /// If the type or the width differs.
     pub(crate) fn check_type(&self, element: &StoredDType, width: Width) -> trundle::Result<()> {
         let stored = &self.header.element;
         if stored.dtype() != element.dtype() {

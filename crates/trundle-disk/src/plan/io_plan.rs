@@ -87,7 +87,8 @@ const MARGIN: f64 = 1.25;
 pub(crate) const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
-    /// Returns the passes of the fastest plan within the resources, for a row-major output or chunks of these sizes.
+    /// Returns the passes of the fastest plan within the resources. The output is row-major, or has chunks of the
+    /// given sizes.
     ///
     /// # Errors
     /// [`Problem::Memory`] if no plan fits.

@@ -50,7 +50,7 @@ pub struct Assembled<'a> {
     pub inputs: &'a [Input],
     /// The default chunk sizes; without them, they follow approximately from the inputs.
     pub chunk: Option<Vec<usize>>,
-    /// The default encoding of these chunks.
+    /// The default encoding of the chunks.
     pub encoding: Option<Encoding>,
     /// Axis names, attributes and fill value.
     pub annotations: Annotations,
@@ -61,8 +61,7 @@ pub struct Assembled<'a> {
 pub struct PlanOptions {
     /// The memory limit in bytes.
     pub max_bytes: u64,
-    /// The part of the limit that is in use before the job begins: by the process, and by files that were read into
-    /// memory.
+    /// The part of the limit that is in use before the job begins, by the process and by files in memory.
     pub held_bytes: u64,
     /// The storage of the files. If it matters and is not given, it is measured by a short probe, or taken from an
     /// earlier measurement.
@@ -149,7 +148,7 @@ impl Job {
     /// for a single element.
     ///
     /// # Panics
-    /// If there is no first file, or an index is out of range.
+    /// If `files` is empty, or an index is out of range.
     pub fn new(
         files: &[&TensorFile],
         wanted: &[Wanted<'_>],

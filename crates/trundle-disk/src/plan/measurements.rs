@@ -78,7 +78,7 @@ impl Measurements {
         let measure = Measure::of(disk, now, &measured()?);
         measures.insert(0, measure.clone());
         measures.truncate(MOST_DISKS);
-        // If it cannot be written, the disk is measured again next time.
+        // If the file cannot be written, the disk is measured again next time.
         let _ = self.write(&measures);
         Some(measure.storage())
     }
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(measured.get(), 1);
         assert_eq!(storage(2, NOW, Storage::HDD), Some(Storage::HDD));
         assert_eq!((storage(1, NOW, Storage::SSD), measured.get()), (Some(first), 2));
-        // It is measured again when it is too old, or from the future.
+        // The disk is measured again when the measurement is too old, or from the future.
         let later = NOW + VALID_SECONDS + 1;
         assert_eq!((storage(1, later, Storage::SSD), measured.get()), (Some(Storage::SSD), 3));
         assert_eq!((storage(1, NOW, Storage::HDD), measured.get()), (Some(Storage::HDD), 4));

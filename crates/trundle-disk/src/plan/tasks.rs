@@ -35,7 +35,8 @@ const BATCH_BYTES: usize = 32 << 20;
 /// batch, threads wait for the last one.
 const CODED_CHUNKS: usize = 16;
 
-/// Returns the groups of a job. Tensors with one pass share a group, except for those whose encoded chunks are copied.
+/// Returns the groups of a job. Tensors with one pass share a group, except for tensors whose encoded chunks are
+/// copied.
 pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
     let mut groups = Vec::new();
     let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };

@@ -173,9 +173,9 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// Applies `chain` to tensors: the job's inputs from `first`, beginning with the main one. Without an `order`, the
-    /// output is row-major, or column-major if its header can state that and nothing moves. Otherwise the bytes are
-    /// written in this order, which no header states.
+    /// Applies `chain` to tensors: the job's inputs from `first`, beginning with the main one. If `order` is given,
+    /// the bytes are written in this order, and no header states it. Otherwise the output is row-major, or
+    /// column-major if its header can state that and nothing moves.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
@@ -348,7 +348,8 @@ impl Unplanned {
         Ok(Chunking { chunk, shard, order: None, codecs })
     }
 
-    /// The chunking of the single source with its axes and its element order, even if chunks are longer than an axis.
+    /// The chunking of the single source, with the source's axes and element order. Chunks may be longer than an
+    /// axis.
     fn chunking_as_stored(&self) -> Chunking {
         let chunk = || -> Option<Vec<usize>> {
             let [source] = &self.job.movement.in_chunks[..] else { return None };
@@ -367,7 +368,7 @@ impl Unplanned {
         Chunking { chunk: Some(chunk), shard, order, codecs: Some(codecs) }
     }
 
-    /// The source's shards, if they are multiples of `chunk`; no longer than the axes.
+    /// Returns the source's shards if they are multiples of `chunk`, shortened to the axes.
     fn shard_brought(&self, chunk: Option<&[usize]>) -> Option<Vec<usize>> {
         let (shard, chunk) = (self.encoding.as_ref()?.shard.as_ref()?, chunk?);
         let axes = shard.iter().zip(chunk).zip(self.job.out_shape.iter());

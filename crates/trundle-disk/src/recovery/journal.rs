@@ -147,7 +147,7 @@ fn read(path: &Path, tag: String) -> Option<Found> {
     Some(Found { tag, opening: opening?, progress })
 }
 
-/// The complete and valid lines of a journal; reading stops at the first line that is neither.
+/// The complete and valid lines of a journal, up to the first invalid or incomplete line.
 struct Said {
     opening: Option<Opening>,
     progress: Progress,

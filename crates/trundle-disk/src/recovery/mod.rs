@@ -73,7 +73,7 @@ pub(crate) fn check_alone(
     let is_run = |left: &Leftover| {
         left.state == LeftoverState::InUse && !is_check(left) && own != Some(&left.tag)
     };
-    // In a folder that cannot be listed, no file of a run can be found again either.
+    // If the folder cannot be listed, no later run can find a file of this run either.
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     if left.iter().any(is_run) {
         return Err(Error::file(path, trundle_formats::Problem::Busy));
@@ -81,7 +81,8 @@ pub(crate) fn check_alone(
     Ok(())
 }
 
-/// Removes the files of earlier runs to the same output that satisfy `meant`, unless those runs are still active.
+/// Removes the files of earlier runs to the same output for which `meant` returns true, except of runs that are
+/// still active.
 pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bool) {
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     for left in left.iter().filter(|left| meant(left)) {
@@ -90,22 +91,22 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
     }
 }
 
-/// Whether it is an unfinished run, and not one of planned tasks, which may continue another day.
+/// Whether these are files of an unfinished run, but not of planned tasks, which may continue another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
     left.state != LeftoverState::Finished && !left.is_planned()
 }
 
-/// Whether it belongs to a run that only checked whether the output can be written.
+/// Whether these are files of a run that only checked whether the output can be written.
 pub(crate) fn is_check(left: &Leftover) -> bool {
     left.files.iter().all(|file| file.ending == "check")
 }
 
-/// The key of the intermediate of a pass, which is the extension of its file.
+/// Returns the key of a pass's intermediate, which is also the extension of its file.
 pub(crate) fn key_of_pass(pass: usize) -> String {
     format!("{PASS}{pass}")
 }
 
-/// The prefix of these keys.
+/// The prefix of the keys of intermediates.
 const PASS: &str = "pass";
 
 pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {

@@ -70,7 +70,7 @@ pub fn compare(
     let [first, second] = sources;
     let mut first = Side { source: first, tensor: tensors[0] };
     let mut second = Side { source: second, tensor: tensors[1] };
-    // If one allows positional reads, it stays and the other is moved.
+    // If only one file allows positional reads, the tensor in the other file is moved to its layout.
     let is_turned = second.in_place().is_none() && first.in_place().is_some();
     if is_turned {
         std::mem::swap(&mut first, &mut second);
@@ -121,7 +121,8 @@ impl Side<'_, '_> {
         &self.source.file.headers()[self.tensor]
     }
 
-    /// The position of its data if the file allows positional reads and the tensor is not chunked.
+    /// Returns the position of the tensor's data if the file allows positional reads and the tensor is not
+    /// chunked.
     fn in_place(&self) -> Option<(&dyn Blob, u64)> {
         let Header { data_offset, chunk, .. } = self.header();
         let offset = data_offset.filter(|_| chunk.is_none())?;

@@ -31,12 +31,14 @@ pub trait Observer: Sync {
     fn advance(&self, bytes: u64);
 
     /// Whether to stop the run. Any thread calls this several times a second. The run then fails with
-    /// [`Problem::Stopped`](crate::Problem::Stopped), like after an error of reading or writing.
+    /// [`Problem::Stopped`](crate::Problem::Stopped) and leaves the same files as after an error of reading
+    /// or writing.
     fn is_stopped(&self) -> bool {
         false
     }
 
-    /// Called when the run becomes resumable (an early end loses only the work since this call), or is no longer.
+    /// Called with true when the run becomes resumable (an early end then loses only the work since this call),
+    /// and with false when it no longer is.
     fn resumable(&self, _is: bool) {}
 }
 
@@ -109,7 +111,7 @@ pub(crate) struct Context<'a> {
     pub(crate) path: &'a Path,
     pub(crate) target: &'a dyn Blob,
     pub(crate) store: &'a dyn Store,
-    /// The folder in messages; `None` for the system's temporary folder, in which files have no names.
+    /// The folder in messages; `None` for unnamed files in the system's temporary folder.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,
     pub(crate) observer: &'a dyn Observer,

@@ -16,7 +16,7 @@ const PART_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Counterpart<'a> {
     blob: &'a dyn Blob,
-    /// The start of its data, in bytes.
+    /// The byte offset of the tensor's data.
     offset: u64,
     element: &'a StoredDType,
     /// The type of the written elements, which must be compatible.
@@ -36,9 +36,10 @@ pub(crate) struct Found {
 
 #[derive(Debug)]
 pub(crate) struct First {
-    /// Its position in row-major order.
+    /// The position of the element in row-major order.
     pub(crate) place: usize,
-    /// Its bytes as written and as stored, both in the written type; a packed element is one byte.
+    /// The bytes of the element as written and as stored, both in the written type; a packed element is one
+    /// byte.
     pub(crate) values: [Vec<u8>; 2],
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Executor<'a> {
     /// For each tensor, the checksum of the current group's source, if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
-    /// The bytes processed in this phase, counted once for each time they are handled.
+    /// The bytes handled in this phase. A byte that is handled several times counts each time.
     done: AtomicU64,
     /// The number of times that the phase handles each byte.
     handled: u64,
@@ -113,8 +113,8 @@ impl<'a> Executor<'a> {
                 continue;
             }
             let (pass, passes) = group.pass;
-            // The intermediates of a tensor that an earlier run completed are gone. To verify its output, its passes
-            // are repeated.
+            // The intermediates of a tensor that an earlier run completed are removed. To verify its output, the
+            // passes run again.
             let is_again = passes > 1 && earlier.groups > index + (passes - 1 - pass);
             let batches = &group.batches(job);
             let done = match earlier.groups {

@@ -63,7 +63,7 @@ impl Job {
         Finished::finish(vec![finished], observer)
     }
 
-    /// Like [`Job::run`], but without the last step: the output is complete, and appears when it is
+    /// Like [`Job::run`], but without the last step: the output is complete, and gets its name when it is
     /// [finished](Finished::finish). Until then, another run can resume it if it is resumable.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Job {
             }
             None => (self, Progress::default()),
         };
-        // Other runs of this output must not share the files of this one, even where files have no locks.
+        // Runs of the same output must not share files, even where files cannot be locked.
         let tag = match &asked {
             Some(asked) => tag(asked, &output_tag, job.budget),
             None => Output::new_tag(path),
@@ -222,7 +222,7 @@ impl Job {
     }
 }
 
-/// A job whose output is complete but does not have its name yet.
+/// A job with a complete output that does not have its name yet.
 #[derive(Debug)]
 pub struct Finished {
     output: Output,

@@ -1,7 +1,7 @@
 //! Computes checksums of source elements at their positions in the output.
 //!
-//! [`Program::follow`] takes the elements through one operator after another, without composing, binding, planning or
-//! kernels. So the checksums verify all of these.
+//! [`Program::follow`] takes the elements through one operator after another. It does not compose, bind or plan the
+//! operators and does not use kernels, so the checksums verify all of this.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct Origin<'a> {
     pub(crate) program: &'a Program,
     /// The tensor of the program that is written; `None` if nothing moves.
     pub(crate) target: Option<TensorId>,
-    /// The shape in which the box is given, with as many elements as the target.
+    /// The shape of the coordinates of the box; it has as many elements as the target.
     pub(crate) out_shape: &'a Shape,
     pub(crate) sources: Vec<Source<'a>>,
     pub(crate) to: &'a Location,
@@ -29,14 +29,14 @@ pub(crate) struct Origin<'a> {
 /// A box of a tensor in memory.
 pub(crate) struct Source<'a> {
     pub(crate) of: TensorId,
-    /// The shape in which it is read, with as many elements.
+    /// The shape of the coordinates of the box; it has as many elements as the tensor.
     pub(crate) shape: &'a Shape,
     pub(crate) bounds: Bounds,
     pub(crate) elements: Elements<'a>,
 }
 
 impl Origin<'_> {
-    /// Computes the checksum of the elements that the operators bring to the box `out`, with `threads` threads. Calls
+    /// Computes the checksum of the elements that the operators move to the box `out`, with `threads` threads. Calls
     /// `goes_on` with the number of elements summed; if it returns false, the checksum is incomplete.
     pub(crate) fn checksum(
         &self,
@@ -150,7 +150,8 @@ fn spacings(grid: &Grid, strides: &[isize]) -> Vec<Spacing> {
     grid.directions.iter().map(spacing).collect()
 }
 
-/// Cuts a box into blocks that are so small that a block's source stays in the caches in any order of access.
+/// Cuts a box into blocks. The source of a block is small enough to stay in the caches in any order of
+/// access.
 struct Blocks<'a> {
     whole: &'a [Range<usize>],
     sides: Vec<usize>,
@@ -250,7 +251,7 @@ mod tests {
         (0..count * unit).map(|_| choices.below(256) as u8).collect()
     }
 
-    /// A shape with as many elements: the same, one axis, or one more axis.
+    /// Returns a shape with as many elements: the same shape, one axis, or one more axis.
     fn alike(shape: &Shape, choices: &mut Choices) -> Shape {
         match choices.below(3) {
             0 => shape.clone(),

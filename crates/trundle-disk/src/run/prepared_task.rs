@@ -34,7 +34,7 @@ pub(crate) struct TaskRead<'a> {
     pub(crate) input: usize,
     pub(crate) file: ReadFrom,
     pub(crate) runs: Runs,
-    /// The bytes in memory, where it is contiguous.
+    /// The size of the contiguous memory for this input, in bytes.
     pub(crate) bytes: usize,
     /// The stored type, if bytes are swapped to little-endian.
     pub(crate) swapped: Option<&'a StoredDType>,

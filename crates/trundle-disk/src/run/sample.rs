@@ -78,8 +78,8 @@ impl Sample {
     ) -> Result<Sample, Error> {
         let header = &file.headers()[tensor];
         let width = header.element.width();
-        // A step with different positions in each chunk would need a pass that unpacks all chunks. The job reads
-        // these chunks anyway, so it moves all of their elements, and `Picked` keeps some.
+        // A step that has different positions in each chunk would need a pass that unpacks all chunks. Instead
+        // the job moves all elements of the chunks, which it reads anyway, and `Picked` keeps some of them.
         let step_of_job = |axis: usize| match (&header.chunk, width) {
             (Some(chunk), Width::Bytes(_))
                 if !chunk[axis].is_multiple_of(steps[axis].step)
@@ -199,7 +199,7 @@ impl Blob for Picked {
             as u64)
     }
 
-    /// Reads kept bytes: a job reads the bytes of which it writes only some packed elements.
+    /// Reads kept bytes: if the job writes only some packed elements of a byte, it reads the byte first.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if !self.axes.is_empty() {
             return Err(io::ErrorKind::Unsupported.into());

@@ -182,7 +182,7 @@ fn what_is_written_wrongly_is_found() {
         assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
         assert_eq!(sandbox.names(), ["in.npy"], "{name}");
     }
-    // Correct files are not refused.
+    // Intact files are accepted.
     for storage in [ONE_PASS, TWO_PASSES] {
         let sandbox = Sandbox::two_passes();
         assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
@@ -309,7 +309,7 @@ fn an_output_that_appears_meanwhile_stays() {
         let error = sandbox.meddled(storage, false, (phase, 1), &meddle).unwrap_err();
         assert!(error.to_string().contains("out.npy: already exists"), "{error}");
         assert_eq!(fs::read(&sandbox.to).unwrap(), b"mine");
-        // The result has the name in the error message.
+        // The error message names the file that holds the result.
         let names = sandbox.names();
         let [kept, "in.npy", "out.npy"] = [&names[0][..], &names[1], &names[2]] else {
             panic!("{names:?}")

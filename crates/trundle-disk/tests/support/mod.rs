@@ -41,7 +41,7 @@ pub(crate) fn write_tensors(
     data
 }
 
-/// Writes a file of these tensors.
+/// Writes a file with the given tensors.
 pub(crate) fn write_file(path: &Path, described: &[Described<'_>], data: &[&[u8]]) {
     let skeleton = Format::of(path).unwrap().skeleton(described, &[]).unwrap();
     let checksums = match skeleton.needs_crc32() {

@@ -55,7 +55,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     /// written.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// If the chunk cannot be opened.
     fn encoded_chunk(&self, _index: &[u64]) -> io::Result<Option<EncodedChunk>> {
         Err(io::ErrorKind::Unsupported.into())
     }

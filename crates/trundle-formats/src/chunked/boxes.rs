@@ -43,7 +43,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns the elements of a box of these sizes in row-major order. The axes of `bytes` are in `order`,
+/// Returns the elements of a box with the given sizes in row-major order. The axes of `bytes` are in `order`,
 /// slowest first.
 pub(crate) fn row_major(bytes: &[u8], sizes: &[usize], order: &[usize]) -> Vec<u8> {
     let width = bytes.len() / sizes.iter().product::<usize>().max(1);

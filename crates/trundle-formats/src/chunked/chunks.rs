@@ -23,7 +23,7 @@ pub(crate) struct Chunks<A> {
 }
 
 impl<A: ChunkedArray> Chunks<A> {
-    /// Creates the sequence for arrays that begin at these offsets; the last one ends at `end`.
+    /// Creates the sequence. Each array has the offset of its first chunk; the last array ends at `end`.
     pub(crate) fn new(arrays: Vec<(u64, A)>, end: u64) -> Chunks<A> {
         Chunks { arrays, end, recent: Recent::default() }
     }

@@ -23,7 +23,7 @@ pub(super) enum Kind {
     F64,
 }
 
-/// Types in the order of their numbers, with our names.
+/// Types in the order of their numbers, with trundle's names.
 const KINDS: [(Kind, &str); 13] = [
     (Kind::U8, "u8"),
     (Kind::I8, "i8"),

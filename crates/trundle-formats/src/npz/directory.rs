@@ -30,7 +30,7 @@ struct Entry {
     header_offset: u64,
     is_encrypted: bool,
     member: Member,
-    /// Why it is not a readable tensor, if so.
+    /// Why the member is not a readable tensor, if so.
     fault: Option<Problem>,
 }
 

@@ -6,8 +6,8 @@
 //! row-major in their storage, and other objects, are listed as unreadable. Numbers, strings and booleans
 //! become metadata. Several tensors may share a storage. CRC-32 values are not checked.
 //!
-//! Ignored, as they do not affect elements: devices, `requires_grad`, gradient hooks, attributes of dicts
-//! (`_metadata` of a state dict), and the archive's `version`.
+//! The reader ignores what does not affect elements: devices, `requires_grad`, gradient hooks, attributes of
+//! dicts (`_metadata` of a state dict), and the archive's `version`.
 //!
 //! <https://docs.pytorch.org/docs/main/notes/serialization.html>
 

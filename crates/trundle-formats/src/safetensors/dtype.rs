@@ -36,7 +36,7 @@ const DTYPES: [(&str, Row); 22] = [
 #[derive(Clone, Copy)]
 enum Row {
     Same(DType),
-    /// Unsigned integers with the bits of a type that we lack, and our name for it.
+    /// Unsigned integers with the bits of a type that trundle lacks, and trundle's name for the type.
     Bits(DType, &'static str),
 }
 

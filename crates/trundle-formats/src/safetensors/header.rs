@@ -26,7 +26,7 @@ impl Stated {
     /// Parses a header, which may end with white space.
     ///
     /// # Errors
-    /// If it is not JSON of this form, or a key occurs twice.
+    /// If the header is not JSON of this form, or a key occurs twice.
     pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Stated> {
         let stated: Stated = serde_json::from_slice(text)?;
         let twice = |key| serde_json::Error::custom(format!("\"{key}\" occurs twice"));

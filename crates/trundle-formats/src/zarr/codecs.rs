@@ -118,7 +118,7 @@ fn of_blosc(width: usize) -> usize {
 /// Checks that the codecs fit chunks of `chunk_bytes` bytes.
 ///
 /// # Errors
-/// A message that says what is wrong.
+/// A message with the reason.
 pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     for codec in &codecs.0 {
         if let Codec::Shuffle { element_bytes } = codec

@@ -1,8 +1,8 @@
 //! Zarr stores in folders and buckets: reads versions 2 and 3 and writes version 3, through [`trundle_zarr`].
 //!
 //! An array is a chunked tensor; a group has one for each of its arrays, named by path. Reader and writer
-//! address the store as one sequence of bytes (`chunked/mod.rs`), from which the writer omits elements beyond
-//! the end of the tensor (`new_store.rs`).
+//! address the store as one sequence of bytes (`chunked/mod.rs`). The writer omits elements beyond the end of
+//! the tensor (`new_store.rs`).
 
 mod arrays;
 mod codecs;
@@ -39,7 +39,8 @@ pub(crate) const FORMAT: Format = Format {
     folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
 
-/// Opens the store in the folder at `path` or at a URL; `None` if there is no folder that could be a store.
+/// Opens the store in the folder at `path` or at a URL. Returns `None` if the path is not a folder, or
+/// another format is given.
 ///
 /// # Errors
 /// [`Problem`] if the folder is not a store, or no array of it can be read.

@@ -37,8 +37,8 @@ save("utf_8", np.zeros((1,), [("π\t\u2028", "<f4")]))
 save("no_fields", np.zeros((2,), []))
 
 ramp = np.arange(6, dtype="<f4").reshape(2, 3)
-# numpy reserves digits for the axis that may grow, here the last one. Its size has more digits than that of the
-# first axis, which affects the length of the header.
+# numpy reserves digits for the axis that may grow, here the last one. Its size has more digits than the size of
+# the first axis, which affects the length of the header.
 turned = np.asfortranarray(np.zeros((2, 100), [("a" * 29, "|u1")]))
 np.save(folder.parent / "column_major.npy", turned)
 

@@ -417,7 +417,8 @@ fn the_first_version_that_can_hold_a_header_is_written() {
     assert_eq!(version("é", 4000), 2);
     assert_eq!(version("π", 10), 3);
     assert_eq!(version("π", 4000), 3);
-    // Each field with this name takes 18 bytes: the header exceeds 65,535 bytes between these two counts.
+    // Each field with this name takes 18 bytes. The larger of the two numbers of fields makes the header
+    // exceed 65,535 bytes.
     assert_eq!(version("", 3636), 1);
     assert_eq!(version("", 3637), 2);
 }

@@ -214,7 +214,7 @@ fn data_that_is_not_what_the_directory_says_is_refused() {
         let (bytes, crc32) = (member.bytes, member.crc32);
         let wrong = Member { crc32: crc32 ^ 0xff, ..member.clone() };
         assert!(member_refusal(wrong).contains(&format!("have the CRC-32 {crc32:08x}, expected")));
-        // Also if the change is outside the tensor's data.
+        // A change outside the tensor's data is found too.
         let mut changed = member.clone();
         if changed.method != DEFLATED {
             changed.packed[100] = b'\t';

@@ -56,7 +56,7 @@ fn copied(file: &mut TensorFile) -> Vec<u8> {
     written(&tensors, file.metadata())
 }
 
-/// All types of the format, their bits, and our names.
+/// All types of the format, their bits, and trundle's names.
 const DTYPES: [(&str, usize, &str); 22] = [
     ("BOOL", 8, "boolean"),
     ("F4", 4, "f4e2m1"),
@@ -99,7 +99,7 @@ fn every_type_is_read_and_written_as_it_was() {
         assert_eq!(&again[8..start], &bytes[8..start]);
         assert!(again[start..start + spaces].iter().all(|byte| *byte == b' '));
         assert_eq!(&again[start + spaces..], &bytes[start..]);
-        // Types that we lack do not have the values of their bits.
+        // Types that trundle lacks do not have the values of their bits.
         let element = &opened.headers()[0].element;
         let has_value = !name.starts_with("f6e") && !name.ends_with("fnuz");
         assert_eq!(element.value_at(&[1; 8], 0).is_some(), has_value, "{name}");

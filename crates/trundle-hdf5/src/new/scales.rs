@@ -57,7 +57,7 @@ impl Scales {
         (tree, scales)
     }
 
-    /// Whether there are any scales, as in every netCDF file.
+    /// Whether the file has scales. Every netCDF file has some.
     pub(super) fn are_there(&self) -> bool {
         !self.ids.is_empty()
     }
@@ -113,8 +113,8 @@ impl Wanted {
     }
 }
 
-/// Finds the scale for an axis of the dataset at `path`: in its group or one above. `None` if other objects have the
-/// name in all of these groups.
+/// Finds the scale for an axis of the dataset at `path`, in the group of the dataset or in one above. `None` if each
+/// of the groups has another object with the name.
 fn wanted(
     datasets: &[NewDataset],
     tree: &Tree,
@@ -125,7 +125,7 @@ fn wanted(
     if name.is_empty() || name == "." || name.contains(['/', '\0']) {
         return None;
     }
-    // The highest free path wins.
+    // The free path in the highest group is used.
     let (mut free, mut group) = (None, path);
     while !group.is_empty() {
         group = group.rsplit_once('/').map_or("", |(above, _)| above);

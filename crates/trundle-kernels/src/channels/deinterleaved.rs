@@ -18,10 +18,10 @@ const PIXELS_AHEAD: usize = 4 << 10;
 /// docs/kernels.md).
 const LEAST_PLANE_BYTES: usize = 4 * LINE;
 
-/// The same limit for elements of 4 and 8 bytes, of which a vector holds few.
+/// The same limit for elements of 4 and 8 bytes: a vector holds only a few of them.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
-/// The neighbours of a pixel, in either order, become planes.
+/// Applies if the neighbours of a pixel, in either order, become planes.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     let least = if width < 4 { LEAST_PLANE_BYTES } else { LEAST_WIDE_PLANE_BYTES };
@@ -32,7 +32,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Tiles with all channels.
+/// Cuts tiles with all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (channels, _)) = (space.pattern.width, space.pattern.lens);
     (channels, tile_pixels(width, channels))
@@ -137,7 +137,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     /// Copies pixels to planes whose lines begin with different pixels, the first ones at `heads`.
     ///
     /// # Safety
-    /// The pixels of these lines are the tile's.
+    /// The pixels of the lines belong to the tile.
     #[inline(always)]
     unsafe fn apart(&self, heads: &[usize; N], lines: usize) {
         let line = LINE / W;
@@ -163,7 +163,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     /// Returns the vectors with one vector's worth of pixels from `pixel` on.
     ///
     /// # Safety
-    /// These pixels are the tile's.
+    /// The pixels belong to the tile.
     #[inline(always)]
     unsafe fn vectors(&self, pixel: usize) -> [V; N] {
         let src = self.front(pixel);

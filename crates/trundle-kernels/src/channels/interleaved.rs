@@ -14,7 +14,7 @@ use crate::tile::{Store, Tile};
 /// How far ahead each plane is prefetched, in bytes (measured; docs/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
 
-/// Planes become the neighbours of a pixel.
+/// Applies if planes become the neighbours of a pixel.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
@@ -24,7 +24,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Tiles with all channels.
+/// Cuts tiles with all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (_, channels)) = (space.pattern.width, space.pattern.lens);
     (tile_pixels(width, channels), channels)

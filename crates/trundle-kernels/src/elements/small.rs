@@ -10,13 +10,13 @@ use crate::transpose::{padded, transposed};
 /// docs/kernels.md).
 const MOST_ELEMENTS: usize = 256;
 
-/// The limit where a transpose would treat several tiles of 16-byte elements as one.
+/// Tiles of more 16-byte elements are left to a transpose that moves several tiles as one.
 const MOST_LANES: usize = 64;
 
 /// Up to this many elements are reversed one by one in the time it takes to load and store a partial vector.
 const MOST_REVERSED: usize = 8;
 
-/// Tiles of few elements whose rows are short or not contiguous.
+/// Applies to tiles of few elements whose rows are short or not contiguous.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     let is_run = pattern.col_strides.0.unsigned_abs() == width && cols * width > LINE;
@@ -32,7 +32,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && !is_part
 }
 
-/// Whole tiles.
+/// Moves whole tiles.
 pub(crate) fn tile(_: &Space) -> (usize, usize) {
     (MOST_ELEMENTS, MOST_ELEMENTS)
 }

@@ -12,7 +12,7 @@ pub(crate) use crate::pattern::always as applies;
 /// The side of a tile whose lines fit the first-level cache on both sides.
 const SIDE: usize = 64;
 
-/// Tiles as another kernel would cut them that applies but lacks the instruction set.
+/// Cuts tiles like the kernel that would apply if the machine had its instruction set.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let pattern = &space.pattern;
     let Pattern { width, row_strides, col_strides, .. } = *pattern;

@@ -17,8 +17,8 @@ pub(crate) use crate::elements::strided::tile;
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 
-/// A tile of two loops would be small, there are more loops, and on either side the innermost loops of two fill a
-/// register.
+/// Applies if a tile of two loops would be small, there are more loops, and on either side the innermost loops of
+/// two fill a register.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { width, lens, tile, bits, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize)| {
@@ -102,7 +102,7 @@ impl Round<'_> {
     /// Copies micro-tiles of as many registers as each has elements, and exchanges all their bits.
     ///
     /// # Safety
-    /// As [`run`], for this round, with such tables.
+    /// As [`run`], for this round. The tables are for registers of V.
     #[inline(always)]
     unsafe fn transposed<V: Vector, const W: usize>(&self, token: Token<V>) {
         let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
@@ -130,7 +130,7 @@ impl Round<'_> {
     /// positions.
     ///
     /// # Safety
-    /// As [`run`], for this round, with such tables.
+    /// As [`run`], for this round. The tables are for registers of V.
     #[inline(always)]
     unsafe fn exchanged<V: Vector, const W: usize, const N: usize>(&self, token: Token<V>) {
         let Tables { micro_tiles, rows, cols, exchanges, .. } = self.tables;

@@ -2,9 +2,10 @@
 //!
 //! A micro-tile has one register for each of its columns. Bit t of a register's index belongs to a loop that is
 //! innermost in the destination. Some bit of an element's position belongs to a loop that is innermost in the
-//! source. Of two registers whose indices differ only in bit t, one gets the elements whose position bit is 0, the
-//! other those whose bit is 1. This exchanges both bits, with one shuffle for each register. The last exchange also
-//! moves every element to its final position. If no bit is exchanged, there is one shuffle within each register.
+//! source. Take two registers whose indices differ only in bit t: one gets the elements whose position bit is 0,
+//! the other the elements whose position bit is 1. This exchanges both bits, with one shuffle for each register.
+//! The last exchange also moves every element to its final position. If no bit is exchanged, there is one shuffle
+//! within each register.
 
 use crate::simd::LINE;
 

@@ -12,7 +12,7 @@ pub(crate) use crate::elements::strided::tile;
 const MOST_PLAIN_ELEMENTS: usize = 64;
 const MOST_TRANSPOSED_ELEMENTS: usize = 128;
 
-/// A tile of two loops would be small, and there are more loops.
+/// Applies if a tile of two loops would be small, and there are more loops.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { lens, tile, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize), most| rows.saturating_mul(cols) <= most;

@@ -77,7 +77,7 @@ pub const FAR_BYTES: usize = 1 << 20;
 const MOST_COLS: usize = 1 << 12;
 const MOST_ELEMENTS: usize = 1 << 13;
 
-/// Few enough elements that other threads get work, and that a stop takes effect soon.
+/// Cuts tiles of few enough elements that other threads get work, and that a stop takes effect soon.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let cols = space.pattern.lens.1.clamp(1, MOST_COLS);
     (MOST_ELEMENTS / cols, cols)
@@ -140,12 +140,12 @@ unsafe fn copy_row<const W: usize>(tile: &IndexTile<'_>, row: usize) {
             unsafe { from(col + k, stretch[k]).cast::<Opaque<W>>().read_unaligned() }
         });
         for (k, element) in elements.into_iter().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the elements of the tile are valid.
             unsafe { to(col + k).cast::<Opaque<W>>().write_unaligned(element) };
         }
     }
     for (col, index) in (stretches.len() * ELEMENTS_AT_ONCE..).zip(rest) {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the elements of the tile are valid.
         unsafe { copy::<W>(from(col, *index), to(col)) };
     }
 }

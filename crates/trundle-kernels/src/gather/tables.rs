@@ -18,8 +18,8 @@ impl Offset {
     }
 }
 
-/// What the tiles of a gather have in common. A tile consists of micro-tiles, which are rows of columns. Each of
-/// the three iterates over the steps of several loops.
+/// The loops that all tiles of a gather share. A tile consists of micro-tiles, a micro-tile of rows, and a row
+/// of columns. Each of the three tables has the steps of several loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
     pub(crate) micro_tiles: Vec<Offset>,
@@ -84,9 +84,9 @@ const MOST_OPEN_LINES: usize = 4;
 const MOST_MICRO_TILES: usize = 1 << 10;
 
 impl Tables {
-    /// Makes the tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes`. For registers
-    /// of `vector_bytes`, loops of two (or of powers of two) must fill a register without gaps in the source, and
-    /// others in the destination; otherwise there are no tables.
+    /// Makes the tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes`. Returns
+    /// `None` unless, for registers of `vector_bytes`, loops of two (or of powers of two) fill a register without
+    /// gaps in the source, and others in the destination.
     pub fn of(
         loops: &[AffineLoop],
         width: usize,
@@ -180,7 +180,8 @@ fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop])
 
 /// The loops of two that fill registers.
 struct Bits {
-    /// Loops that are neighbours only in the source (they permute vectors), and those only in the destination.
+    /// Loops that are neighbours only in the source (they permute vectors), and loops that are neighbours only
+    /// in the destination.
     rows: Vec<AffineLoop>,
     cols: Vec<AffineLoop>,
     /// The origin of each bit of an element's position in a destination register.

@@ -175,7 +175,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     /// rows they read exist.
     ///
     /// # Safety
-    /// As [`Shift::copy`]; no packed rows come after those.
+    /// As [`Shift::copy`]; no packed rows come after the rows that the function reads.
     #[inline(always)]
     unsafe fn shift_packed_rows<const COUNT: usize>(
         &self,
@@ -227,7 +227,8 @@ impl<'a, V: Vector> Shift<'a, V> {
     }
 
     /// Makes [`MADE`] rows of each line from `row` on, at `to`, with the pitch of the group. `reversed` holds the
-    /// reversed bytes of each line in the row before, and afterwards those of the last row.
+    /// reversed bytes of each line in the row before; the function replaces them by the reversed bytes in the
+    /// last row.
     ///
     /// # Safety
     /// As [`Shift::copy`]; there is room for the rows.

@@ -214,7 +214,7 @@ impl Group<'_> {
     /// Copies rows that every lane keeps.
     ///
     /// # Safety
-    /// They are rows of the group that no lane reverses.
+    /// No lane of the group reverses any of the rows.
     #[inline(always)]
     pub(crate) unsafe fn copy_kept<V: Vector>(&self, token: Token<V>, rows: Range<usize>) {
         if !rows.is_empty() {

@@ -30,12 +30,12 @@ fn block_rows(rows: usize) -> usize {
     if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
 }
 
-/// Lanes that are neighbours on both sides.
+/// Applies to lanes that are neighbours on both sides.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     runs::applies(pattern, vector_bytes)
 }
 
-/// Tiles of several blocks that are moved at a time.
+/// Cuts tiles of several blocks of rows; each block is moved at a time.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
     let rows = block_rows(rows);

@@ -36,7 +36,7 @@ impl LaneTile<'_> {
     }
 }
 
-/// An axis whose rows consist of two runs, which meet where the row's length says.
+/// An axis whose rows consist of two runs. The length of a row determines where the runs meet.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
     /// The number of elements of a row.

@@ -9,7 +9,7 @@ use crate::parts::scratch::{Lane, MADE};
 pub(crate) struct Runs<'a> {
     /// The run whose source does not depend on the length.
     pub(crate) kept: &'a Run,
-    /// The run that reads in the opposite order, from where the length says.
+    /// The run that reads in the opposite order. The length determines where it starts.
     pub(crate) reversed: &'a Run,
     pub(crate) reversed_first: bool,
     /// The index of the source row for row 0 of the reversed run in a lane of length 0, and its change with the
@@ -19,7 +19,7 @@ pub(crate) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Returns the runs, if they walk the same source rows in opposite orders.
+    /// Returns the runs, if they read the same source rows in opposite orders.
     pub(crate) fn of(ragged: &'a Ragged<'a>) -> Option<Runs<'a>> {
         let (first, second) = (&ragged.first, &ragged.second);
         let reversed_first = second.src_per_length == 0;

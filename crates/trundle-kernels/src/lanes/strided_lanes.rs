@@ -25,7 +25,7 @@ pub(crate) unsafe fn run(tile: &LaneTile<'_>) {
     );
 }
 
-/// What is computed for a lane before its rows are moved.
+/// Numbers of a lane, computed before its rows are moved.
 #[derive(Clone, Copy, Default)]
 struct Lane {
     cut: usize,

@@ -29,7 +29,7 @@ const MOST_SHIFTED_BYTES: usize = 2;
 /// The approximate size of a tile with all its slabs: large enough that it has few lines at its ends.
 pub const SLABS_BYTES: usize = 64 << 10;
 
-/// Contiguous rows shorter than a line on both sides, in either order.
+/// Applies to contiguous rows shorter than a line on both sides, in either order.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let row_bytes = pattern.lens.1 * pattern.width;
     runs::applies(pattern, vector_bytes)
@@ -38,7 +38,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && pattern.row_strides.1 == row_bytes.cast_signed()
 }
 
-/// Tiles of whole slabs, or of rows of one.
+/// Cuts tiles of whole slabs, or of rows of one.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, cols)) = (space.pattern.width, space.pattern.lens);
     let most = SLABS_BYTES / (cols * width);
@@ -367,8 +367,8 @@ impl Every {
     }
 }
 
-/// Loads a vector at `from`. The bytes of the first mask come from `step` bytes further on, those of the second
-/// mask from twice as far.
+/// Loads a vector at `from`. The bytes of the first mask come from `step` bytes further on, the bytes of the
+/// second mask from twice as far.
 ///
 /// # Safety
 /// Vectors up to 3 steps on are valid for reads.
@@ -390,7 +390,7 @@ unsafe fn shift_twice<V: Vector>(
     }
 }
 
-/// Loads a line from byte `at` of `src`, as far as it is `readable`.
+/// Loads the bytes of `src` from byte `at` on that `readable` contains, at most a line.
 ///
 /// # Safety
 /// The bytes of `readable` are valid for reads.
@@ -415,7 +415,7 @@ unsafe fn load_within(
     line
 }
 
-/// Packs rows shorter than N bytes, each of which is read from before the previous one.
+/// Packs rows shorter than N bytes. Each row is read from before the previous one.
 ///
 /// # Safety
 /// The rows are valid for reads, and there is room for them and N more bytes.

@@ -1,6 +1,6 @@
-//! Lanes whose reversed rows are a reversal of these rows alone, as for whole axes. Packed in the order of the kept
-//! rows, they need no extra room: in each lane the first row is swapped with the last, the second with the last but
-//! one, and so on.
+//! Lanes that reverse a range of rows onto itself, as when a whole axis is reversed. The rows are packed in the
+//! order of the kept rows and reversed in place: in each lane the first row is swapped with the last, the second
+//! with the last but one, and so on.
 //!
 //! Rows are packed an odd number of lines apart. The rows of a lane then spread over all sets of the first-level
 //! cache, and stay there while the lanes of a line are swapped. At the same time the source of the next group is
@@ -74,7 +74,7 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// Packs the rows in the order in which lanes keep them.
+    /// Packs the rows in the order of lanes that keep their rows.
     ///
     /// # Safety
     /// As [`Swap::copy`].

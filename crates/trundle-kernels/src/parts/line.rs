@@ -32,7 +32,7 @@ impl<V: Vector> Line<V> {
     /// Makes the line of row `i` of micro-tiles of `side` vectors: one vector of each micro-tile.
     ///
     /// # Safety
-    /// All of these vectors have been written.
+    /// The vectors of the line have been written.
     #[inline(always)]
     pub(crate) unsafe fn of_row(micro_tiles: &[MaybeUninit<V>], i: usize, side: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
@@ -121,7 +121,7 @@ impl<V: Vector> Line<V> {
         let part = |index: usize| match index.checked_sub(Self::PARTS) {
             // SAFETY: the parts of a line are written, and `at` is within the two lines.
             None => unsafe { self.0[index].assume_init() },
-            // SAFETY: as above.
+            // SAFETY: the parts of a line are written, and `at` is within the two lines.
             Some(index) => unsafe { next.0[index].assume_init() },
         };
         let (first, at) = ((at - 1) / V::BYTES, (at - 1) % V::BYTES + 1);

@@ -97,7 +97,7 @@ impl<V: Vector> Writer<V> {
         for at in (0..bytes).step_by(LINE) {
             // SAFETY: the caller guarantees that the bytes are valid.
             let line = unsafe { Line::load(self.token, src.add(at)) };
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { self.put_line_of::<W>(&line, LINE.min(bytes - at)) };
         }
     }
@@ -143,7 +143,7 @@ impl<V: Vector> Writer<V> {
     /// As [`Writer::put_line`], for the assembled bytes.
     #[inline(always)]
     pub(crate) unsafe fn end(&self) {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { self.store_known() };
     }
 }

@@ -82,7 +82,7 @@ impl Filling {
     /// Stores `bytes` bytes of filling, and up to a line more.
     ///
     /// # Safety
-    /// These bytes are valid for writes.
+    /// The `bytes` bytes are valid for writes.
     #[inline(always)]
     unsafe fn store<V: Vector>(&self, token: Token<V>, to: *mut u8, bytes: usize) {
         let (from, period) = (self.bytes.as_ptr().cast::<u8>(), self.period());
@@ -177,7 +177,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     if tile.run < LEAST_DIRECT_BYTES {
         // SAFETY: the caller upholds `# Safety`, and this thread moves one tile at a time.
         if let Some(mut scratch) = unsafe { scratch() } {
-            // SAFETY: as above.
+            // SAFETY: the caller upholds `# Safety`, and only this call uses the scratch.
             return unsafe { put_together(token, tile, &mut scratch) };
         }
     }
@@ -284,7 +284,7 @@ unsafe fn put_together<V: Vector>(
 /// Writes `bytes` bytes of filling, which are whole elements.
 ///
 /// # Safety
-/// These bytes come next in the destination.
+/// The bytes come next in the destination.
 #[inline(always)]
 unsafe fn put_filling<V: Vector>(
     token: Token<V>,

@@ -17,7 +17,7 @@ const AHEAD_BYTES: usize = 4 << 10;
 /// The bytes of a tile, whose first rows are not prefetched (a guess: a fraction of a second-level cache).
 const TILE_BYTES: usize = 256 << 10;
 
-/// The columns are the rows that are moved.
+/// Cuts tiles whose columns are the rows to move.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (1, (TILE_BYTES / space.pattern.width).max(1))
 }

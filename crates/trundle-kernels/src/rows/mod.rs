@@ -40,7 +40,7 @@ const RUN_BYTES: usize = 256 << 10;
 /// Shorter runs are combined into tiles of this size, which makes their set-up cheap.
 const RUNS_BYTES: usize = 32 << 10;
 
-/// Tiles of whole rows, or of parts of one.
+/// Cuts tiles of whole rows, or of parts of one.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (_, cols)) = (space.pattern.width, space.pattern.lens);
     if cols * width > RUN_BYTES {

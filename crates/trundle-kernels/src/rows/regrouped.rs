@@ -12,8 +12,8 @@ pub(crate) use super::tile;
 /// as moving this many rows one by one (measured with rows of 15 and 32 bytes).
 const LEAST_ROWS_A_PHASE: usize = 24;
 
-/// Short rows that are contiguous in the destination, whose windows in the source span at most two vectors of
-/// `vector_bytes`, with neighbours in either order.
+/// Applies to short rows that are contiguous in the destination, with neighbours in either order, if their
+/// windows in the source span at most two vectors of `vector_bytes`.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     let group = cols * width;

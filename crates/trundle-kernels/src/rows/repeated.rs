@@ -12,7 +12,7 @@ const LEAST_ELEMENTS: usize = 256;
 
 pub(crate) use super::tile;
 
-/// All rows repeat the same element.
+/// Applies if all rows repeat the same element.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let Pattern { width, row_strides, col_strides, lens: (rows, cols), .. } = *pattern;
     col_strides == (0, width.cast_signed())

@@ -10,7 +10,7 @@ use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
 
-/// Neighbours in the destination are neighbours in the source in the opposite order.
+/// Applies if neighbours in the destination are neighbours in the source in the opposite order.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width.cast_signed();
     pattern.col_strides == (-width, width)

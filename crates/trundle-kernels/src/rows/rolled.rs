@@ -12,7 +12,7 @@ use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
-/// Rolled rows that no tile cuts.
+/// Applies to rolled rows that no tile cuts.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     pattern.lens.1 * pattern.width <= super::RUN_BYTES
 }

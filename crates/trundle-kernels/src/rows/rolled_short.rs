@@ -21,7 +21,7 @@ const MOST_ROW_BYTES: usize = 512;
 /// Smaller tiles are copied run by run: most of them would be ends without whole vectors (a guess).
 const LEAST_BYTES: usize = 16 * LINE;
 
-/// Short rolled rows that are contiguous on both sides.
+/// Applies to short rolled rows that are contiguous on both sides.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (rows, cols) = pattern.lens;
     let row = cols.saturating_mul(pattern.width);
@@ -81,7 +81,7 @@ impl<V: Vector> RolledRows<V> {
     /// Copies the bytes `range`, counted from the start of the first row, run by run.
     ///
     /// # Safety
-    /// They are bytes of the rows.
+    /// `range` lies within the rows.
     #[inline(always)]
     unsafe fn put_runs(&self, range: Range<usize>) {
         let mut at = range.start;
@@ -102,7 +102,8 @@ impl<V: Vector> RolledRows<V> {
     /// Copies the bytes `range` in whole vectors, and prefetches the source `ahead` bytes further on.
     ///
     /// # Safety
-    /// They are whole lines of the rows, between the first cut and the last; rows have at most [`MOST_ROW_BYTES`].
+    /// `range` is whole lines of the rows, between the first cut and the last; rows have at most
+    /// [`MOST_ROW_BYTES`].
     #[inline(always)]
     unsafe fn put_vectors<const STREAMED: bool, const LEVEL: u8>(
         &self,

@@ -1,8 +1,8 @@
 //! Moves segments of the cycles of a rotation.
 //!
-//! A segment is a list of positions, each of which takes the run of bytes at the next one; the last position takes
-//! `last`. Some lines of every position are moved at a time. They overwrite lines that were read just before, so
-//! memory reads and writes each line once. A single position has a source elsewhere, and is streamed.
+//! A segment is a list of positions. Each position takes the run of bytes at the next one, and the last position
+//! takes `last`. Some lines of every position are moved at a time. They overwrite lines that were read just
+//! before, so memory reads and writes each line once. A single position has a source elsewhere, and is streamed.
 
 use super::runs::copy_run;
 use crate::parts::line::Line;
@@ -29,7 +29,7 @@ pub struct SegmentTile<'a> {
     pub order: SegmentOrder,
 }
 
-/// The order in which positions are moved.
+/// The direction of the moves along a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
     /// From the start.
@@ -49,7 +49,7 @@ const FEW_POSITIONS: usize = 12;
 /// The number of bytes of each position that are moved at a time, for few positions (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 256;
 
-/// The number of bytes for more positions.
+/// The same number of bytes, for more positions.
 pub const MOST_TOGETHER_BYTES: usize = 1024;
 
 /// Moves the runs of all positions.
@@ -96,11 +96,11 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SegmentTile<'_>) {
     }
 }
 
-/// Streams a run to a destination that may overlap the bytes already read: those before it, or after it if
-/// backwards.
+/// Streams a run to a destination that may overlap the bytes already read: the bytes before the run, or after
+/// it if the segment is moved backwards.
 ///
 /// # Safety
-/// Both are valid for reads and writes.
+/// The run and the destination are valid for reads and writes.
 #[inline(always)]
 unsafe fn shift<V: Vector>(
     token: Token<V>,
@@ -133,7 +133,7 @@ unsafe fn shift<V: Vector>(
 /// Copies a run to a destination that may overlap the bytes already read.
 ///
 /// # Safety
-/// Both are valid for reads and writes.
+/// Source and destination are valid for reads and writes.
 #[inline(always)]
 unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
     let end = bytes / LINE * LINE;
@@ -151,7 +151,7 @@ unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, by
 /// Copies a run and overwrites it with `refill`.
 ///
 /// # Safety
-/// All are valid for reads and writes, and do not overlap.
+/// The run, the refill and the destination are valid for reads and writes, and do not overlap.
 #[inline(always)]
 unsafe fn copy_and_refill<V: Vector>(
     token: Token<V>,

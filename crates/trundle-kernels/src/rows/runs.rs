@@ -17,7 +17,7 @@ const LEAST_ALIGNED_BYTES: usize = 512;
 
 pub(crate) use super::tile;
 
-/// Rows whose elements are neighbours on both sides.
+/// Applies to rows whose elements are neighbours on both sides.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width.cast_signed();
     pattern.col_strides == (width, width)

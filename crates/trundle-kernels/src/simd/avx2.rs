@@ -75,8 +75,8 @@ impl Vector for Avx2 {
                     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
                 );
                 let from = _mm256_add_epi8(places, _mm256_set1_epi8((at as u8).cast_signed()));
-                // A shuffle index with its highest bit set gives zero: in the first shuffle indices of 16 and
-                // above, in the next one those below.
+                // A shuffle index with its highest bit set gives zero. The first shuffle sets the bit in
+                // indices of 16 and above, the second in indices below 16.
                 let in_first = _mm256_add_epi8(from, _mm256_set1_epi8(0x70));
                 let in_next = _mm256_sub_epi8(from, _mm256_set1_epi8(16));
                 _mm256_or_si256(

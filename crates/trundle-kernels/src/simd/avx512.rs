@@ -228,9 +228,9 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
             match W {
                 1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
                 1 => {
-                    // First the pairs of bytes for the even positions, then those for the odd ones; each byte is
-                    // then shifted to its position in the pair. Only the lowest bits of the element indices are
-                    // used.
+                    // First the pairs of bytes for the even positions, then the pairs for the odd positions;
+                    // each byte is then shifted to its position in the pair. Only the lowest bits of the element
+                    // indices are used.
                     let one = _mm512_set1_epi16(1);
                     let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 1), b);
                     let down = _mm512_slli_epi16(_mm512_and_si512(indices, one), 3);

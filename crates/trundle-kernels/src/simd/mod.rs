@@ -138,7 +138,7 @@ impl FromStr for Simd {
 pub(crate) type Lanes<V> = [V; LINE / 16];
 
 /// Proof that the machine has the instruction set of V. Safe code can make a token only where it is compiled with
-/// the instructions of the set; unsafe code must know that the machine has them.
+/// the instructions of the set; unsafe code must have checked the machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Token<V>(PhantomData<V>);
 
@@ -182,13 +182,13 @@ pub(crate) trait Vector: Copy {
     /// Reads [`Vector::BYTES`] bytes.
     ///
     /// # Safety
-    /// They are valid for reads.
+    /// The bytes are valid for reads.
     unsafe fn load(token: Token<Self>, src: *const u8) -> Self;
 
     /// Reads 16 bytes from each of the first `srcs`, as many as fill a register.
     ///
     /// # Safety
-    /// They are valid for reads.
+    /// The bytes are valid for reads.
     #[inline(always)]
     unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
         const { assert!(Self::BYTES == 16, "wider sets have their own") };
@@ -199,13 +199,13 @@ pub(crate) trait Vector: Copy {
     /// Writes [`Vector::BYTES`] bytes.
     ///
     /// # Safety
-    /// They are valid for writes.
+    /// The bytes are valid for writes.
     unsafe fn store(self, dst: *mut u8);
 
     /// Reads the first `bytes` bytes, at most [`Vector::BYTES`]. The other bytes are unspecified.
     ///
     /// # Safety
-    /// They are valid for reads.
+    /// The first `bytes` bytes are valid for reads.
     #[inline(always)]
     unsafe fn load_first(token: Token<Self>, src: *const u8, bytes: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; LINE]>::zeroed();
@@ -219,7 +219,7 @@ pub(crate) trait Vector: Copy {
     /// Writes the first `bytes` bytes, at most [`Vector::BYTES`].
     ///
     /// # Safety
-    /// They are valid for writes.
+    /// The first `bytes` bytes are valid for writes.
     #[inline(always)]
     unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
         let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
@@ -261,7 +261,7 @@ pub(crate) trait Vector: Copy {
     /// should follow at once, and a [`fence`] after the last line.
     ///
     /// # Safety
-    /// They are valid for writes, and `dst` is aligned to [`Vector::BYTES`].
+    /// The bytes are valid for writes, and `dst` is aligned to [`Vector::BYTES`].
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
         // SAFETY: the caller guarantees that the bytes are valid.
@@ -288,7 +288,7 @@ pub(crate) trait Vector: Copy {
     /// Returns the mask of the bytes whose highest bit is set in the [`Vector::BYTES`] bytes at `src`.
     ///
     /// # Safety
-    /// They are valid for reads and initialized.
+    /// The bytes are valid for reads and initialized.
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> Self::Mask;
 
     /// Returns the bytes of `named` in the mask, and the bytes of `others` elsewhere.
@@ -299,10 +299,10 @@ pub(crate) trait Vector: Copy {
     /// multiple of W. `W` is as in [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
-    /// Calls a part of a kernel as a function of its own, compiled with the instructions of the set.
+    /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.
     ///
     /// # Safety
-    /// As the part.
+    /// The caller upholds the `# Safety` of the part.
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile);
 
     /// Prefetches the line at `address`, which need not be valid.
@@ -350,7 +350,7 @@ impl<V: Vector> Indices<V> {
 
 /// Orders the streaming stores of this thread before its later writes.
 pub fn fence() {
-    // Miri knows neither this instruction nor streaming stores.
+    // Miri supports neither this instruction nor streaming stores.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE is part of x86-64.
     unsafe {

@@ -34,7 +34,8 @@ impl Vector for Portable {
 
     #[inline(always)]
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
-        // A transpose has hundreds of these. Written byte by byte, they would be the larger part of all kernels.
+        // A transpose has hundreds of interleaves. Written byte by byte, they would be the larger part of all
+        // kernels.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         return sse2_interleaved::<W>(self, other);
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]

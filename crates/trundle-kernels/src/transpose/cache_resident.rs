@@ -166,7 +166,7 @@ impl<V: Vector> Group<'_, V> {
     /// Moves the next `count` rows, at most as many as a vector has elements.
     ///
     /// # Safety
-    /// They belong to the tile, and the first is `row`.
+    /// The rows belong to the tile, and the first is `row`.
     #[inline(always)]
     unsafe fn micro_tile<const W: usize>(&mut self, row: usize, count: usize) {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
@@ -185,7 +185,7 @@ impl<V: Vector> Group<'_, V> {
     /// Moves the next rows, as many as a lane has elements.
     ///
     /// # Safety
-    /// They belong to the tile, and the first is `row`.
+    /// The rows belong to the tile, and the first is `row`.
     #[inline(always)]
     unsafe fn lanes<const W: usize>(&mut self, row: usize) {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
@@ -199,12 +199,12 @@ impl<V: Vector> Group<'_, V> {
     /// Writes the lines of the next `count` rows.
     ///
     /// # Safety
-    /// They belong to the tile, and their lines have been made, from micro-tiles of `side` vectors.
+    /// The rows belong to the tile, and their lines have been made, from micro-tiles of `side` vectors.
     #[inline(always)]
     unsafe fn put(&mut self, lines: &[MaybeUninit<V>; MOST_VECTORS], side: usize, count: usize) {
         for i in 0..count {
             let dst = self.dst.wrapping_offset(self.next_row.next());
-            // Prefetches the line in which the next columns end: rows are far apart, and stores wait for their
+            // Prefetches the line where the next columns end: rows are far apart, and stores wait for their
             // lines.
             V::prefetch(dst.wrapping_add(2 * LINE - 1));
             // SAFETY: the caller guarantees that the bytes are valid.

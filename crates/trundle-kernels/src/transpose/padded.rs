@@ -12,7 +12,7 @@ use crate::tile::Tile;
 /// How many columns ahead the source is prefetched, as for the blocked transpose.
 const COLS_AHEAD: usize = 32;
 
-/// A transpose of elements of an odd width, with enough of them to fill micro-tiles.
+/// Applies to a transpose of elements of an odd width, with enough of them to fill micro-tiles.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     (3..16).contains(&width)
@@ -23,7 +23,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && cols * width >= LINE
 }
 
-/// As any transpose.
+/// Cuts tiles as for any transpose.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     super::tile_of(space.pattern.width)
 }
@@ -58,7 +58,7 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     let tile = &tile.rising();
     let indices = &ShuffleIndices::new::<P>(width);
     for first in (0..cols).step_by(side) {
-        // The last micro-tiles overlap those before.
+        // The last micro-tiles overlap the previous ones.
         let col = first.min(cols - side);
         for first in (0..rows).step_by(side) {
             let row = first.min(rows - side);

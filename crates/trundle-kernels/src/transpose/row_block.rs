@@ -11,8 +11,7 @@ pub(crate) struct RowBlock {
     pub(crate) count: usize,
     /// The source of the first row, in bytes from the tile's first row.
     pub(crate) src: usize,
-    /// For each row, the address of the line in which it begins, and the number of bytes of that line before the
-    /// row.
+    /// For each row, the address of its first line, and the number of bytes of that line before the row.
     pub(crate) dsts: [MaybeUninit<(*mut u8, usize)>; MOST_ROWS],
 }
 
@@ -27,7 +26,8 @@ impl RowBlock {
         unsafe { self.dsts.get_unchecked(row).assume_init() }
     }
 
-    /// Returns the source of the next rows, of this tile or the next, in bytes from the first of these rows.
+    /// Returns the source of the next rows, of this tile or the next, in bytes from the first row of this
+    /// block.
     #[inline(always)]
     pub(crate) fn next(&self, tile: &Tile) -> isize {
         let bytes = self.count * tile.width;

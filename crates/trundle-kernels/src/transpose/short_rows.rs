@@ -15,14 +15,14 @@ use crate::tile::{AffineLoop, Tile, prefetch_partial};
 /// Contiguous rows of at most this many bytes are assembled in registers.
 const MOST_SHORT_ROW_BYTES: usize = 8 * LINE;
 
-/// The lines of such a row.
+/// The most lines of a short row.
 const MOST_LINES: usize = MOST_SHORT_ROW_BYTES / LINE;
 
-/// The prefetch distance in the same column, in bytes, for such rows.
+/// The prefetch distance in the same column, in bytes, for short rows.
 const SHORT_ROWS_AHEAD: usize = 8 * LINE;
 
-/// What is prefetched with a position of a column: some lines further in the column, and at its end the start of
-/// the next tile if it is known.
+/// The bytes to prefetch with a position of a column: some lines further in the column, or, at its end, the
+/// start of the next tile if it is known.
 #[derive(Clone, Copy)]
 struct Ahead {
     /// From this byte of a column on, the next tile is prefetched.

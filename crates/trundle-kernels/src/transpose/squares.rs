@@ -151,7 +151,7 @@ impl Staged {
     /// Copies `rows` rows of `bytes` bytes to the scratch.
     ///
     /// # Safety
-    /// They are valid for reads, and there is room for them.
+    /// The rows are valid for reads, and the scratch has room for them.
     #[inline(always)]
     unsafe fn put<V: Vector>(
         &self,
@@ -225,7 +225,7 @@ impl SquareTile {
 /// Reads the rows of a micro-tile.
 ///
 /// # Safety
-/// They are valid for reads.
+/// The rows are valid for reads.
 #[inline(always)]
 unsafe fn load<V: Vector>(
     token: Token<V>,
@@ -242,7 +242,7 @@ unsafe fn load<V: Vector>(
 /// Writes the rows of a micro-tile.
 ///
 /// # Safety
-/// They are valid for writes.
+/// The rows are valid for writes.
 #[inline(always)]
 unsafe fn store<V: Vector>(to: *mut u8, stride: isize, vectors: &[V]) {
     for (row, vector) in vectors.iter().enumerate() {

@@ -38,7 +38,7 @@ use crate::tuning::{Level, Tuning};
 /// docs/kernels.md).
 const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
 
-/// Neighbours in the source, in either order, are a row apart in the destination.
+/// Applies if neighbours in the source, in either order, are a row apart in the destination.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width;
     // Micro-tiles of fewer rows or columns are mostly empty.
@@ -74,7 +74,7 @@ const LEAST_STREAMED_ROWS: usize = 512;
 /// bytes are packed: it shares the second-level cache with the panels (measured; docs/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
-/// Tiles as large as tasks allow.
+/// Cuts tiles as large as tasks allow.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let Space { pattern, store, share, tuning, .. } = space;
     if space.ragged_rows {
@@ -419,7 +419,7 @@ const fn step_bytes<V: Vector, const W: usize>() -> usize {
 /// column, so a line needs only the transposes within lanes.
 ///
 /// # Safety
-/// As [`put_lines`], for those rows.
+/// As [`put_lines`], for the rows that the function writes.
 #[inline(always)]
 unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     panel: &mut Panel<V>,
@@ -482,8 +482,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     }
 }
 
-/// Returns vectors of which each lane is read from its own column, from row `row` on, transposed within lanes. The
-/// first vectors are used, as many as a lane has elements.
+/// Returns vectors, transposed within lanes. Each lane is read from one column, from row `row` on. Only the first
+/// vectors are set, as many as a lane has elements.
 ///
 /// # Safety
 /// The columns from `col` on belong to the panel, and the rows to the columns.

@@ -90,7 +90,8 @@ fn modulo(call: &mut Call) -> Checked<Operator> {
 }
 
 fn cast(call: &mut Call) -> Checked<Operator> {
-    // These only matter for the narrowest floats, which arithmetic here does not support.
+    // The next two attributes only matter for the narrowest floats, and arithmetic here does not support
+    // these floats.
     call.attributes.int("saturate")?;
     call.attributes.text("round_mode")?;
     let to = if call.opset < 6 {

@@ -43,7 +43,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns a new value.
     pub(super) fn value(&mut self) -> ValueId {
         self.values += 1;
         ValueId(self.values - 1)

@@ -11,7 +11,7 @@ pub(super) struct Row {
     pub(super) since: i64,
     /// The names of the required and of the optional inputs; `None` allows any inputs.
     pub(super) inputs: Option<[&'static [&'static str]; 2]>,
-    /// Whether it has exactly one output. Otherwise `read` checks the outputs.
+    /// Whether the operator has exactly one output. Otherwise `read` checks the outputs.
     pub(super) one_output: bool,
     pub(super) read: Read,
 }

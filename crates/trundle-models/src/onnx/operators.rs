@@ -195,7 +195,7 @@ fn constant_of_shape(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Filled { sizes: list(0), value })
 }
 
-/// Range. Since opset 27, `stash_type` sets the type in which 16-bit elements are computed.
+/// Range. Since opset 27, 16-bit elements are computed in the type that `stash_type` names.
 fn range(call: &mut Call) -> Checked<Operator> {
     let stash = if call.opset < 27 { None } else { call.attributes.int("stash_type")? };
     let single = match stash {

@@ -123,7 +123,7 @@ pub(super) struct Attribute {
     pub(super) ref_attr_name: String,
 }
 
-/// `AttributeProto.AttributeType`, as far as it is read.
+/// The numbers of `AttributeProto.AttributeType` that this reader uses.
 pub(super) mod attribute_type {
     pub(in crate::onnx) const UNDEFINED: i32 = 0;
     pub(in crate::onnx) const FLOAT: i32 = 1;

@@ -22,8 +22,8 @@ pub(super) fn parse(xml: &str) -> Result<Document<'_>> {
     })
 }
 
-/// Refuses XML that the parser is very slow at and that models do not have: namespaces, all of which the parser
-/// lists for each inner element, and elements with many attributes.
+/// Refuses XML that would make the parser very slow and that models do not have: elements with many attributes,
+/// and namespaces, because the parser lists all of them for each inner element.
 ///
 /// Also refuses comments that look like such XML.
 fn check_tags(xml: &str) -> std::result::Result<(), String> {

@@ -1,14 +1,14 @@
 //! OpenVINO's intermediate representation, versions 10 and 11: a graph in XML, and a file with the bytes of its
 //! constants.
 //!
-//! Both files are untrusted. Document types (hence entities) and namespaces are refused. Nothing recurses with the
-//! depth of the XML. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without reading the bodies.
-//! Memory use depends on the size of the files, not on the sizes that they claim.
+//! Both files are untrusted. Document types, and with them entities, are refused, and so are namespaces. Nothing
+//! recurses with the depth of the XML. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without
+//! reading the bodies. Memory use depends on the size of the files, not on the sizes that they claim.
 //!
 //! - An input has the name of its Parameter layer.
-//! - An output has the first of these names that exists: the tensor names of its Result layer (`output_names`), the
-//!   names of the port that the Result reads (`names`), the name of the layer that it reads (in version 10 only, as in
-//!   OpenVINO), the name of the Result.
+//! - An output has the first of the following names that exists: the tensor names of its Result layer
+//!   (`output_names`), the names of the port that the Result reads (`names`), the name of the layer that it reads (in
+//!   version 10 only, as in OpenVINO), the name of the Result.
 //! - If a name is taken, the next one is used, and at last `input_1` or `output_1`.
 
 mod arithmetic;
@@ -61,8 +61,8 @@ pub fn read_with(path: &Path, links: Links) -> Result<Model> {
 /// Reads a model from the text of its .xml file and the bytes of its .bin file.
 ///
 /// # Errors
-/// [`Error::Malformed`] if `xml` is not a model of these versions, [`Error::Unsupported`] if the model has layers
-/// that do not move elements.
+/// [`Error::Malformed`] if `xml` is not a model of version 10 or 11, [`Error::Unsupported`] if the model has
+/// layers that do not move elements.
 pub fn read_parts(xml: &str, weights: &[u8]) -> Result<Model> {
     reader::read(xml, Weights::bytes(weights))
 }

@@ -159,7 +159,7 @@ impl Source<'_> {
 }
 
 /// Decodes the strings of a constant. Format: the count, the start of the first string and the end of each string,
-/// all u32, then the bytes, from which these offsets count.
+/// all u32, then the bytes of the strings. The start and the ends are offsets into the bytes of the strings.
 fn texts(bytes: &[u8], count: usize) -> Checked<Vec<String>> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);

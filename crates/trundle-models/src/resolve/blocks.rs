@@ -164,8 +164,8 @@ fn times(size: usize, factor: usize) -> Checked<usize> {
     size.checked_mul(factor).ok_or_else(|| format!("size {size} times {factor} overflows").into())
 }
 
-/// Moves blocks from an axis, whose size is a multiple of theirs, to the axes after it. `sides` has the size of a block
-/// along each of these.
+/// Moves blocks from an axis to the axes after it. `sides` has the size of a block along each of them; the size of the
+/// axis is a multiple of their product.
 fn spread(
     site: &mut Site,
     data: TensorId,

@@ -37,7 +37,7 @@ pub(super) struct Builder<'m> {
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
     axes: usize,
-    /// Tensors of which only type and shape are known.
+    /// Tensors whose elements are unknown, but not their type and shape.
     unknown: HashSet<TensorId>,
     /// The iterations being resolved, outermost first.
     iterations: Vec<usize>,
@@ -128,7 +128,7 @@ impl<'m> Builder<'m> {
         Ok(id)
     }
 
-    /// Adds a tensor of which only type and shape are known; no output may contain its elements.
+    /// Adds a tensor with unknown elements. No output may contain them.
     pub(super) fn unknown(
         &mut self,
         name: &str,

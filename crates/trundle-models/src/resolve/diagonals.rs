@@ -16,8 +16,8 @@ const MOST_ROWS: usize = 1 << 14;
 
 /// Trilu: the elements on one side of a diagonal, and zeros on the other.
 ///
-/// It joins rows, each of a part of the data and a part of a fill. So there is no table of elements, and one
-/// pass moves each row as two runs.
+/// Each row joins a part of the data and a part of a fill. So no table of elements is needed, and one pass
+/// moves each row as two runs.
 ///
 /// Source: ONNX's Trilu, opset 14.
 pub(super) fn triangle(

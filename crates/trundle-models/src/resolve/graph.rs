@@ -95,8 +95,8 @@ pub(super) struct Iterations<'a> {
 }
 
 impl<'a> Iterations<'a> {
-    /// Starts without iterations. The body's last outputs are stacked along `stacks`; the outputs before
-    /// these are carried.
+    /// Starts without iterations. The last outputs of the body are stacked along `stacks`; the outputs before
+    /// them are carried.
     pub(super) fn new(
         body: &'a Body,
         carried: Vec<TensorId>,
@@ -106,7 +106,8 @@ impl<'a> Iterations<'a> {
         Iterations { body, carried, stacks: stacks.collect(), done: 0 }
     }
 
-    /// Runs an iteration on these inputs. Returns the outputs of the body that precede the carried ones.
+    /// Runs an iteration with the given inputs. Returns the outputs of the body that precede the carried
+    /// values.
     pub(super) fn run(
         &mut self,
         given: &[TensorId],
@@ -133,8 +134,8 @@ impl<'a> Iterations<'a> {
         Ok(control)
     }
 
-    /// Runs the body; splits its outputs into those before the carried ones, the carried ones, and those to
-    /// stack.
+    /// Runs the body and splits its outputs into three: the first outputs, the carried values, and the
+    /// tensors to stack.
     fn run_body(
         &self,
         given: &[TensorId],
@@ -151,8 +152,8 @@ impl<'a> Iterations<'a> {
         Ok((control, carried, stacked))
     }
 
-    /// The final carried values and the stacks. If there was no iteration, `first` returns the inputs that
-    /// the first would have.
+    /// The final carried values and the stacks. Without any iteration, `first` returns the inputs that the
+    /// first iteration would have.
     pub(super) fn outputs(
         self,
         first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,

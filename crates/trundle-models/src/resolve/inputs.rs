@@ -11,7 +11,7 @@ use crate::{Data, Dimension, Error, Input, Model, PartialShape, Result};
 pub struct Given<'a> {
     /// The shape.
     pub shape: Shape,
-    /// The elements, of the type that the model states; needed only if they decide how others move.
+    /// The elements, of the type that the model states; needed only if they control how other tensors move.
     pub data: Option<&'a Data>,
 }
 

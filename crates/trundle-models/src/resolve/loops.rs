@@ -134,7 +134,7 @@ fn common_size(scanned: &[Scanned]) -> Checked<usize> {
 struct Scanned {
     tensor: TensorId,
     shape: Shape,
-    /// Not negative.
+    /// Counted from the first axis.
     axis: usize,
     is_backward: bool,
 }
@@ -164,7 +164,7 @@ impl Scanned {
         builder.reshaped(part, &self.part_shape()?)
     }
 
-    /// A placeholder for a slice if there is no iteration.
+    /// A placeholder for a slice, used if the loop has no iterations.
     fn unknown_part(&self, name: &str, builder: &mut Builder) -> Checked<TensorId> {
         builder.unknown(name, builder.element(self.tensor), &self.part_shape()?)
     }

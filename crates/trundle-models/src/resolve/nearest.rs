@@ -4,7 +4,6 @@ use trundle_core::greatest_common_divisor;
 
 use crate::{Coordinates, Nearest};
 
-/// An axis to resize.
 pub(super) struct ResizedAxis {
     /// The size in the data, above 0.
     pub(super) size: usize,
@@ -110,8 +109,8 @@ pub(super) fn runs(indices: &[usize]) -> Vec<Run> {
     runs
 }
 
-/// Detects a period of the indices: after `resized / parts` of them, the same come again plus `size / parts`.
-/// Returns the number of parts, the greatest common divisor of both sizes.
+/// Detects a period of the indices: each group of `resized / parts` indices equals the previous one plus
+/// `size / parts`. Returns the number of parts, the greatest common divisor of both sizes.
 pub(super) fn parts_alike(indices: &[usize], size: usize) -> Option<usize> {
     let parts = greatest_common_divisor(size, indices.len());
     if parts < 2 {

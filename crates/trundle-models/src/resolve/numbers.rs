@@ -22,7 +22,7 @@ const MOST_STEPS: usize = 1 << 26;
 #[derive(Debug)]
 pub(super) struct List<T> {
     pub(super) entries: Vec<T>,
-    /// Whether it is a scalar and not a list of one.
+    /// Whether the parameter is a scalar and not a list of one.
     pub(super) scalar: bool,
 }
 
@@ -152,7 +152,7 @@ impl Site<'_, '_> {
         Ok(Indices::new(shape, values)?)
     }
 
-    /// The contents of an input of a type that `fits`; `types` lists these in messages.
+    /// The contents of an input whose type `fits`; `types` lists the allowed types in messages.
     fn numbers(
         &mut self,
         what: &str,

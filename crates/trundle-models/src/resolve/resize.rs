@@ -17,8 +17,8 @@ const MOST_PIECES: usize = 1 << 16;
 
 /// Resizes by nearest neighbour, each axis on its own, in f64.
 ///
-/// Source: ONNX's Resize, opset 19, its reference implementation where the specification leaves something
-/// open, and OpenVINO's Interpolate-4 and -11.
+/// Source: ONNX's Resize, opset 19, and OpenVINO's Interpolate-4 and -11. Where ONNX's specification is
+/// ambiguous, its reference implementation decides.
 pub(super) fn resize(site: &mut Site) -> Checked<TensorId> {
     let Operator::Resize { pads, coordinates, nearest, .. } = &site.node.operator else {
         return wrong!("it is not a resize");
@@ -222,7 +222,7 @@ fn pieces(site: &mut Site, shape: &Shape, axis: usize, runs: &[Run]) -> Checked<
     let joined = IndexMap::joined(axis, &maps.iter().collect::<Vec<_>>());
     match joined {
         Some(map) => Ok(map),
-        // There are no elements, so any map of the right shape will do.
+        // The data is empty, so any map of the right shape will do.
         None => {
             let mut sizes = shape.to_vec();
             sizes[axis] = runs.iter().map(|run| run.count).sum();

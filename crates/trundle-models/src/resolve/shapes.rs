@@ -32,7 +32,7 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<u
     let listed = Listed(entries);
     let mut sizes = Vec::with_capacity(entries.len());
     let mut left = None;
-    // The sizes of the data that the sizes not copied must account for, and the product of the latter.
+    // `others`: the sizes of the data, with 1 for sizes that are copied. `taken`: the product of the stated sizes.
     let mut others: Vec<usize> = shape.to_vec();
     let mut taken = Some(1usize);
     for (place, &entry) in entries.iter().enumerate() {

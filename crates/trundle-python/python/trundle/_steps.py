@@ -77,7 +77,7 @@ class _Step:
         raise NotImplementedError(f"no gradient goes through the stage {self.text()!r} of a chain")
 
     def batched(self, size: Any) -> _Step | None:
-        """The step for `size` tensors along a new first axis; None if no stage does that."""
+        """The step for `size` tensors along a new first axis; None if no stage can take them."""
         return None
 
 
@@ -323,7 +323,7 @@ def _reshaped(shape: tuple[Any, ...], numbers: Sequence[Any] = ()) -> list[_Step
 
 
 def _is_left(size: Any) -> bool:
-    """Whether a size is -1, which stands for the size that the others leave."""
+    """Whether a size is -1. It stands for the size that follows from the other sizes."""
     return isinstance(size, int) and size == -1
 
 

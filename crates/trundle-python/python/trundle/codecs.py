@@ -4,8 +4,8 @@ Use it in place of zarr-python's own codec, for Zarr version 3, wherever ``trans
 
     zarr.config.set({"codecs.transpose": "trundle.codecs.TransposeCodec"})
 
-The stored data is the same. zarr-python's own codec returns views of chunks, which are then copied element
-by element.
+The stored data is the same. zarr-python's codec returns views of chunks, which zarr-python then copies element by
+element.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TransposeCodec(zarr.codecs.TransposeCodec):
     Parameters
     ----------
     order : iterable of int
-        The axes of a chunk in the order in which they are encoded, the slowest first.
+        The axes of a chunk in the order of the encoded chunk, the slowest first.
     """
 
     def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:

@@ -1,11 +1,11 @@
 """Movements that PyTorch can compile (``torch.compile(fullgraph=True)``), export (``torch.export``), differentiate
 (autograd) and vectorize (``torch.func``).
 
-``import trundle.torch`` registers them as operators, ``torch.ops.trundle.roll`` and others. Call the functions of this
-module: they take the arguments of the functions with the same names in ``trundle``, except ``out`` and ``threads``;
-`repeat` is that of einops. If nothing is traced and no gradient is needed, they call these functions directly. Tensors
-are on the CPU or on an NVIDIA GPU, lengths and indices on the CPU. Results are new and contiguous. Requires PyTorch 2.5
-or newer.
+``import trundle.torch`` registers the movements as operators, ``torch.ops.trundle.roll`` and others. Call the functions
+of this module: they take the arguments of the functions with the same names in ``trundle``, except ``out`` and
+``threads``; `repeat` works as ``einops.repeat``. If nothing is traced and no gradient is needed, they call the
+functions in ``trundle`` directly. Tensors are on the CPU or on an NVIDIA GPU, lengths and indices on the CPU. Results
+are new and contiguous. Requires PyTorch 2.5 or newer.
 
 >>> import torch, trundle.torch
 >>> x = torch.arange(4.0, requires_grad=True)

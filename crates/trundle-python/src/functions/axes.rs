@@ -220,7 +220,7 @@ pub(crate) fn rot90<'py>(
 /// source : int or sequence of ints
 ///     The axes to move, each once.
 /// destination : int or sequence of ints
-///     The new position of each, each position once.
+///     The new positions of these axes, each position once.
 /// out, threads
 ///     See `help(trundle)`.
 ///

@@ -272,7 +272,6 @@ fn pattern_text<'a>(pattern: &'a Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyRe
     Err(PyTypeError::new_err(format!("pattern must be a str, not {kind}{hint}")))
 }
 
-/// Whether a pattern has an axis with this name.
 fn has_axis(pattern: &str, name: &str) -> bool {
     pattern.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }

@@ -119,7 +119,7 @@ fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
     })
 }
 
-/// Takes for each position of `indices` an element of the same row of `x` along an axis, at this index.
+/// Takes an element of `x` along an axis for each position of `indices`: in the same row, at the given index.
 ///
 /// ``out[i, j, k] == x[i, indices[i, j, k], k]`` for the middle one of three axes.
 ///
@@ -154,7 +154,8 @@ fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
 ///
 /// Notes
 /// -----
-/// As ``numpy.take_along_axis`` and the Array API's. Sorts an array with the indices that ``argsort`` returns.
+/// As ``numpy.take_along_axis`` and the Array API's ``take_along_axis``. With the indices that ``argsort`` returns, it
+/// sorts an array.
 ///
 /// Examples
 /// --------
@@ -216,7 +217,7 @@ pub(crate) fn take_along_axis<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
-/// Puts `values` into `x` along an axis: for each position of `indices` into the same row, at this index.
+/// Puts `values` into `x` along an axis: for each position of `indices`, into the same row at the given index.
 ///
 /// Parameters
 /// ----------

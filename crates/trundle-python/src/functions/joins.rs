@@ -32,7 +32,7 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If the axis is out of range.
 /// ValueError
-///     If there are no arrays, if their shapes do not match, or if `out` does not fit.
+///     If `arrays` is empty, if the shapes do not match, or if `out` does not fit.
 /// TypeError
 ///     If dtypes or kinds differ, or for a dtype that holds objects.
 ///
@@ -104,7 +104,7 @@ pub(crate) fn concatenate<'py>(
 /// numpy.exceptions.AxisError
 ///     If the axis is out of range.
 /// ValueError
-///     If there are no arrays, if shapes differ, or if `out` does not fit.
+///     If `arrays` is empty, if shapes differ, or if `out` does not fit.
 /// TypeError
 ///     If dtypes or kinds differ, or for a dtype that holds objects.
 ///

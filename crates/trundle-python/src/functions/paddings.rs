@@ -30,7 +30,7 @@ use crate::tensor::Tensor;
 ///     'constant': pad with `constant_values`. 'edge': repeat the outermost element. 'reflect' and 'symmetric':
 ///     mirror, without and with the outermost element. 'wrap': continue from the other end.
 /// constant_values : scalar, or sequence of scalars or of pairs, optional
-///     The values for mode 'constant': one for all, one before and one after, or such a pair for each axis. The
+///     The values for mode 'constant': one for all, a pair of values before and after, or a pair for each axis. The
 ///     default is 0.
 /// out, threads
 ///     See `help(trundle)`.

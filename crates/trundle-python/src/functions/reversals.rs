@@ -81,8 +81,8 @@ pub(crate) fn flip<'py>(
 /// x : array_like
 ///     One axis or more, any dtype, except object dtypes and MaskedArray.
 /// lengths : array_like of integers
-///     Has the shape of `x`, but size 1 along `axis`. A length greater than ``x.shape[axis]`` counts as that; 0
-///     and 1 reverse nothing.
+///     Has the shape of `x`, but size 1 along `axis`. A length greater than ``x.shape[axis]`` reverses the whole
+///     row; 0 and 1 reverse nothing.
 /// axis : int
 ///     The axis to reverse along; a negative one counts from the end.
 /// out, threads

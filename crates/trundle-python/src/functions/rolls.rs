@@ -37,7 +37,7 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If an axis is out of range.
 /// ValueError
-///     If `shift` and `axis` have different lengths, neither of which is 1, or if `out` does not fit.
+///     If `shift` and `axis` have different lengths, and neither length is 1, or if `out` does not fit.
 /// TypeError
 ///     If `shift` or `axis` is not of integers, or for a dtype that holds objects.
 ///

@@ -27,7 +27,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Case of the whole output, row-major at these offsets in both buffers.
+    /// Case of the whole output, row-major at `offsets` in the source and in the destination.
     ///
     /// # Panics
     /// If the sizes do not fit in memory.

@@ -22,7 +22,7 @@ pub(super) fn rolls() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Every order of three or four axes, one or two of which are rolled, and perhaps one reversed.
+/// Every order of three or four axes. One or two axes are rolled, and perhaps one is reversed.
 pub(super) fn orders_of_rolled() -> impl Iterator<Item = Case> {
     let rolls = [[(0, 1), (2, 5)], [(1, 3), (2, 33)]];
     let shapes = [

@@ -63,7 +63,7 @@ const LEAST_SAMPLES: usize = 1000;
 /// A pixel of several values is the mean of the finite ones, or [`NOT_FINITE`] if more than half are not finite.
 ///
 /// # Panics
-/// If there are no rows or no columns.
+/// If `rows` or `columns` is 0.
 pub(crate) fn values(
     (rows, columns): (usize, usize),
     contrast: Contrast,
@@ -127,7 +127,7 @@ fn draw(
 /// A pixel of several colours is the mean of the finite ones, or [`NOT_FINITE`] if more than half are not finite.
 ///
 /// # Panics
-/// If there are no rows or no columns.
+/// If `rows` or `columns` is 0.
 pub(crate) fn colours(
     (rows, columns): (usize, usize),
     channels: usize,

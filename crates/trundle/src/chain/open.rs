@@ -8,10 +8,10 @@ use trundle_core::ops::Operand;
 use super::Chain;
 use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfilled, quoted};
 
-/// A chain with open lengths or indices.
+/// A chain whose lengths or indices are given later.
 ///
-/// Where the chain language allows a file name, an open chain has a name for numbers that are given later:
-/// `reverse(axis=1, lengths=n)`, `take(indices=i)`.
+/// Where the chain language allows a file name, an open chain has a name for numbers: `reverse(axis=1,
+/// lengths=n)`, `take(indices=i)`. [`OpenChain::fill`] replaces the names.
 ///
 /// ```
 /// use trundle::OpenChain;
@@ -27,7 +27,7 @@ use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfill
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenChain {
-    /// Has a placeholder operator for each slot; callers never see it.
+    /// The chain with a placeholder operator for each slot; callers never see it.
     chain: Chain,
     slots: Vec<Slot>,
 }

@@ -9,8 +9,8 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The order in which elements of less than a byte share bytes, an extension of DirectML. `None` for the
-    /// order of [`DType::packing`], and for other types.
+    /// The packing order of elements of less than a byte, an extension of DirectML. `None` for the order of
+    /// [`DType::packing`], and for other types.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
@@ -29,8 +29,8 @@ impl BufferTensorDesc<'_> {
     ///
     /// That is `(dot(sizes - 1, strides) + 1)` elements, rounded up to a multiple of 4 bytes; 0 if it has no elements.
     ///
-    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, which however computes the index of
-    /// the last element with 32 bits and may overflow.
+    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions. That function computes the index of
+    /// the last element with 32 bits and may overflow; this one does not.
     ///
     /// # Errors
     /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,

@@ -10,11 +10,11 @@ use super::FeatureLevel;
 /// The result of fallible functions of this module.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why a descriptor was refused. Nothing has been written when one of these is returned.
+/// The reason why a descriptor was refused. If a function returns such an error, it has written nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operator itself refuses it, at every feature level.
+    /// The operator refuses the descriptors, at every feature level.
     Operator(trundle_core::Error),
     /// A tensor has more bytes than its buffer.
     BufferTooSmall {

@@ -113,7 +113,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     }
 }
 
-/// Checks that a level has an operator that is whole in itself.
+/// Checks the limits of a level, for an operator whose descriptors are consistent.
 fn check_level(level: FeatureLevel, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
     let Support { ranks, data_types, length_types } = level.support();
     for (argument, tensor) in operator.tensors() {

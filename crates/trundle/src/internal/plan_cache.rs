@@ -84,7 +84,7 @@ const WEIGHTS: [u64; MOST_WORDS] = {
 /// contain; a partial last word is therefore padded with 0xff.
 struct Words {
     words: [u64; MOST_WORDS],
-    /// The number of words, including those beyond the capacity.
+    /// The number of words, including words beyond the capacity.
     len: usize,
     /// The hash: the weighted sum of the words. The products are independent of each other, unlike the steps of
     /// a usual hash.

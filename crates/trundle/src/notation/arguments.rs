@@ -21,7 +21,7 @@ enum Form<'a> {
     /// An integer or a file name; the parameter decides.
     Bare(&'a str),
     Quoted {
-        /// Including the quotes.
+        /// The word as written, including the quotes.
         written: &'a str,
         name: &'a str,
     },

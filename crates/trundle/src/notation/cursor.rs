@@ -14,7 +14,7 @@ pub(super) struct Word<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
-    /// In bytes, at a character boundary.
+    /// The position in bytes, at a character boundary.
     at: usize,
 }
 

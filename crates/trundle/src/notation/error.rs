@@ -39,7 +39,7 @@ impl fmt::Display for NotationError {
     }
 }
 
-/// A [`NotationError`] without its text.
+/// A [`NotationError`] without the text of the chain.
 #[derive(Debug)]
 pub(crate) struct Fault {
     message: String,
@@ -81,13 +81,13 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Prints two lines below a message: the line of `text` in which `span` begins, and carets under `span`.
+/// Prints two lines below a message: the line of `text` where `span` begins, and carets under `span`.
 ///
 /// Assumes one column for each character, except that tabs are repeated. Long lines are cut around `span`.
 /// Prints nothing if `text` is blank.
 pub(crate) struct Snippet<'a> {
     pub(crate) text: &'a str,
-    /// In bytes.
+    /// The span in bytes.
     pub(crate) span: &'a Range<usize>,
 }
 

@@ -35,8 +35,8 @@
 //! - `reverse` is a [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis.
 //! - The unnamed arguments of a call with a single parameter are one list: `transpose(2, 0, 1)`.
 //! - One integer in place of a list is a list of one. Integers have 64 bits.
-//! - `axis` and `axes` are synonyms. `dim`, `dims` and `batch_dim` take axis names instead: the names in the
-//!   tensor's file ([`AxisNames`]) and those of an earlier pattern.
+//! - `axis` and `axes` are synonyms. `dim`, `dims` and `batch_dim` take axis names instead: names from the
+//!   tensor's file ([`AxisNames`]) and from earlier patterns.
 //! - `concat`, `stack` and scatters (`put_along_axis`, `scatter_nd`, `slice_scatter`) take names of tensors as
 //!   unnamed arguments. `_` is the result of the previous stages and must be one of them; in the first stage it
 //!   is the unnamed input of the chain. If the first stage does not have it, the chain has no unnamed input.

@@ -31,7 +31,7 @@ use super::similar::most_similar;
 /// let chain = Chain::parse_named(text, &mut AxisNames::of(&wind), read)?;
 /// assert_eq!(chain.to_string(), "transpose(1, 2, 0) | roll(shift=[1], axes=[1])");
 ///
-/// // Of the same data set, an array that has some of these axes.
+/// // An array of the same data set that has only the last axis.
 /// let all: BTreeSet<String> = wind.iter().flatten().cloned().collect();
 /// let mut names = AxisNames::of(&wind[2..]).among(&Arc::new(all));
 /// let chain = Chain::parse_named(text, &mut names, read)?;
@@ -55,9 +55,9 @@ pub struct AxisNames {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
     One {
-        /// Its name in the file.
+        /// The name in the file.
         stated: Option<String>,
-        /// Its name in an earlier pattern.
+        /// The name in an earlier pattern.
         given: Option<String>,
     },
     /// An unknown number of unknown axes.
@@ -130,7 +130,7 @@ impl Axis {
         }
     }
 
-    /// Its distinct names.
+    /// The distinct names of the axis.
     fn names(&self) -> impl Iterator<Item = &str> {
         let both = match self {
             Axis::One { stated, given } if stated == given => [given.as_deref(), None],
@@ -369,8 +369,8 @@ impl fmt::Display for AxisNames {
     }
 }
 
-/// Checks that a call would fit a tensor that has all of its axes, so that an invalid call is refused for every
-/// tensor.
+/// Checks that a call would fit a tensor with all axes of the call, so that an invalid call is refused for
+/// every tensor.
 fn check_for_all(declared: &Declaration, given: &[Given]) -> Result<(), NameError> {
     let mut rank = 0;
     let numbers: Vec<Vec<i64>> = given

@@ -20,8 +20,8 @@ impl NumbersFile {
     /// Creates numbers with the values of a tensor of this shape, row-major. A tensor of rank 1 is a list.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one value for each element of
-    /// `shape`.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of values differs from the
+    /// number of elements of `shape`.
     pub fn new(shape: Shape, values: Vec<i128>) -> trundle_core::Result<NumbersFile> {
         check_sizes(("numbers", values.len()), ("their shape", shape.elements()))?;
         Ok(NumbersFile { shape: (shape.rank() != 1).then_some(shape), values })
@@ -39,9 +39,9 @@ impl NumbersFile {
 pub enum Unfilled {
     /// A reversal without its lengths.
     ///
-    /// With a batch axis, there is one length for each index of this axis ([`ReverseSequence`]). Without, there
-    /// is one for each position outside `axis`, as a list or in the shape of the data with size 1 on `axis`
-    /// ([`ReverseSubsequences`]).
+    /// With a batch axis, each index of this axis has a length ([`ReverseSequence`]). Without one, each
+    /// position outside `axis` has a length: a list, or a tensor with the shape of the data but size 1 on
+    /// `axis` ([`ReverseSubsequences`]).
     Reverse {
         /// The axis to reverse.
         axis: i64,

@@ -174,7 +174,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// The span of a fault; by default that of the arrow.
+    /// The span of a fault (default: the span of the arrow).
     fn span_of(&self, fault: &PatternFault) -> Range<usize> {
         let found = match fault {
             PatternFault::BadName { name } => {

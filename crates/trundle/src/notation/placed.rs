@@ -12,11 +12,11 @@ use super::names::{Axis, AxisNames, NameError, UNNAMED};
 pub(super) enum Placed {
     /// To all axes by position.
     ByPlace,
-    /// To all axes; some of its names are names in the file.
+    /// To all axes; some of the pattern's names are names in the file.
     ByName,
-    /// To some axes, which it permutes to this order.
+    /// To some axes, which are permuted to the given order.
     Order(Vec<i64>),
-    /// It does not change the tensor.
+    /// Not at all: the tensor stays as it is.
     Idle,
 }
 

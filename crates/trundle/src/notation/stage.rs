@@ -6,7 +6,7 @@ use trundle_core::Op;
 
 use super::numbers::Unfilled;
 
-/// One stage of a chain, and where it stands in the text.
+/// One stage of a chain, with its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// The span of the stage in the text, in bytes.
@@ -23,11 +23,11 @@ pub enum StageKind {
     Op(Op),
     /// An operator whose lengths or indices are in a file.
     ByFile {
-        /// The operator without them.
+        /// The operator without its lengths or indices.
         unfilled: Unfilled,
         /// The name of the file.
         file: String,
-        /// Where the name stands in the text, in bytes.
+        /// The span of the file name in the text, in bytes.
         file_span: Range<usize>,
     },
 }
@@ -38,10 +38,10 @@ impl<T: Into<Op>> From<T> for StageKind {
     }
 }
 
-/// A stage that was read.
+/// A parsed stage.
 pub(super) struct Read {
-    /// `None` if it does nothing to the tensor.
+    /// `None` if the stage does not change the tensor.
     pub(super) kind: Option<StageKind>,
-    /// Whether it is for axes by their numbers, of which a tensor may have fewer than another.
+    /// Whether the stage addresses axes by index. The indices may not fit a tensor that has fewer axes.
     pub(super) is_by_number: bool,
 }

@@ -34,8 +34,8 @@ fn is_told_by_its_text(op: &Op) -> bool {
     }
 }
 
-/// Checks that as many passes run as are printed, that they include all stages, and that no two of them
-/// compose.
+/// Checks that as many passes run as are printed, that they include all stages, and that no two adjacent
+/// passes compose.
 fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
     let passes = plan.passes();
     let plural = if passes.len() == 1 { "" } else { "es" };

@@ -51,7 +51,7 @@ impl Built {
         self.made = made;
     }
 
-    /// Joins the current tensor with others, some of which are already inputs.
+    /// Joins the current tensor with others. Some of them are already inputs.
     fn join(&mut self, choices: &mut Choices) {
         let is_new = choices.below(3) == 0;
         let rank = self.made.shape().len();

@@ -35,7 +35,7 @@ impl Operator {
         (bytes, Shape::new(sizes).unwrap())
     }
 
-    /// Calls the one-shot function; returns the bytes of the result if there is no `out`.
+    /// Calls the one-shot function. Without `out`, returns the bytes of the result.
     fn call(&self, data: &TensorView<'_>, out: Option<&mut TensorViewMut<'_>>) -> Result<Vec<u8>> {
         let (bytes, shape) = self.lengths();
         let tensor = match (&self.plain, out) {

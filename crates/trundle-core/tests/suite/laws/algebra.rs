@@ -125,7 +125,7 @@ fn source_bounds_are_the_least_box_that_is_read() {
     });
 }
 
-/// With too small a source, a map leads outside it. The algebra must not panic on such a map.
+/// If the source is too small, a map reads outside it. The algebra must not panic on such a map.
 #[test]
 fn maps_that_lead_outside_their_source_are_refused_or_composed() {
     let refused = Cell::new(0);

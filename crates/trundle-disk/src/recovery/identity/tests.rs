@@ -110,7 +110,7 @@ impl Observer for Interrupter {
     }
 }
 
-/// A folder with sources, in which all jobs write the same output.
+/// A folder with sources. All jobs write the same output in it.
 struct Sandbox {
     folder: TempDir,
 }
@@ -226,8 +226,8 @@ impl Sandbox {
     }
 }
 
-/// Jobs that are all different, in groups: each differs from the first of its group in the property that names the
-/// group.
+/// Jobs that are all different, in groups. In each group, every job differs from the first one in the property
+/// that names the group.
 fn groups() -> Vec<(&'static str, Vec<Asks>)> {
     let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
     let base = asks("roll(shift=[1], axes=[0])");
@@ -282,7 +282,7 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
             chains(&["flip(1) | roll(shift=[3], axes=[1])", "roll(shift=[3], axes=[1]) | flip(1)"]),
         ),
         (
-            // With the same minimum, maximum and number of lengths.
+            // The minimum, the maximum and the number of lengths are the same.
             "lengths",
             vec![
                 sequence(1, 0, &[(0, 60), (1, 2), (2, 40)]),
@@ -382,7 +382,7 @@ fn a_journal_that_was_changed_is_found_out() {
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
     let error = sandbox.resume(&asks, false).unwrap_err();
     assert!(error.to_string().contains("it was cut into other tiles"), "{error}");
-    // It claims more than was done.
+    // A journal that claims more than was done.
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
     let error = sandbox.resume(&asks, true).unwrap_err();
     assert!(matches!(*error.problem, Problem::Different(_)), "{error}");

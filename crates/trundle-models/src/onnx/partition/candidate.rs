@@ -22,7 +22,7 @@ use crate::{Data, Error, Given, PlannedModel, Result};
 /// one of them alone is a gain (measured; docs/models.md).
 const SLOW: [&str; 3] = ["DepthToSpace", "Expand", "SpaceToDepth"];
 
-/// A subgraph as a node with a model of its own.
+/// A subgraph, as a node that contains a separate model.
 pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
     pub(super) inputs: Vec<&'a str>,
@@ -103,7 +103,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Whether the candidate reads an output of `node`, so that `node` cannot be part of it.
+    /// Whether the candidate reads an output of `node`. In that case, `node` cannot be part of it.
     fn reads_of(&self, node: &proto::Node) -> bool {
         names_given(node).any(|name| self.read.contains(name))
     }
@@ -122,8 +122,9 @@ impl<'a> Candidate<'a> {
 
     /// Replaces inputs that are shapes by nodes that compute them.
     ///
-    /// Tensors `within` other new nodes are not written, but the tensors that they are made from are. With them, a
-    /// runtime can infer the shapes of the outputs before it runs. Each step takes one from `left`.
+    /// Does not write tensors `within` other new nodes, but writes the tensors that they are made from. With the
+    /// computed shapes, a runtime can infer the shapes of the outputs before it runs. Each step takes one from
+    /// `left`.
     pub(super) fn find_shapes(
         &mut self,
         source: &Source<'a>,

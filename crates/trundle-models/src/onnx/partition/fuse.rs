@@ -101,9 +101,9 @@ struct Rest<'a> {
 impl<'a> Rest<'a> {
     /// Finds the nodes that the computing nodes, the new nodes and the model's outputs need.
     ///
-    /// They may need the shape of a tensor that is not written any more. If the model's shapes are fixed, the
-    /// original nodes stay: a runtime infers the shape from them and does not run them. Otherwise the new node that
-    /// contains the tensor also returns its shape.
+    /// A node that stays may need the shape of a tensor that is not written any more. If the model's shapes are
+    /// fixed, the original nodes stay: a runtime infers the shape from them and does not run them. Otherwise the
+    /// new node that contains the tensor also returns its shape.
     fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> Rest<'a> {
         let Partition { nodes, roles, outputs, .. } = source.partition;
         let within = names_within(source, chosen);

@@ -34,7 +34,8 @@ fn conditional(nodes: Vec<Node>) -> Proto {
     proto
 }
 
-/// Runs a model on an `x` of these sizes with the elements 0, 1, 2, ... `condition` is given if it is an input.
+/// Runs a model on an `x` with the given sizes and the elements 0, 1, 2, ... `condition` is given if it is an
+/// input.
 fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usize>, Vec<f32>)> {
     let read = read(proto)?;
     let shape = Shape::new(sizes).unwrap();
@@ -55,7 +56,7 @@ fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usi
     Ok((out, numbers.collect()))
 }
 
-/// The form in which torch exports `x.squeeze(1)` for unknown sizes: a squeeze if the axis has size 1, else a copy.
+/// The exported form of torch's `x.squeeze(1)` for unknown sizes: a squeeze if the axis has size 1, else a copy.
 fn squeeze_if_one() -> Proto {
     let squeezed = vec![
         node("Constant", &[], &["axes"], vec![ints("value_ints", &[1])]),

@@ -36,7 +36,7 @@ fn moves(model: &Proto) -> Vec<&Node> {
         .collect()
 }
 
-/// Runs the model of a node on inputs of these types, shapes and elements.
+/// Runs the model of a node on inputs of the given types, shapes and elements.
 fn run(node: &Node, inputs: &[(ElementType, &[usize], Vec<u8>)]) -> Vec<(Shape, Vec<u8>)> {
     let types: Vec<ElementType> = inputs.iter().map(|(element, ..)| *element).collect();
     let bytes = node.attribute[0].s.clone().unwrap().to_vec();
@@ -233,8 +233,8 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
     assert_eq!(moved[1], (Shape::new([2]).unwrap(), shape));
 }
 
-/// A model in which a computation and a later movement need the shape of an intermediate tensor. `sizes` are the
-/// sizes of its input.
+/// A model with a computation and a later movement that both need the shape of an intermediate tensor. `sizes`
+/// are the sizes of its input.
 fn shapes_of_steps(sizes: &[i64]) -> Proto {
     let nodes = vec![
         node("Transpose", &["x"], &["t"], vec![]),

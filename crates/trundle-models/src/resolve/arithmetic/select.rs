@@ -38,7 +38,7 @@ pub(super) fn selected(site: &mut Site) -> Checked<TensorId> {
 /// The largest number of boxes that a condition may cut the output into.
 const MOST_BOXES: usize = 1 << 15;
 
-/// Joins boxes of inputs 1 and 2 as the condition says; a band takes two or three boxes in each row.
+/// Joins boxes of inputs 1 and 2 according to the condition; a band takes two or three boxes in each row.
 fn chosen(site: &mut Site, condition: &Known) -> Checked<TensorId> {
     let inputs = [site.input(1)?, site.input(2)?];
     let of_input = |sizes, input: &TensorId| both_ways(site.builder.shape(*input), sizes);

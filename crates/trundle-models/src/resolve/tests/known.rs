@@ -7,7 +7,7 @@ use trundle_core::program::Made;
 use super::sketch::{Sketch, Tagged, constant, expect, from_input, given, i64s, refuse, strings};
 use crate::{Constant, Data, Given, IntegerTypes, Operator};
 
-/// The constant that an operator computes from these inputs, or the error.
+/// The constant that an operator computes from the given inputs, or the error.
 fn made(operator: Operator, inputs: &[Constant]) -> Result<Constant, String> {
     let mut sketch = Sketch::new(inputs);
     let all: Vec<usize> = (0..inputs.len()).collect();
@@ -250,7 +250,7 @@ fn what_is_no_range_is_refused() {
         let refused = range(&ends, None).unwrap_err();
         assert!(refused.contains(says), "{refused}");
     }
-    // The limit is for all ranges of a model together.
+    // The limit applies to all ranges of a model together.
     let mut sketch = Sketch::new(&whole([0, 1 << 24, 1]));
     for _ in 0..5 {
         sketch.node(Operator::Range { element: None, single: false }, &[0, 1, 2], 1);

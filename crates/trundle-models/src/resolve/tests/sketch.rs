@@ -206,7 +206,7 @@ fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usiz
     }
 }
 
-/// A model of one node with one output, over data of these sizes and further inputs.
+/// A model of one node with one output, over data of the given sizes and further inputs.
 fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
     let mut data = vec![Tagged::counting(sizes, 100).constant()];
     data.extend_from_slice(others);

@@ -54,7 +54,7 @@ fn slices_follow_their_bounds_in_both_directions() {
     );
 }
 
-/// The parts of counting elements of these sizes, split along an axis.
+/// The parts of data with the given sizes and consecutive elements, split along an axis.
 fn split(sizes: &[usize], axis: i64, parts: Parts, outputs: usize) -> Result<Vec<Tagged>, String> {
     let mut sketch = Sketch::new(&[Tagged::counting(sizes, 0).constant()]);
     sketch.node(Operator::Split { axis: given(&[axis]), parts }, &[0], outputs);
