@@ -20,6 +20,7 @@ mod object_store;
 mod reader;
 mod shards;
 mod store;
+mod times;
 mod zstd_encoders;
 
 pub use array::ZarrArray;
