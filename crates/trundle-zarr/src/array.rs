@@ -21,6 +21,7 @@ use crate::object_store::{Object, ObjectStore, Part, Stat};
 use crate::reader::Reader;
 use crate::shards::Shards;
 use crate::store::Attributes;
+use crate::times;
 
 /// The largest metadata object that is read.
 pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
@@ -55,7 +56,7 @@ pub struct ZarrArray {
     pub order: Vec<usize>,
     /// The remaining codecs of a chunk, as metadata of version 3, also for an array of version 2.
     pub codecs: Vec<Value>,
-    /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4`.
+    /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4` and `<M8[ns]`.
     /// Decoded elements are always little-endian.
     pub dtype: String,
     /// The bytes per element.
@@ -407,6 +408,11 @@ const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 fn element_type(array: &Inner) -> Result<String, Error> {
     if cfg!(target_endian = "big") {
         return Err(Error::unsupported("Zarr on a big-endian machine"));
+    }
+    if let ArrayMetadata::V3(metadata) = array.metadata()
+        && let Some(numpy) = times::numpy_name(&metadata.data_type)
+    {
+        return Ok(numpy);
     }
     // zarrs prints both names of a type that has two: `float32 / <f4`. For a type without a name in version 3,
     // it prints numpy's.

@@ -35,6 +35,7 @@ mod object_store;
 mod reader;
 mod shards;
 mod store;
+mod times;
 mod zstd_encoders;
 
 pub use array::ZarrArray;

@@ -15,6 +15,7 @@ use crate::array::MOST_METADATA_BYTES;
 use crate::error::Error;
 use crate::object_store::{ObjectStore, Part};
 use crate::store::key_of;
+use crate::times;
 
 /// The names of the metadata objects of version 3 and version 2.
 pub(crate) const V3: &str = "zarr.json";
@@ -114,7 +115,10 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
     let dtype = dtype.as_str().ok_or_else(|| {
         Error::Unsupported(format!("elements of the structured type {dtype} are not read"))
     })?;
-    if let Some(fill) = fill_of_v2(dtype, &stated["fill_value"]) {
+    // zarrs converts no times. They are stored as integers.
+    let time = dtype.get(1..).and_then(|rest| times::metadata(&format!("<{rest}")));
+    let dtype = if time.is_some() { format!("{}i8", &dtype[..1]) } else { dtype.to_owned() };
+    if let Some(fill) = fill_of_v2(&dtype, &stated["fill_value"]) {
         stated["fill_value"] = fill;
     }
     // With fewer than two axes both orders are the same, and zarrs has no transpose of zero axes.
@@ -132,13 +136,18 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
             read.is_ok_and(|read| name == "blosc" || Codec::from_metadata(&read).is_ok());
         check_codec(name, codec, is_understood)?;
     }
+    stated["dtype"] = dtype.into();
     let stated = serde_json::from_value(stated).map_err(|error| wrong(V2_ARRAY, error))?;
-    array_metadata_v2_to_v3(&stated).map_err(|error| match error {
+    let mut metadata = array_metadata_v2_to_v3(&stated).map_err(|error| match error {
         ArrayMetadataV2ToV3Error::UnsupportedDataType(dtype) => {
             Error::Unsupported(format!("elements of type {dtype} are not read"))
         }
         error => wrong(V2_ARRAY, error),
-    })
+    })?;
+    if let Some(time) = time {
+        metadata.data_type = time;
+    }
+    Ok(metadata)
 }
 
 /// Converts a fill value of version 2 to the form that zarrs expects; `None` to keep it.

@@ -21,6 +21,7 @@ use crate::metadata::V3;
 use crate::object_store::{Object, ObjectStore};
 use crate::reader::Reader;
 use crate::store::{Attributes, MOST_DEPTH, key_of};
+use crate::times;
 use crate::zstd_encoders::ZstdEncoders;
 
 /// A Zarr array to be written: version 3, little-endian.
@@ -114,10 +115,12 @@ impl NewArray {
         let fill = FillValue::new(self.fill.clone());
         let at_once = self.written_at_once().to_vec();
         let shape = self.shape.clone();
-        let mut builder = match self.dtype.strip_prefix("<U") {
-            Some(_) => ArrayBuilder::new(shape, at_once, utf32(self.fill.len()), fill),
-            None => ArrayBuilder::new(shape, at_once, self.dtype.as_str(), fill),
+        let dtype = match times::metadata(&self.dtype) {
+            Some(time) => time,
+            None if self.dtype.starts_with("<U") => utf32(self.fill.len()),
+            None => MetadataV3::new(self.dtype.as_str()),
         };
+        let mut builder = ArrayBuilder::new(shape, at_once, dtype, fill);
         let codecs = self.codecs.iter().map(codec_of_bytes).collect::<Result<Vec<_>, _>>()?;
         builder.bytes_to_bytes_codecs(codecs);
         if !self.order.is_sorted() {

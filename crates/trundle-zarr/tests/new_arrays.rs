@@ -105,6 +105,8 @@ fn types_are_those_that_are_read() {
         ("complex64", 8),
         ("complex128", 16),
         ("<U4", 16),
+        ("<M8[25us]", 8),
+        ("<m8", 8),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (dtype, fill) = (dtype.to_owned(), vec![0; width]);

@@ -23,7 +23,7 @@ import zarr
 # Small limits apply to the moved data, not to the memory of the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
-TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3"]
+TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3", "<M8[s]", ">m8[25us]"]
 
 # Each codec of version 2, with its replacement in version 3.
 V2_CODECS = [
@@ -154,8 +154,8 @@ def check_read(what, store, out, expected):
     """Check that zarr-python and tensorstore read the expected elements."""
     if store.dtype != expected.dtype.newbyteorder("=") or not np.array_equal(store[...], expected):
         sys.exit(f"{what}: zarr-python reads other elements")
-    # tensorstore has no fixed-length texts.
-    if expected.dtype.kind != "U":
+    # tensorstore has no fixed-length texts and no times.
+    if expected.dtype.kind not in "UMm":
         kvstore = {"driver": "file", "path": str(out)}
         found = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result().read().result()
         if not np.array_equal(found, expected):

@@ -128,10 +128,10 @@ impl Location {
     }
 
     /// Joins neighbouring chunks if each of `boxes` contains, along their axis, both or neither.
-    pub(crate) fn joined<'a>(&self, boxes: impl Iterator<Item = &'a Bounds> + Clone) -> Location {
+    pub(crate) fn joined(&self, boxes: &[&Bounds]) -> Location {
         let along = |(axis, cuts): (usize, &Vec<usize>)| {
             let mut edges: Vec<usize> =
-                boxes.clone().flat_map(|each| [each[axis].start, each[axis].end]).collect();
+                boxes.iter().flat_map(|each| [each[axis].start, each[axis].end]).collect();
             edges.sort_unstable();
             edges.dedup();
             let is_needed = |around: &[usize]| {
@@ -346,7 +346,7 @@ mod tests {
     fn joined_chunks_are_complete_when_each_of_them_is() {
         let location = Location::packed(&[9, 8], &[2, 1]);
         let tiles = [vec![0..3, 0..4], vec![0..3, 4..8], vec![3..9, 0..6], vec![3..9, 6..8]];
-        let joined = location.joined(tiles.iter());
+        let joined = location.joined(&tiles.iter().collect::<Vec<_>>());
         assert_eq!(joined.cuts, [vec![0, 2, 4, 9], vec![0, 4, 6, 8]]);
         for done in 0..=tiles.len() {
             let covered = |chunk: &Bounds| {

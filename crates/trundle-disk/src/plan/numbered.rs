@@ -154,7 +154,8 @@ impl BegunChunks {
         if pass.to.waiting(&own.out) == 0 {
             return;
         }
-        let joined = || pass.to.joined(pass.tiles.iter().map(|tile| &tile.out));
+        let joined =
+            || pass.to.joined(&pass.tiles.iter().map(|tile| &tile.out).collect::<Vec<_>>());
         let to = self.joined.entry(tile.tensor).or_insert_with(joined);
         for span in to.spans(&own.out) {
             let (first, all) = to.chunk_around(&span);

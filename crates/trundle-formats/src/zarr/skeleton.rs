@@ -138,7 +138,10 @@ fn type_name(element: &StoredDType) -> Option<String> {
     {
         return Some(format!("<U{}", bytes / 4));
     }
-    // Times are stored like integers, but are a different type.
+    let of_numpy = element.descr().trim_matches('\'');
+    if of_numpy.starts_with("<M8") || of_numpy.starts_with("<m8") {
+        return Some(of_numpy.to_owned());
+    }
     let is_plain = element.descr() == StoredDType::little_endian(dtype).descr();
     let kind = match numpy_kind(dtype) {
         Some('b') => return is_plain.then(|| "bool".to_owned()),
