@@ -122,31 +122,31 @@ macro_rules! operators {
 }
 
 operators! {
-    Broadcast "broadcast", "Axes of size 1 made longer, and new ones in front.";
-    Concat "concat", "Tensors one after another along an axis.";
-    Flip "flip", "Elements in the opposite order along some axes.";
-    GatherNd "gather_nd", "Elements, or slices, at indices of several axes together.";
-    Pad "pad", "Elements of the tensor put around it.";
-    PadConstant "pad_constant", "A number put around the tensor.";
-    PutAlongAxis "put_along_axis", "For each position a value put into its row, at an index of its own.";
-    Rearrange "rearrange", "Axes split, put in another order and merged, as a pattern writes it.";
-    Repeat "repeat", "Each index of an axis several times in a row.";
-    Reshape "reshape", "The same elements in axes of other sizes.";
+    Broadcast "broadcast", "Repeats axes of size 1, and adds axes in front.";
+    Concat "concat", "Joins tensors along an axis.";
+    Flip "flip", "Reverses the elements along axes.";
+    GatherNd "gather_nd", "Takes elements or slices at indices of several axes.";
+    Pad "pad", "Pads the tensor with its own elements.";
+    PadConstant "pad_constant", "Pads the tensor with a constant.";
+    PutAlongAxis "put_along_axis", "Writes values at indices along an axis.";
+    Rearrange "rearrange", "Splits, permutes and merges axes by a pattern.";
+    Repeat "repeat", "Repeats each element along an axis.";
+    Reshape "reshape", "Changes the sizes of the axes, keeping the order of elements.";
     ReverseSequence "reverse_sequence",
-        "The first elements along one axis reversed, with a length for each batch.";
+        "Reverses the first elements along an axis, with a length for each batch.";
     ReverseSubsequences "reverse_subsequences",
-        "The first elements along one axis reversed, with a length for each row.";
-    Roll "roll", "Elements shifted along some axes, in at one end what goes out at the other.";
-    Rot90 "rot90", "The tensor turned by 90 degrees in the plane of two axes.";
-    ScatterNd "scatter_nd", "Elements, or slices, put at indices of several axes together.";
-    Slice "slice", "Elements from a start, before a stop, at a step, along some axes.";
-    SliceScatter "slice_scatter", "Another tensor in the place of a slice.";
-    Stack "stack", "Tensors one after another along a new axis.";
-    Take "take", "The elements at indices of one axis.";
-    TakeAlongAxis "take_along_axis", "For each position an element of its row, at an index of its own.";
-    Tile "tile", "The tensor repeated along its axes.";
-    Transpose "transpose", "The axes in another order.";
-    Windows "windows", "Every window of a size along some axes, as new axes.";
+        "Reverses the first elements along an axis, with a length for each row.";
+    Roll "roll", "Shifts elements cyclically along axes.";
+    Rot90 "rot90", "Rotates by quarter turns in the plane of two axes.";
+    ScatterNd "scatter_nd", "Writes elements or slices at indices of several axes.";
+    Slice "slice", "Keeps the elements from a start to a stop, with a step, along axes.";
+    SliceScatter "slice_scatter", "Replaces a slice by another tensor.";
+    Stack "stack", "Joins tensors along a new axis.";
+    Take "take", "Takes slices at indices along an axis.";
+    TakeAlongAxis "take_along_axis", "Takes elements at indices along an axis.";
+    Tile "tile", "Repeats the tensor along its axes.";
+    Transpose "transpose", "Permutes the axes.";
+    Windows "windows", "Extracts sliding windows as new axes.";
 }
 
 /// Implements `index_map` for operators that take several tensors, or a constant.
