@@ -34,13 +34,16 @@ const SHOWN: [&str; 3] = ["output", "out_dir", "force"];
 pub(crate) fn program(detail: Detail) -> Command {
     let program = Cli::command().mut_subcommands(|command| with_detail(command, detail));
     let commands = grouped(&program);
-    let more = match detail {
-        Detail::Own => String::new(),
-        Detail::All => format!("\n{}\n{{options}}{{after-help}}", heading("Options")),
+    let (hint, rest) = match detail {
+        Detail::Own => ("`trundle --help` shows more.", String::new()),
+        Detail::All => (
+            "`--help` shows all options.",
+            format!("\n{}\n{{options}}{{after-help}}", heading("Options")),
+        ),
     };
     program.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n       trundle <COMMAND> -h: its options and \
-         examples; trundle --help: more\n\n{commands}{more}"
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n`trundle <COMMAND> -h` shows options and examples; \
+         {hint}\n\n{commands}{rest}"
     ))
 }
 
@@ -91,7 +94,7 @@ fn with_detail(command: Command, detail: Detail) -> Command {
         _ => arg,
     });
     if !hidden.is_empty() {
-        after.push_str(&format!("\n\nMore options with --help: {}", hidden.join(", ")));
+        after.push_str(&format!("\n\nAlso in --help: {}", hidden.join(", ")));
     }
     command.after_help(after)
 }
@@ -165,7 +168,8 @@ Examples:
   trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204     three rows
   trundle reverse x.npy -o out.npy --axis 1 --lengths lengths.npy
   trundle reverse x.npy -o out.npy --axis 1 --batch-axis 0 --lengths 312,87
-To reverse whole axes, use `flip`.";
+A list or file has one length per row in row-major order, or per batch index.
+Lengths above the axis size are clamped, or refused with --batch-axis.";
 
 const FLIP: &str = "\
 Examples:
@@ -229,11 +233,11 @@ pub(crate) const SPLIT_OUTPUT: &str =
 
 pub(crate) const RELAYOUT: &str = "\
 Examples:
-  trundle relayout m.safetensors --rule 'conv*: o i h w -> o h w i' -o out.safetensors
-  trundle relayout m.safetensors --rule '*.attn.q: (h d) i -> h d i, h=8' -o o.npz
+  trundle relayout m.safetensors --rule 'conv*: o i h w -> o h w i' -o m.npz
+  trundle relayout m.safetensors --rule '*.q: (h d) i -> h d i, h=8' -o m.npz
   trundle relayout m.safetensors --rules rules.txt -o m.safetensors --force
-A rule is a name pattern (*, ?, [a-z], [!a-z]), a colon and an axis pattern (docs/chains.md).
-The new axes are recorded in the output, so a second run moves nothing (docs/files.md).";
+A rule is a name pattern (*, ?, [a-z], [!a-z]), a colon and an axis pattern.
+A second run moves nothing, since the output records the new axes (docs/files.md).";
 
 pub(crate) const PLAN: &str = "\
 Examples:
@@ -241,7 +245,15 @@ Examples:
   trundle plan flip image.npy --axes 0 -o out.npy
   trundle plan apply im.npy \"h w c -> c h w\" --verbose
   trundle plan model.onnx --input x=x.npy
-Put `plan` before any of these commands to see bytes, passes and time. Nothing is written.";
+Put `plan` before any of these commands to see bytes, passes and time.
+Nothing is written.";
+
+pub(crate) const PLANNED: &str = "\
+Examples:
+  trundle plan transpose huge.npy --max-mem 512M
+  trundle plan flip image.npy --axes 0 -o out.npy
+  trundle plan apply im.npy \"h w c -> c h w\" --verbose
+Prints bytes, passes and time. Nothing is written.";
 
 pub(crate) const RUN: &str = "\
 Examples:
@@ -296,7 +308,7 @@ Examples:
 pub(crate) const TUNE: &str = "\
 Examples:
   trundle tune                  a few seconds; close other programs first
-  trundle tune --dry-run        shows the gain
+  trundle tune --dry-run        does not keep the settings
   trundle tune -o record.txt    for other machines: TRUNDLE_TUNING=record.txt
   trundle tune --forget         back to the built-in settings";
 
@@ -305,7 +317,7 @@ Examples:
   trundle bench                                         a few cases of each suite
   trundle bench transpose --rounds 15                   only transposes, 15 timings
   trundle bench --all --svg speed.svg --json speed.json
-A fraction of 1 is the speed of copying the same bytes. Close other programs first.";
+A fraction of 1 is the speed of a copy of the same bytes. Close other programs.";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:
@@ -321,6 +333,8 @@ Examples:
 
 #[cfg(test)]
 mod tests {
+    use clap::{ArgGroup, Id};
+
     use super::*;
 
     #[test]
@@ -336,6 +350,20 @@ mod tests {
             }
         }
         check("trundle", &program(Detail::Own));
+    }
+
+    #[test]
+    fn short_help_shows_what_a_command_requires() {
+        fn check(command: &Command) {
+            let alternatives = command.get_groups().filter(|group| group.is_required_set());
+            let alternatives: Vec<&Id> = alternatives.flat_map(ArgGroup::get_args).collect();
+            for arg in command.get_arguments() {
+                let is_required = arg.is_required_set() || alternatives.contains(&arg.get_id());
+                assert!(!is_required || !arg.is_hide_short_help_set(), "{arg} of {command}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&program(Detail::Own));
     }
 
     #[test]

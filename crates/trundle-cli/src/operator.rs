@@ -106,9 +106,10 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
 /// Builds the option that names the axes of a parameter, if it has any.
 fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
     let [word, others @ ..] = dim_words(parameter) else { return None };
-    let help = match parameter.kind.is_single() {
-        true => "Axis by name, if the file names axes",
-        false => "Axes by name, such as lat,lon, if the file names axes",
+    let help = match (parameter.kind.is_single(), parameter.name) {
+        (true, "batch_axis") => "Batch axis by name, if the file names axes",
+        (true, _) => "Axis by name, if the file names axes",
+        (false, _) => "Axes by name, such as lat,lon, if the file names axes",
     };
     let arg = Arg::new(*word)
         .long(word.replace('_', "-"))

@@ -59,7 +59,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         model: Option<ModelArgs>,
         /// Also print the graph and every pass, down to blocks and kernels
-        #[arg(short, long, help_heading = REPORTING)]
+        #[arg(short, long)]
         verbose: bool,
     },
     /// Run an OpenVINO or ONNX model of movement operators
@@ -112,7 +112,7 @@ const REPORTING: &str = "Reporting";
 #[derive(Debug, Args)]
 #[command(next_help_heading = INPUT)]
 pub(crate) struct DescriptionArgs {
-    /// Format of the input (default: by its ending, else its first bytes; raw with --dtype and --shape)
+    /// Format of the input (default: by its ending, then by its first bytes)
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub from: Option<Written<&'static Format>>,
     /// Element type, such as f32, bf16, i4, bytes12 or numpy's >f4
@@ -121,7 +121,7 @@ pub(crate) struct DescriptionArgs {
     /// Axis sizes, such as 4,6, or "" for a scalar; one may be -1 in raw data
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shape: Option<Sizes>,
-    /// Start of raw data in bytes; extra bytes after the data are then ignored (default: 0)
+    /// Start of raw data in bytes; bytes after the data are then ignored
     #[arg(long, value_name = "BYTES")]
     pub offset: Option<Bytes>,
     /// Bit order of elements below a byte, in input and output (default: OpenVINO's)
@@ -184,26 +184,26 @@ pub(crate) struct ConvertArgs {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("joined axis").args(["axis", "dim"]).required(true))]
 pub(crate) struct ConcatArgs {
-    #[command(flatten)]
-    pub parts: PartArgs,
     /// Axis to join along; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: Option<i64>,
-    /// Axis by name, if the files name axes; tensors without it must be equal and are copied
+    /// Axis by name; tensors without it must be equal in all files
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
+    #[command(flatten)]
+    pub parts: PartArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StackArgs {
-    #[command(flatten)]
-    pub parts: PartArgs,
     /// Position of the new axis in the result; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: i64,
     /// Name of the new axis, if the output names axes
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
+    #[command(flatten)]
+    pub parts: PartArgs,
 }
 
 /// Files whose tensors become one.
@@ -212,10 +212,10 @@ pub(crate) struct PartArgs {
     /// Files in order; - is stdin
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Tensors to join, by name or pattern such as 'conv*' (default: all, by equal names)
+    /// Tensors to join: a name or a pattern (default: all, by equal names)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Attributes that may differ, such as units,calendar; the first file's are written
+    /// Attributes that may differ, such as units,calendar
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub ignore_attrs: Vec<String>,
     #[command(flatten)]
@@ -232,16 +232,16 @@ pub(crate) struct SplitArgs {
     /// Axis to split along; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: Option<i64>,
-    /// Axis by name, if the file names axes; tensors without it are copied to every part
+    /// Axis by name; tensors without it are copied to every part
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
-    /// Number of parts; the first parts are longer by one if the axis does not divide evenly
+    /// Number of parts; the first parts may be longer by one
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::count)]
     pub parts: Option<usize>,
-    /// Sizes of the parts along the axis, such as 2,3,-1; one may be -1 and gets the rest
+    /// Sizes of the parts, such as 2,3,-1; -1 is the rest
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub sizes: Option<Sizes>,
-    /// Tensors to split, by name or pattern such as 'conv*' (default: all)
+    /// Tensors to split: a name or a pattern (default: all)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     #[command(flatten)]
@@ -380,13 +380,13 @@ pub(crate) struct DryReportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlannedArgs {
     #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
     pub dry: DryRunArgs,
     #[command(flatten)]
     pub planning: PlanArgs,
     #[command(flatten)]
     pub numbering: NumberingArgs,
-    #[command(flatten)]
-    pub device: DeviceArgs,
     #[command(flatten)]
     pub report: DryReportArgs,
 }
@@ -417,10 +417,10 @@ pub(crate) struct NumberingArgs {
 /// Options of commands that apply operators, and of their plans.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Tensors to move, by name or pattern such as 'conv*'; others are copied (default: all)
+    /// Tensors to move: a name or a pattern such as 'conv*' (default: all)
     #[arg(long, help_heading = INPUT, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Leave out the tensors that --tensor does not select
+    /// Leave out the other tensors instead of copying them
     #[arg(long, help_heading = INPUT, requires = "tensor")]
     pub only: bool,
     /// Move the elements even if a column-major header would do
@@ -474,7 +474,7 @@ pub(crate) struct CmpArgs {
     /// Second file
     #[arg(value_name = "B")]
     pub other: PathBuf,
-    /// Tensors to compare, by name or pattern such as 'conv*' (default: all)
+    /// Tensors to compare: a name or a pattern (default: all)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     /// Print only errors: the exit code says whether the tensors are equal
@@ -497,8 +497,8 @@ pub(crate) struct ViewArgs {
     /// Name of the tensor (default: the only one)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// An index or : for each axis; : for two axes, or three with colours, draws a picture, for one axis a row
-    /// (default: the last two axes and colours, at the middle of the others)
+    /// An index or : for each axis; one : draws a row, two draw a picture, three a colour picture (default: the last
+    /// two axes and colours, at the middle of the others)
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     pub slice: Option<Slice>,
     /// Values of black and white (default: 0 and 1 for colours, else limits around 99 % of the values)

@@ -38,17 +38,9 @@ impl ModelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub model: ModelArgs,
     /// Folder for the outputs, each as NAME.npy; created if it does not exist
     #[arg(long, help_heading = OUTPUT, value_name = "DIR")]
     pub out_dir: PathBuf,
-    /// Limit memory use, such as 512M or 4G (default: the free memory, a quarter for parts)
-    #[arg(long, help_heading = LARGE, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
-    pub max_mem: Option<Bytes>,
-    /// Storage of the files; `measure` probes again (default: bucket for s3://, else a remembered probe)
-    #[arg(long, help_heading = LARGE, value_name = "STORAGE", value_parser = one_of(STORAGES))]
-    pub storage: Option<StorageChoice>,
     /// Overwrite outputs that exist
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
@@ -58,6 +50,14 @@ pub(crate) struct RunArgs {
     /// Continue an interrupted run of the same command, if it wrote an output in parts
     #[arg(long, help_heading = OUTPUT)]
     pub resume: bool,
+    /// Limit memory use, such as 512M or 4G (default: the free memory, a quarter for parts)
+    #[arg(long, help_heading = LARGE, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
+    pub max_mem: Option<Bytes>,
+    /// Storage of the files; `measure` probes again (default: bucket for s3://, else a remembered probe)
+    #[arg(long, help_heading = LARGE, value_name = "STORAGE", value_parser = one_of(STORAGES))]
+    pub storage: Option<StorageChoice>,
+    #[command(flatten)]
+    pub model: ModelArgs,
     /// Print only errors
     #[arg(short, long, help_heading = REPORTING)]
     pub quiet: bool,

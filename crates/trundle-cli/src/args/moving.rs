@@ -112,7 +112,7 @@ impl Rest for WritingArgs {
 
 impl Rest for PlannedArgs {
     fn examples(_: &'static str) -> &'static str {
-        help::PLAN
+        help::PLANNED
     }
 
     fn complete(self, request: &mut Request) -> Front {
@@ -124,7 +124,7 @@ impl Rest for PlannedArgs {
 
 impl Rest for DryArgs {
     fn examples(_: &'static str) -> &'static str {
-        help::PLAN
+        help::PLANNED
     }
 
     fn complete(self, request: &mut Request) -> Front {

@@ -27,12 +27,11 @@ crate::fingerprint!(struct ReverseSubsequences { axis, lengths, tensor });
 declaration! {
     /// Reverse a given number of leading elements per row
     "reverse", "reverse(axis=1, lengths=lens.npy)", None, {
-        /// Axis to reverse along; a negative axis counts from the end
+        /// Axis to reverse along; -1 is the last axis
         axis: Axis,
-        /// Elements to reverse: one number, or a list or file with one number per row, or per index of
-        /// the batch axis. Above the axis size: clamped, or refused with a batch axis
+        /// Elements to reverse per row: a number, list or file
         lengths: Numbers,
-        /// Axis along which the lengths vary (default: all other axes)
+        /// Axis along which lengths vary (default: all others)
         batch_axis: Axis = [],
     }
 }
