@@ -528,7 +528,7 @@ pub(crate) struct TaskArgs {
     /// Task numbers, from 0; completed tasks are skipped
     #[arg(value_name = "N", required_unless_present = "array", conflicts_with = "array")]
     pub numbers: Vec<usize>,
-    /// Take the task number from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX (Kubernetes)
+    /// Take the task number from `SLURM_ARRAY_TASK_ID` or `JOB_COMPLETION_INDEX`
     #[arg(long)]
     pub array: bool,
     /// Wait for unfinished tasks of earlier stages instead of failing
@@ -560,7 +560,7 @@ pub(crate) struct FinishArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// Folder to search, without its subfolders, or s3://BUCKET/PATH
+    /// Folder to search, without its subfolders, or `s3://BUCKET/PATH`
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
     /// Delete the leftovers, except files in use (not detected in a bucket)
