@@ -63,7 +63,9 @@ fn grouped(program: &Command) -> String {
         let group = GROUPS.iter().find(|(_, first)| *first == name).map_or("", |(group, _)| group);
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         let space = " ".repeat(16_usize.saturating_sub(group.len()));
-        list.push_str(&format!("{header}{group}{header:#}{space}"));
+        let group =
+            if group.is_empty() { String::new() } else { format!("{header}{group}{header:#}") };
+        list.push_str(&format!("{group}{space}"));
         list.push_str(&format!("{literal}{name:<13}{literal:#}{about}\n"));
     }
     list
@@ -153,7 +155,7 @@ Environment:
 const TRANSPOSE: &str = "\
 Examples:
   trundle transpose volume.npy -o xyz.npy               z y x to x y z
-  trundle transpose volume.npy -o xyz.npy --row-major   moves elements, not axes
+  trundle transpose volume.npy -o xyz.npy --row-major   not only the header
   trundle transpose image.npy -o chw.npy --order 2,0,1  h w c to c h w
   trundle transpose huge.npy -o out.npy --max-mem 512M --verify";
 
@@ -298,7 +300,7 @@ pub(crate) const CLEAN: &str = "\
 Examples:
   trundle clean                                         lists, deletes nothing
   trundle clean /data --force
-  trundle clean s3://bucket/path                        that folder and one level below";
+  trundle clean s3://bucket/path                        stores there and one level below";
 
 pub(crate) const DEMO: &str = "\
 Examples:
