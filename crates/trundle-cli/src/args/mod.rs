@@ -326,7 +326,7 @@ pub(crate) struct WriteArgs {
     pub chunking: ChunkArgs,
 }
 
-/// What a command reports.
+/// Reporting options of a command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = REPORTING)]
 pub(crate) struct ReportArgs {
@@ -361,7 +361,7 @@ pub(crate) struct DryRunArgs {
     pub chunking: ChunkArgs,
 }
 
-/// What a plan reports.
+/// Reporting options of a plan.
 #[derive(Debug, Args)]
 #[command(next_help_heading = REPORTING)]
 pub(crate) struct DryReportArgs {

@@ -12,7 +12,7 @@ use crate::model_input::NamedFile;
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// ONNX (.onnx) or OpenVINO IR (.xml, with its .bin beside it)
+    /// ONNX (.onnx) or OpenVINO IR (.xml, with .bin in the same folder)
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
     /// File of an input; repeat for each input

@@ -10,7 +10,7 @@ use super::{
 use crate::help;
 use crate::operator::OperatorCommand;
 
-/// Commands that move tensors. Beside what is moved they take `C` where they apply operators, and else `W`.
+/// Commands that move tensors. Commands that apply operators have the options `C`, the others `W`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MovingCommand<C: Rest, W: Rest> {
     #[command(flatten)]
