@@ -1,6 +1,120 @@
-//! Commands that apply one operator, and the examples at the end of each help text.
+//! The help of the program: groups of commands, the options that `-h` leaves out, and the examples.
 
+use clap::builder::Styles;
+use clap::{Command, CommandFactory};
 use trundle::ops::{DECLARATIONS, Declaration, Flip, ReverseSubsequences, Roll, Rot90, Transpose};
+
+use crate::args::Cli;
+
+/// The options that the help lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// For `-h`: options of the command itself, and the shared options in [`SHOWN`].
+    Own,
+    /// For `--help` and the manual: all options, the shared ones under headings.
+    All,
+}
+
+/// The groups of commands, each with its first command. A group ends where the next one begins.
+const GROUPS: [(&str, &str); 6] = [
+    ("Move", "transpose"),
+    ("Join and split", "concat"),
+    ("Inspect", "info"),
+    ("Models", "run"),
+    ("Large jobs", "task"),
+    ("This machine", "demo"),
+];
+
+/// The options under headings that `-h` also shows.
+const SHOWN: [&str; 3] = ["output", "out_dir", "force"];
+
+/// Builds the parser of the program, which prints this help.
+///
+/// `--help` uses clap's short layout too, because its long layout takes three lines for each option.
+pub(crate) fn program(detail: Detail) -> Command {
+    let program = Cli::command().mut_subcommands(|command| with_detail(command, detail));
+    let commands = grouped(&program);
+    let (hint, rest) = match detail {
+        Detail::Own => ("`trundle --help` shows more.", String::new()),
+        Detail::All => (
+            "`--help` shows all options.",
+            format!("\n{}\n{{options}}{{after-help}}", heading("Options")),
+        ),
+    };
+    program.help_template(format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n`trundle <COMMAND> -h` shows options and examples; \
+         {hint}\n\n{commands}{rest}"
+    ))
+}
+
+fn heading(text: &str) -> String {
+    let style = Styles::styled();
+    let header = style.get_header();
+    format!("{header}{text}:{header:#}")
+}
+
+/// Lists the commands, one per line, with the names of the groups on the left.
+fn grouped(program: &Command) -> String {
+    let style = Styles::styled();
+    let (header, literal) = (style.get_header(), style.get_literal());
+    let mut list = String::new();
+    for command in program.get_subcommands() {
+        let name = command.get_name();
+        let group = GROUPS.iter().find(|(_, first)| *first == name).map_or("", |(group, _)| group);
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let space = " ".repeat(16_usize.saturating_sub(group.len()));
+        let group =
+            if group.is_empty() { String::new() } else { format!("{header}{group}{header:#}") };
+        list.push_str(&format!("{group}{space}"));
+        list.push_str(&format!("{literal}{name:<13}{literal:#}{about}\n"));
+    }
+    list
+}
+
+fn with_detail(command: Command, detail: Detail) -> Command {
+    let mut command = command.mut_subcommands(|command| with_detail(command, detail));
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let mut after = examples.replace("Examples:", &heading("Examples"));
+    if detail == Detail::All {
+        let in_full = |arg: clap::Arg| match arg.get_long_help().cloned() {
+            Some(help) => arg.help(help).long_help(None::<&str>),
+            None => arg,
+        };
+        return command.mut_args(in_full).after_help(after);
+    }
+    if command.has_subcommands() {
+        command = with_names(command);
+    }
+    let mut hidden = Vec::new();
+    command = command.mut_args(|arg| match arg.get_help_heading().map(str::to_owned) {
+        Some(heading) if !SHOWN.contains(&arg.get_id().as_str()) => {
+            if !hidden.contains(&heading) {
+                hidden.push(heading);
+            }
+            arg.hide_short_help(true)
+        }
+        _ => arg,
+    });
+    if !hidden.is_empty() {
+        after.push_str(&format!("\n\nAlso in --help: {}", hidden.join(", ")));
+    }
+    command.after_help(after)
+}
+
+/// Lists only the names of the commands of `plan`, which are described by `trundle -h`.
+fn with_names(command: Command) -> Command {
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    let lines: Vec<String> = names.chunks(8).map(|names| names.join(", ")).collect();
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}\n  {}\n\n{}\n{{positionals}}\n\n\
+         {}\n{{options}}{{after-help}}",
+        heading("Commands"),
+        lines.join(",\n  "),
+        heading("Arguments"),
+        heading("Options"),
+    );
+    command.help_template(template)
+}
 
 /// The operators with their own command, in the order of the help, each with its examples.
 pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
@@ -15,149 +129,149 @@ pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
 pub(crate) fn chain() -> String {
     let calls = DECLARATIONS.map(|declared| format!("`{}`", declared.example)).join(", ");
     format!(
-        "Stages separated by |: patterns, `z y x -> x y z`, `(h p) w -> h w p, p=2`; and calls, \
-         {calls}"
+        "Axis patterns and operator calls, separated by |. Patterns: `z y x -> x y z`, `(h p) w -> \
+         h w p, p=2`. Calls: {calls}"
     )
 }
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  trundle demo                                          see it work
-  trundle transpose volume.npy -o xyz.npy               the axes inverted
-  trundle roll image.npy -o out.npy --shift -3,-3 --axes 0,1
+  trundle demo                                            see it work
+  trundle transpose volume.npy -o xyz.npy                 z y x to x y z
   trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
-  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
-  trundle concat january.npy february.npy -o both.npy --axis 0
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
-  trundle run model.onnx --input x=x.npy --out-dir outputs
-  trundle plan model.onnx --input x=x.npy
-  trundle cmp model.safetensors model.npz               equal, or what differs?
+  trundle concat january.npy february.npy -o both.npy --axis 0
   trundle view volume.npy --slice 12,:,:
-  trundle transpose weights.bin --dtype i4 --shape 4096,4096 -o turned.bin
-  trundle bench --svg speed.svg                         as fast as a copy?
+  trundle run model.onnx --input x=x.npy --out-dir outputs
 
-Exit codes: 0 done, 1 failed while running (cmp: something differs), 2 wrong usage, 3 input refused,
-101 a bug in trundle, which stderr asks to report.
-TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.
-TRUNDLE_SIMD forces a set of instructions: portable, neon, avx2, avx512 or avx512vbmi.
-TRUNDLE_TUNING names the file of a tuning record; with `off`, what `tune` kept is not used.";
+Exit codes: 0 success, 1 failed while running (cmp: files differ), 2 wrong usage, 3 input refused,
+101 bug in trundle (please report it)
+
+Environment:
+  TRUNDLE_NUM_THREADS  Number of threads if --threads is not given
+  TRUNDLE_SIMD         Instruction set: portable, neon, avx2, avx512 or avx512vbmi
+  TRUNDLE_TUNING       File of a tuning record; `off` ignores the record that `tune` kept";
 
 const TRANSPOSE: &str = "\
 Examples:
-  trundle transpose volume.npy -o xyz.npy               z y x to x y z; free, the header says so
-  trundle transpose volume.npy -o xyz.npy --row-major   the same, and the elements are moved
+  trundle transpose volume.npy -o xyz.npy               z y x to x y z
+  trundle transpose volume.npy -o xyz.npy --row-major   not only the header
   trundle transpose image.npy -o chw.npy --order 2,0,1  h w c to c h w
-  trundle transpose huge.npy -o turned.npy --max-mem 512M --verify";
+  trundle transpose huge.npy -o out.npy --max-mem 512M --verify";
 
 const ROLL: &str = "\
 Examples:
-  trundle roll spectrum.npy -o out.npy --shift 128 --axes 0,1       fftshift of 256 x 256
-  trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2      towards smaller indices
-  trundle roll era5.zarr -o out.zarr --shift 720 --dims lon         all arrays that have this axis";
+  trundle roll spectrum.npy -o out.npy --shift 128 --axes 0,1
+  trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2
+  trundle roll era5.zarr -o out.zarr --shift 720 --dims lon   arrays with this axis";
 
 const REVERSE: &str = "\
 Examples:
-  trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204    of 3 rows, so many elements each
+  trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204     three rows
   trundle reverse x.npy -o out.npy --axis 1 --lengths lengths.npy
-  trundle reverse speech.npy -o out.npy --axis 1 --batch-axis 0 --lengths 312,87,204
-`flip` reverses whole axes.";
+  trundle reverse x.npy -o out.npy --axis 1 --batch-axis 0 --lengths 312,87
+A list or file has one length per row in row-major order, or per batch index.
+Lengths above the axis size are clamped, or refused with --batch-axis.";
 
 const FLIP: &str = "\
 Examples:
   trundle flip image.npy -o upside-down.npy --axes 0
-  trundle flip bgr.npy -o rgb.npy --axes -1             the last axis: the channels
-  trundle flip era5.zarr -o north-up.zarr --dims lat    all arrays that have this axis
-`reverse` reverses only the first elements of each row.";
+  trundle flip bgr.npy -o rgb.npy --axes -1             the last axis: channels
+  trundle flip era5.zarr -o north-up.zarr --dims lat    arrays with this axis
+To reverse only the first elements of each row, use `reverse`.";
 
 const ROT90: &str = "\
 Examples:
-  trundle rot90 image.npy -o turned.npy                 a quarter turn, counterclockwise
+  trundle rot90 image.npy -o turned.npy                 counterclockwise
   trundle rot90 image.npy -o turned.npy --k -1          clockwise
   trundle rot90 batch.npy -o turned.npy --k 2 --axes 1,2";
 
 pub(crate) const APPLY: &str = "\
 Examples:
-  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy        BGR to RGB, in front
-  trundle apply im.npy \"(h p) (w q) c -> (h w) (p q c), p=16, q=16\" -o patches.npy
-  trundle apply ims.npy \"b ... c -> b (...) c\" -o pixels.npy              axes merged
+  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
+  trundle apply im.npy \"(h p) (w q) c -> (h w) (p q c), p=16, q=16\" -o out.npy
   trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
-  trundle apply era5.zarr \"time lat lon -> lat lon time | flip(dim=lat)\" -o out.zarr
-docs/chains.md says all of the language.";
+  trundle apply in.zarr \"time lat lon -> lat lon time | flip(dim=lat)\" -o out.zarr
+The language is described in docs/chains.md.";
 
 pub(crate) const TASK: &str = "\
 Examples:
-  trundle plan apply in.zarr \"t y x -> y x t\" -o out.zarr --max-mem 4G --tasks plan.json
-  seq 0 99 | xargs -P8 -n1 trundle task plan.json       if the plan has 100 tasks
+  trundle plan apply in.zarr \"t y x -> y x t\" -o out.zarr --tasks plan.json
+  seq 0 99 | xargs -P8 -n1 trundle task plan.json       for a plan of 100 tasks
   sbatch --array=0-99 --wrap \"trundle task plan.json --array\"
   trundle finish plan.json
-A task that is done twice, or twice at once, or killed and done again, changes nothing.
-docs/files.md says more.";
+Tasks may be repeated, interrupted or run twice at once. See docs/files.md.";
 
 pub(crate) const CONVERT: &str = "\
 Examples:
   trundle convert era5.zarr --tensor t2m --only -o t2m.npy
   trundle convert model.safetensors -o model.npz
-  trundle convert fortran.npy -o c.npy --row-major      column-major stays so without
+  trundle convert fortran.npy -o c.npy --row-major
   trundle convert weights.bin --dtype f16 --shape 4096,-1 -o weights.npy
-Elements keep their type, and tensors their names and their order.";
+Names, element types and the order of tensors are kept.";
 
 pub(crate) const CONCAT: &str = "\
 Examples:
   trundle concat january.npy february.npy -o both.npy --axis 0
-  trundle concat jan.zarr feb.zarr mar.zarr -o quarter.zarr --dim time      coordinates too
-  trundle concat shard-*.npy -o all.npy --axis -1 --max-mem 512M --verify
+  trundle concat jan.zarr feb.zarr mar.zarr -o quarter.zarr --dim time
   trundle concat a.bin b.bin -o all.npy --axis 0 --dtype f16 --shape -1,4096
-The first file says names, metadata, chunks and codecs of the result.";
+Names, metadata, chunks and codecs come from the first file.";
 
 pub(crate) const STACK: &str = "\
 Examples:
   trundle stack frame-*.npy -o movie.npy --axis 0
   trundle stack red.npy green.npy blue.npy -o rgb.npy --axis -1
-  trundle stack run-*.zarr -o runs.zarr --axis 0 --dim run              what the new axis is called";
+  trundle stack run-*.zarr -o runs.zarr --axis 0 --dim run";
 
 pub(crate) const SPLIT: &str = "\
 Examples:
-  trundle split volume.npy -o part-{}.npy --axis 0 --parts 4            part-0.npy to part-3.npy
-  trundle split data.npy -o set-{}.npy --axis 0 --sizes 800,100,-1      the last one: what is left
-  trundle split era5.zarr -o member-%03d.zarr --dim member --parts 50   000 to 049, coordinates in each
-  trundle concat part-*.npy -o volume.npy --axis 0                      and back
-Numbers begin at 0; those of {} have as many digits as the last one needs.";
+  trundle split volume.npy -o part-{}.npy --axis 0 --parts 4
+  trundle split data.npy -o set-{}.npy --axis 0 --sizes 800,100,-1
+  trundle split era5.zarr -o member-%03d.zarr --dim member --parts 50
+Numbers start at 0. {} pads them with zeros to equal length.";
 
 pub(crate) const SPLIT_OUTPUT: &str =
-    "Where the parts go: {} is the number of each, or %d or %03d as other programs write it";
+    "Files to write; {} stands for the number of the part, as do %d and %03d";
 
 pub(crate) const RELAYOUT: &str = "\
 Examples:
-  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
-  trundle relayout model.safetensors --rule '*.attn.q: (h d) i -> h d i, h=8' -o out.safetensors
-  trundle relayout model.safetensors --rules rules.txt -o model.safetensors --force
-A rule is a pattern of names (*, ?, [a-z], [!a-z]), a colon, and an axis pattern as in
-docs/chains.md. What the axes are now is recorded in the output's metadata, so that a second run
-moves nothing; docs/files.md says more.";
+  trundle relayout m.safetensors --rule 'conv*: o i h w -> o h w i' -o m.npz
+  trundle relayout m.safetensors --rule '*.q: (h d) i -> h d i, h=8' -o m.npz
+  trundle relayout m.safetensors --rules rules.txt -o m.safetensors --force
+A rule is a name pattern (*, ?, [a-z], [!a-z]), a colon and an axis pattern.
+A second run moves nothing, since the output records the new axes (docs/files.md).";
 
 pub(crate) const PLAN: &str = "\
 Examples:
-  trundle plan transpose huge.npy --max-mem 512M        how much, how often, how long?
-  trundle plan flip image.npy --axes 0 -o out.npy       could it be written there?
-  trundle plan apply im.npy \"h w c -> c h w\" --verbose  every stage, down to blocks and kernels
-  trundle plan model.onnx --input x=x.npy --verbose     a model's graph, and what becomes of it
-Put `plan` in front of a command to see what it would do; nothing is moved or written.";
+  trundle plan transpose huge.npy --max-mem 512M
+  trundle plan flip image.npy --axes 0 -o out.npy
+  trundle plan apply im.npy \"h w c -> c h w\" --verbose
+  trundle plan model.onnx --input x=x.npy
+Put `plan` before any of these commands to see bytes, passes and time.
+Nothing is written.";
+
+pub(crate) const PLANNED: &str = "\
+Examples:
+  trundle plan transpose huge.npy --max-mem 512M
+  trundle plan flip image.npy --axes 0 -o out.npy
+  trundle plan apply im.npy \"h w c -> c h w\" --verbose
+Prints bytes, passes and time. Nothing is written.";
 
 pub(crate) const RUN: &str = "\
 Examples:
   trundle run model.onnx --input x=x.npy --out-dir outputs
   trundle run model.xml --input a=a.npy --input b=b.npy --out-dir outputs --verify
-docs/models.md says which operators are moved.";
+Supported operators are listed in docs/models.md.";
 
 pub(crate) const FUSE: &str = "\
 Examples:
   trundle fuse model.onnx -o fused.onnx
-  trundle plan model.onnx                               what would be fused, and what it costs
+  trundle plan model.onnx                               shows what would be fused
 The new model runs in ONNX Runtime with trundle's operators, here from Python:
   options = onnxruntime.SessionOptions()
   options.register_custom_ops_library(trundle.onnx_library())
   session = onnxruntime.InferenceSession(\"fused.onnx\", options)
-What gains nothing is left as it is. docs/models.md says more.";
+Parts that would not become faster are kept. See docs/models.md.";
 
 pub(crate) const INFO: &str = "\
 Examples:
@@ -167,43 +281,45 @@ Examples:
 
 pub(crate) const CMP: &str = "\
 Examples:
-  trundle cmp a.npy b.npy
-  trundle cmp model.safetensors model.npz               tensors of one name, whatever the order
+  trundle cmp model.safetensors model.npz               matches tensors by name
   trundle cmp era5.zarr t2m.npy --tensor t2m --max-mem 512M
   trundle cmp weights.bin weights.npy --dtype f16 --shape 4096,-1
-Formats, byte orders, row-major or column-major and chunks make no difference; types, shapes and
-single bits do: 0.0 is not -0.0, and a NaN is equal to one of the same bits.
-What --dtype and the like say holds for both files, unless one says it itself.
-Exit codes: 0 equal, 1 different, 2 wrong usage or failed while running, 3 input refused.";
+Types, shapes and bits are compared: 0.0 differs from -0.0. Formats, byte orders, memory orders
+and chunks may differ. Options such as --dtype apply to files without a header.
+
+Exit codes: 0 equal, 1 different, 2 wrong usage or failed while running, 3 input refused";
 
 pub(crate) const VIEW: &str = "\
 Examples:
-  trundle view volume.npy                               the middle of it, in the terminal
-  trundle view volume.npy --slice 12,:,: -o slice.png   one slice, as a picture file
+  trundle view volume.npy                               the middle, in the terminal
+  trundle view volume.npy --slice 12,:,: -o slice.png   one slice, as a PNG
   trundle view volume.npy --slice 12,5,:                one row
-  trundle view chw.npy --slice :,:,:                    three axes: a colour picture
-  trundle view hdr.npy --range 0,4                      these values are black and white
-The line below a picture says what black and white are, and which elements were drawn.";
+  trundle view chw.npy --slice :,:,:                    colours";
+
+pub(crate) const CLEAN: &str = "\
+Examples:
+  trundle clean                                         lists, deletes nothing
+  trundle clean /data --force
+  trundle clean s3://bucket/path                        stores there and one level below";
 
 pub(crate) const DEMO: &str = "\
 Examples:
-  trundle demo                                          into the folder trundle-demo
+  trundle demo                                          into folder trundle-demo
   trundle demo /tmp/demo --size 512                     512 MiB";
 
 pub(crate) const TUNE: &str = "\
 Examples:
-  trundle tune                  while nothing else runs
-  trundle tune --dry-run        what would it gain?
-  trundle tune -o record.txt    for machines of the same kind: TRUNDLE_TUNING=record.txt
-  trundle tune --forget         back to what is built in";
+  trundle tune                  a few seconds; close other programs first
+  trundle tune --dry-run        does not keep the settings
+  trundle tune -o record.txt    for other machines: TRUNDLE_TUNING=record.txt
+  trundle tune --forget         back to the built-in settings";
 
 pub(crate) const BENCH: &str = "\
 Examples:
   trundle bench                                         a few cases of each suite
-  trundle bench transpose --rounds 15                   cases of this word, timed 15 times
+  trundle bench transpose --rounds 15                   only transposes, 15 timings
   trundle bench --all --svg speed.svg --json speed.json
-A fraction of 1 is as fast as a copy of the same bytes. Other programs that run meanwhile make
-every number worse.";
+A fraction of 1 is the speed of a copy of the same bytes. Close other programs.";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:
@@ -213,6 +329,58 @@ Examples:
 
 pub(crate) const MAN: &str = "\
 Examples:
-  trundle man transpose | man -l -                      read one page
+  trundle man transpose | man -l -                      reads one page
   trundle man plan roll > trundle-plan-roll.1
-  trundle man > trundle.1                               all pages in one";
+  trundle man > trundle.1                               all pages in one file";
+
+#[cfg(test)]
+mod tests {
+    use clap::{ArgGroup, Id};
+
+    use super::*;
+
+    #[test]
+    fn short_help_fits_on_a_screen() {
+        fn check(path: &str, command: &Command) {
+            for width in [80, 100] {
+                let help = command.clone().term_width(width).render_help().to_string();
+                let lines = help.lines().count();
+                assert!(lines <= 30, "{path} -h has {lines} lines at {width} columns:\n{help}");
+            }
+            for each in command.get_subcommands() {
+                check(&format!("{path} {}", each.get_name()), each);
+            }
+        }
+        check("trundle", &program(Detail::Own));
+    }
+
+    #[test]
+    fn short_help_shows_what_a_command_requires() {
+        fn check(command: &Command) {
+            let alternatives = command.get_groups().filter(|group| group.is_required_set());
+            let alternatives: Vec<&Id> = alternatives.flat_map(ArgGroup::get_args).collect();
+            for arg in command.get_arguments() {
+                let is_required = arg.is_required_set() || alternatives.contains(&arg.get_id());
+                assert!(!is_required || !arg.is_hide_short_help_set(), "{arg} of {command}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&program(Detail::Own));
+    }
+
+    #[test]
+    fn every_command_is_listed_once_in_a_group() {
+        let program = program(Detail::Own);
+        let commands: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
+        let starts = GROUPS.map(|(_, first)| commands.iter().position(|name| *name == first));
+        assert!(starts.is_sorted() && starts[0] == Some(0), "{starts:?}");
+        let help = program.clone().render_help().to_string();
+        let listed: Vec<&str> =
+            help.lines().filter_map(|line| line.get(16..)?.split(' ').next()).collect();
+        let of_list = &listed[listed.len() - commands.len()..];
+        assert_eq!(of_list, commands);
+        for (group, first) in GROUPS {
+            assert!(help.contains(&format!("\n{group:<16}{first} ")), "{help}");
+        }
+    }
+}

@@ -19,18 +19,25 @@ mod signals;
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use trundle_files::failure::Failure;
 use trundle_formats::{Shown, is_steering};
 
 use crate::args::{Cli, Command};
+use crate::help::Detail;
 pub use crate::panics::report_panics;
 
 /// Runs the program and returns its exit code. The first argument is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let is_short = arguments.len() <= 1 || arguments.iter().any(|argument| argument == "-h");
+    let mut program = help::program(if is_short { Detail::Own } else { Detail::All });
+    let parsed = program
+        .try_get_matches_from_mut(&arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .map_err(|error| error.format(&mut program));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return refuse(error, &arguments),
     };

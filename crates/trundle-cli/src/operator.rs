@@ -39,14 +39,14 @@ impl<R: Rest> Subcommand for OperatorCommand<R> {
     fn augment_subcommands(command: Command) -> Command {
         let one = |(declared, examples): &(&'static Declaration, &'static str)| {
             let input = Arg::new("input").value_name("IN").required(true);
-            let input = input.help("The tensor to move; - is stdin");
+            let input = input.help("File to read; - is stdin");
             let command = Command::new(declared.name)
                 .arg(input.value_parser(value_parser!(PathBuf)))
                 .args(declared.parameters.iter().map(argument))
                 .args(declared.parameters.iter().filter_map(argument_by_name))
                 .groups(declared.parameters.iter().filter_map(either));
             // `augment_args` sets `about` from doc comments, so the operator's summary has to come last.
-            R::augment_args(DescriptionArgs::augment_args(command))
+            R::augment_args(DescriptionArgs::augment_args(command).next_help_heading(None))
                 .about(declared.summary)
                 .after_help(R::examples(examples))
         };
@@ -106,9 +106,10 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
 /// Builds the option that names the axes of a parameter, if it has any.
 fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
     let [word, others @ ..] = dim_words(parameter) else { return None };
-    let help = match parameter.kind.is_single() {
-        true => "The same axis by its name, where the file names axes",
-        false => "The same axes by their names, where the file names axes: lat,lon",
+    let help = match (parameter.kind.is_single(), parameter.name) {
+        (true, "batch_axis") => "Batch axis by name, if the file names axes",
+        (true, _) => "Axis by name, if the file names axes",
+        (false, _) => "Axes by name, such as lat,lon, if the file names axes",
     };
     let arg = Arg::new(*word)
         .long(word.replace('_', "-"))

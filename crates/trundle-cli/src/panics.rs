@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_formats::Shown;
 
-use crate::say;
+use crate::say::{Label, say, say_as};
 
 /// Makes the first panic of this process print one line on stderr that asks for a bug report. A panic that propagates
 /// from a worker thread to the main thread is not printed again. With `RUST_BACKTRACE`, the backtrace follows.
@@ -18,10 +18,11 @@ pub fn report_panics() {
         if IS_SAID.swap(true, Ordering::Relaxed) {
             return;
         }
-        say::say(&report(&place(panic), panic.payload_as_str().unwrap_or("no message")));
+        let report = report(&place(panic), panic.payload_as_str().unwrap_or("no message"));
+        say_as(Label::Error, &report);
         let backtrace = Backtrace::capture();
         if backtrace.status() == BacktraceStatus::Captured {
-            say::say(&backtrace.to_string());
+            say(&backtrace.to_string());
         }
     }));
 }
@@ -32,7 +33,7 @@ fn place(panic: &PanicHookInfo<'_>) -> String {
 
 fn report(place: &str, message: &str) -> String {
     format!(
-        "error: bug in trundle {} at {place}: {}; please report it with this line and the command",
+        "bug in trundle {} at {place}: {}; please report it with this line and the command",
         env!("CARGO_PKG_VERSION"),
         Shown(message),
     )
@@ -48,7 +49,7 @@ mod tests {
     fn a_report_is_one_line_with_version_and_place() {
         let line = report("src/a.rs:3:5", "no\n\u{1b}[0m entry");
         let version = env!("CARGO_PKG_VERSION");
-        assert!(line.starts_with(&format!("error: bug in trundle {version} at src/a.rs:3:5: no")));
+        assert!(line.starts_with(&format!("bug in trundle {version} at src/a.rs:3:5: no")));
         assert!(line.ends_with("; please report it with this line and the command"), "{line}");
         assert!(!line.contains(['\n', '\u{1b}']), "{line}");
     }

@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Write, stderr, stdout};
 
+use clap::builder::Styles;
+use console::colors_enabled_stderr;
 use trundle_files::failure::{Failure, Hint, Setting};
 use trundle_formats::{Shown, is_steering};
 
@@ -10,14 +12,40 @@ pub(crate) fn say(message: &str) {
     let _ = writeln!(stderr().lock(), "{}", shown_lines(message));
 }
 
+/// Prints a message after a label in colour.
+pub(crate) fn say_as(label: Label, message: &str) {
+    let _ = writeln!(stderr().lock(), "{}", labelled(label, message, colors_enabled_stderr()));
+}
+
+/// The label of a message on stderr.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Label {
+    Error,
+    Warning,
+    Hint,
+}
+
+/// Writes a message after its label, in the colours of the parser's messages.
+fn labelled(label: Label, message: &str, is_coloured: bool) -> String {
+    let styles = Styles::styled();
+    let (text, style) = match label {
+        Label::Error => ("error:", styles.get_error()),
+        Label::Warning => ("warning:", styles.get_invalid()),
+        Label::Hint => ("hint:", styles.get_valid()),
+    };
+    match is_coloured {
+        true => format!("{style}{text}{style:#} {}", shown_lines(message)),
+        false => format!("{text} {}", shown_lines(message)),
+    }
+}
+
 /// Prints a failure and its hints, with the option names of the command line.
 pub(crate) fn say_failure(failure: &Failure) {
-    let mut text = format!("error: {failure}");
-    for Hint { setting, text: what } in failure.hints() {
+    say_as(Label::Error, &failure.to_string());
+    for Hint { setting, text } in failure.hints() {
         let option = setting.map(|setting| format!("{} ", option(setting))).unwrap_or_default();
-        text.push_str(&format!("\nhint: {option}{what}"));
+        say_as(Label::Hint, &format!("{option}{text}"));
     }
-    say(&text);
 }
 
 fn option(setting: Setting) -> &'static str {
@@ -104,6 +132,14 @@ mod tests {
         let line = json_line(&value);
         assert!(!line.contains(is_steering), "{line}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), value);
+    }
+
+    #[test]
+    fn labels_have_the_colours_of_the_parser() {
+        let coloured = labelled(Label::Error, "no\u{1b}[0m", true);
+        assert_eq!(coloured, "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m no\\u{1b}[0m");
+        assert_eq!(labelled(Label::Hint, "try", false), "hint: try");
+        assert_ne!(labelled(Label::Warning, "old", true), "warning: old");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::DeviceArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// Time only cases whose `suite/name type sizes` contains one of these words (default: a few of each suite)
+    /// Words in `suite/name type sizes` of the cases to time (default: a few of each suite)
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
     /// Time every case of every suite (a few minutes)
@@ -17,7 +17,7 @@ pub(crate) struct BenchArgs {
     /// List the cases without timing them
     #[arg(long)]
     pub list: bool,
-    /// Draw the results as a picture; - is stdout
+    /// Draw the results as an SVG; - is stdout
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write the record as JSON; - is stdout
@@ -29,10 +29,10 @@ pub(crate) struct BenchArgs {
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Put the tensors on large pages, like results of numpy and trundle
+    /// Allocate the tensors on large pages, as numpy and trundle do for results
     #[arg(long)]
     pub large_pages: bool,
-    /// Number of times that each case is timed in turn with a copy
+    /// Number of timings of each case, alternating with a copy
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = trundle_files::numbers::count)]
     pub rounds: usize,
     #[command(flatten)]

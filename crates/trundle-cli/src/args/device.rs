@@ -16,7 +16,7 @@ pub(crate) enum DeviceName {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Device that moves: cpu, or a GPU by wgpu or cuda, between buffers in its memory
+    /// Device: cpu, or a GPU through wgpu or cuda (default: cpu)
     #[arg(
         long,
         value_name = "DEVICE",

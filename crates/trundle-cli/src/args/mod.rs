@@ -25,8 +25,7 @@ pub(crate) use device::{DeviceArgs, DeviceName};
 pub(crate) use models::{FuseArgs, ModelArgs, RunArgs};
 pub(crate) use moving::{Front, MovingCommand, Rest};
 
-/// Changes the order of the elements of arrays: transposes, rolls, flips, reverses, joins and splits them exactly, in
-/// one pass over memory where operators compose.
+/// Move the elements of arrays in files: transpose, roll, flip, join and split
 #[derive(Debug, Parser)]
 #[command(name = "trundle", version, max_term_width = 100, after_help = help::EXAMPLES)]
 pub(crate) struct Cli {
@@ -34,11 +33,21 @@ pub(crate) struct Cli {
     pub command: Command,
 }
 
+/// The commands in the order of the help. [`help::GROUPS`] divides this list.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]
     Moving(MovingCommand<MoveArgs, WritingArgs>),
-    /// Show what a command or a model would do (bytes, passes, time) without moving anything
+    /// Print shape, type, order and size of each tensor
+    #[command(after_help = help::INFO)]
+    Info(InfoArgs),
+    /// Draw a 2-D slice in the terminal or as a PNG
+    #[command(after_help = help::VIEW)]
+    View(ViewArgs),
+    /// Compare two files: which tensors differ, and where
+    #[command(after_help = help::CMP)]
+    Cmp(CmpArgs),
+    /// Show what a command or model would do, as a dry run
     #[command(
         args_conflicts_with_subcommands = true,
         subcommand_precedence_over_arg = true,
@@ -53,75 +62,70 @@ pub(crate) enum Command {
         #[arg(short, long)]
         verbose: bool,
     },
-    /// Run a model made of movement operators: OpenVINO IR (.xml) or ONNX (.onnx)
+    /// Run an OpenVINO or ONNX model of movement operators
     #[command(after_help = help::RUN)]
     Run(RunArgs),
-    /// Turn each movement-only part of an ONNX model into a single operator, for ONNX Runtime
+    /// Fuse the movement-only parts of an ONNX model
     #[command(after_help = help::FUSE)]
     Fuse(FuseArgs),
-    /// Print shape, type, order, strides and size of each tensor in a file
-    #[command(after_help = help::INFO)]
-    Info(InfoArgs),
-    /// Compare the tensors of two files: which differ, where first, and how often
-    #[command(after_help = help::CMP)]
-    Cmp(CmpArgs),
-    /// Draw a 2-D slice: in the terminal, or as a PNG with -o
-    #[command(after_help = help::VIEW)]
-    View(ViewArgs),
     /// Run numbered tasks of a plan from `plan --tasks`
     #[command(after_help = help::TASK)]
     Task(TaskArgs),
-    /// Complete the output of numbered tasks, or list the missing tasks
+    /// Complete the tasks' output, or list missing tasks
     #[command(after_help = help::TASK)]
     Finish(FinishArgs),
-    /// List the leftovers of interrupted runs in a folder, and delete them with --force
+    /// List or delete leftovers of interrupted runs
+    #[command(after_help = help::CLEAN)]
     Clean(CleanArgs),
-    /// Make a 3-D volume, transpose it, verify it, time it against a copy, and draw it
+    /// Transpose a sample volume, verify, time and draw it
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
+    /// Find and keep the fastest settings for this machine
+    #[command(after_help = help::TUNE)]
+    Tune(TuneArgs),
     /// Time the operators against a copy on this machine
     #[command(after_help = help::BENCH)]
     Bench(BenchArgs),
-    /// Find the fastest settings for this machine in a few seconds, and keep them for later runs
-    #[command(after_help = help::TUNE)]
-    Tune(TuneArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     #[command(after_help = help::COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual: all pages, or the page of a command
+    /// Print the manual pages, or the page of one command
     #[command(after_help = help::MAN)]
     Man {
-        /// The command: `transpose`, `plan roll`
+        /// Command, such as `transpose` or `plan roll` (default: all pages)
         #[arg(value_name = "COMMAND")]
         command: Vec<String>,
     },
 }
 
-/// The heading of the [`DescriptionArgs`] options in the help.
-const DESCRIPTION: &str = "Raw bytes, other endings, and types that .npy lacks";
+// Headings of the options that commands share. `-h` shows only those in [`help::SHOWN`].
+const INPUT: &str = "Input";
+const OUTPUT: &str = "Output";
+const CHUNKED: &str = "Zarr and HDF5 output";
+const LARGE: &str = "Large files";
+const REPORTING: &str = "Reporting";
 
-/// The options that describe an input, for facts that the file does not state.
+/// Description of input files that lack a header, or need another one.
 #[derive(Debug, Args)]
+#[command(next_help_heading = INPUT)]
 pub(crate) struct DescriptionArgs {
-    /// Format of the input (default: by its ending, then by its first bytes; raw if --dtype and --shape are given)
-    #[arg(long, help_heading = DESCRIPTION, value_name = "FORMAT", value_parser = format())]
+    /// Format of the input (default: by its ending, then by its first bytes)
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub from: Option<Written<&'static Format>>,
-    /// Element type: f32, bf16, i4, bytes12, ...; other names such as float32 and half, and numpy's such as >f4, are
-    /// accepted
-    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME")]
+    /// Element type, such as f32, bf16, i4, bytes12 or numpy's >f4
+    #[arg(long, value_name = "NAME")]
     pub dtype: Option<Written<StoredDType>>,
-    /// Sizes of the axes: 4,6, or "" for a scalar. For raw data one may be -1: it follows from the size of the file
-    #[arg(long, help_heading = DESCRIPTION, value_name = "SIZES", allow_hyphen_values = true)]
+    /// Axis sizes, such as 4,6, or "" for a scalar; one may be -1 in raw data
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shape: Option<Sizes>,
-    /// Start of raw data in the file, in bytes. Bytes after the data are then ignored (default: the file has only the
-    /// data)
-    #[arg(long, help_heading = DESCRIPTION, value_name = "BYTES")]
+    /// Start of raw data in bytes; bytes after the data are then ignored
+    #[arg(long, value_name = "BYTES")]
     pub offset: Option<Bytes>,
-    /// Bit order of elements smaller than a byte, in the input and the output (default: OpenVINO's)
-    #[arg(long, help_heading = DESCRIPTION, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
+    /// Bit order of elements below a byte, in input and output (default: OpenVINO's)
+    #[arg(long, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
     pub bit_order: Option<Written<BitOrder>>,
 }
 
@@ -159,10 +163,10 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
-    /// The tensor to move; - is stdin
+    /// File to read; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    #[arg(value_name = "CHAIN", help = help::chain())]
+    #[arg(value_name = "CHAIN", help = "Axis patterns and operator calls, separated by |", long_help = help::chain())]
     pub chain: String,
     #[command(flatten)]
     pub described: DescriptionArgs,
@@ -170,7 +174,7 @@ pub(crate) struct ApplyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The file of tensors; - is stdin
+    /// File to read; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
     #[command(flatten)]
@@ -180,40 +184,38 @@ pub(crate) struct ConvertArgs {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("joined axis").args(["axis", "dim"]).required(true))]
 pub(crate) struct ConcatArgs {
-    #[command(flatten)]
-    pub parts: PartArgs,
-    /// Axis along which the tensors are joined; a negative axis counts from the end
+    /// Axis to join along; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: Option<i64>,
-    /// The same axis by name, if the files name their axes. Tensors without it must be equal in all files, and are
-    /// copied from the first
+    /// Axis by name; tensors without it must be equal in all files
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
+    #[command(flatten)]
+    pub parts: PartArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StackArgs {
-    #[command(flatten)]
-    pub parts: PartArgs,
     /// Position of the new axis in the result; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: i64,
     /// Name of the new axis, if the output names axes
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
+    #[command(flatten)]
+    pub parts: PartArgs,
 }
 
 /// Files whose tensors become one.
 #[derive(Debug, Args)]
 pub(crate) struct PartArgs {
-    /// Files in order; - is stdin. A file may be named several times
+    /// Files in order; - is stdin
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Name of the tensor, or a pattern such as 'conv*'; other tensors are left out (default: all, each joined with
-    /// those of the same name)
+    /// Tensors to join: a name or a pattern (default: all, by equal names)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Join tensors even if these attributes differ (units,calendar); the values of the first file are written
+    /// Attributes that may differ, such as units,calendar
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub ignore_attrs: Vec<String>,
     #[command(flatten)]
@@ -224,22 +226,22 @@ pub(crate) struct PartArgs {
 #[command(group = ArgGroup::new("split axis").args(["axis", "dim"]).required(true))]
 #[command(group = ArgGroup::new("split sizes").args(["parts", "sizes"]).required(true))]
 pub(crate) struct SplitArgs {
-    /// The file of tensors
+    /// File to read
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// Axis along which tensors are split; a negative axis counts from the end
+    /// Axis to split along; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: Option<i64>,
-    /// The same axis by name, if the file names its axes. Tensors without it are copied to every output
+    /// Axis by name; tensors without it are copied to every part
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
-    /// Number of parts; if it does not divide the axis, the first parts are longer by one
+    /// Number of parts; the first parts may be longer by one
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::count)]
     pub parts: Option<usize>,
-    /// Sizes of the parts along the axis (2,3,-1); one may be -1 and gets the rest
+    /// Sizes of the parts, such as 2,3,-1; -1 is the rest
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub sizes: Option<Sizes>,
-    /// Name of the tensor, or a pattern such as 'conv*'; other tensors are left out (default: all)
+    /// Tensors to split: a name or a pattern (default: all)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     #[command(flatten)]
@@ -248,101 +250,124 @@ pub(crate) struct SplitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RelayoutArgs {
-    /// The file of tensors; - is stdin
+    /// File to read; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// Tensors, and their axes before and after: 'conv*.weight: o i h w -> o h w i'. Repeat the option for more rules
+    /// Name pattern and axes, 'conv*.weight: o i h w -> o h w i'; repeat for more rules
     #[arg(long = "rule", value_name = "RULE", required_unless_present = "rules")]
     pub given: Vec<String>,
-    /// File with a rule on each line; lines that begin with # are comments
+    /// File with one rule per line; lines that begin with # are comments
     #[arg(long = "rules", id = "rules", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub described: DescriptionArgs,
 }
 
-/// The options of every command that applies operators.
+/// Shared options of the commands that apply operators.
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
     #[command(flatten)]
     pub writing: WriteArgs,
     #[command(flatten)]
     pub planning: PlanArgs,
+    #[command(flatten)]
+    pub report: ReportArgs,
 }
 
-/// The options of the other commands that move files.
+/// Shared options of the other commands that move files.
 #[derive(Debug, Args)]
 pub(crate) struct WritingArgs {
     #[command(flatten)]
     pub writing: WriteArgs,
     #[command(flatten)]
     pub means: MeansArgs,
+    #[command(flatten)]
+    pub report: ReportArgs,
 }
 
-/// The options for chunks, shards and codecs of the output.
+/// Chunks and codecs of the output.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = CHUNKED)]
 pub(crate) struct ChunkArgs {
-    /// Chunk sizes of the Zarr output, for each axis (24,48,-1) or for some by name or number (lat=24,time=-1); -1 is
-    /// the whole axis (default: the source's chunks, or at most 4 MiB)
+    /// Chunk sizes: 24,48,-1 or lat=24,time=-1; -1 is the whole axis (default: the source's chunks, or at most 4 MiB)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub chunks: Option<Written<ChunkSizes>>,
-    /// Shard sizes, multiples of the chunk sizes (default: the source's shards; none if --chunks is given)
+    /// Shard sizes: multiples of --chunks (default: the source's, none with --chunks)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shards: Option<Written<ChunkSizes>>,
-    /// Compression of the chunks: zstd:3, gzip:6, blosc:lz4:5:shuffle, or none (default: the source's, or zstd:3)
+    /// Compression: zstd:3, gzip:6, blosc:lz4:5:shuffle or none (default: the source's, or zstd:3)
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Written<Codecs>>,
-    /// Copy the chunks of a Zarr store without decoding, and store the axis order as a codec. Only orders of axes can
-    /// be moved this way
+    /// Copy encoded chunks and store the axis order as a codec (axis orders only)
     #[arg(long, conflicts_with_all = ["chunks", "shards", "codec"])]
     pub metadata_only: bool,
 }
 
-/// The options for the output and how it is written.
+/// The output and how it is written.
 #[derive(Debug, Args)]
+#[command(next_help_heading = OUTPUT)]
 pub(crate) struct WriteArgs {
-    /// Output; - is stdout
+    /// File to write; - is stdout
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Format of the output (default: by its ending)
-    #[arg(long, value_name = "FORMAT", value_parser = written_format())]
-    pub to: Option<Written<&'static Format>>,
-    #[command(flatten)]
-    pub chunking: ChunkArgs,
     /// Overwrite the output if it exists; it may be the input
     #[arg(long)]
     pub force: bool,
-    /// Read the output back and verify it against checksums computed independently of the move
+    /// Format of the output (default: by its ending)
+    #[arg(long, value_name = "FORMAT", value_parser = written_format())]
+    pub to: Option<Written<&'static Format>>,
+    /// Read the output back and verify it against independent checksums
     #[arg(long)]
     pub verify: bool,
     /// Continue an interrupted run of the same command, if there is one
     #[arg(long)]
     pub resume: bool,
+    #[command(flatten)]
+    pub chunking: ChunkArgs,
+}
+
+/// Reporting options of a command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = REPORTING)]
+pub(crate) struct ReportArgs {
+    /// Print one JSON object on stdout, and progress as JSON lines on stderr
+    #[arg(long)]
+    pub json: bool,
     /// Print only errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// The output options of `trundle plan`.
+/// The output of a plan.
 #[derive(Debug, Args)]
+#[command(next_help_heading = OUTPUT)]
 pub(crate) struct DryRunArgs {
-    /// Output that the command would write (default: a file of the input's format)
+    /// File that the command would write (default: a file of the input's format)
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// Accept an output that exists: it would be overwritten
+    #[arg(long)]
+    pub force: bool,
     /// Format of the output (default: by its ending)
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<Written<&'static Format>>,
-    #[command(flatten)]
-    pub chunking: ChunkArgs,
-    /// Allow an output that exists: it would be overwritten
-    #[arg(long)]
-    pub force: bool,
-    /// Include the reading back of the output
+    /// Include the verification of the output
     #[arg(long)]
     pub verify: bool,
     /// Accepted so that `plan` can precede any command; nothing is resumed
     #[arg(long, hide = true)]
     pub resume: bool,
+    #[command(flatten)]
+    pub chunking: ChunkArgs,
+}
+
+/// Reporting options of a plan.
+#[derive(Debug, Args)]
+#[command(next_help_heading = REPORTING)]
+pub(crate) struct DryReportArgs {
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
     /// Print only why the command would be refused
     #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
     pub quiet: bool,
@@ -351,72 +376,73 @@ pub(crate) struct DryRunArgs {
     pub verbose: bool,
 }
 
-/// The options of `trundle plan` for every command that applies operators.
+/// Shared options of plans that apply operators.
 #[derive(Debug, Args)]
 pub(crate) struct PlannedArgs {
     #[command(flatten)]
-    pub planning: PlanArgs,
+    pub device: DeviceArgs,
     #[command(flatten)]
     pub dry: DryRunArgs,
+    #[command(flatten)]
+    pub planning: PlanArgs,
     #[command(flatten)]
     pub numbering: NumberingArgs,
     #[command(flatten)]
-    pub device: DeviceArgs,
+    pub report: DryReportArgs,
 }
 
-/// The options of `trundle plan` for the other commands that move files.
+/// Shared options of the other plans.
 #[derive(Debug, Args)]
 pub(crate) struct DryArgs {
     #[command(flatten)]
+    pub dry: DryRunArgs,
+    #[command(flatten)]
     pub means: MeansArgs,
     #[command(flatten)]
-    pub dry: DryRunArgs,
+    pub report: DryReportArgs,
 }
 
 /// The options that divide a plan into numbered tasks.
 #[derive(Debug, Default, Args)]
+#[command(next_help_heading = LARGE)]
 pub(crate) struct NumberingArgs {
-    /// Write a plan of numbered tasks to this file, and create the unfinished output. Workers run `trundle task`;
-    /// `trundle finish` completes the output
+    /// Write a plan of numbered tasks for `trundle task`, and create the unfinished output
     #[arg(long, value_name = "PLAN.json", requires = "output")]
     pub tasks: Option<PathBuf>,
-    /// Approximate size that each task writes (default: a thousandth of the output, at least 64M)
+    /// Approximate output size per task (default: a thousandth of the output, at least 64M)
     #[arg(long, value_name = "SIZE", requires = "tasks", value_parser = trundle_files::numbers::memory)]
     pub task_size: Option<Bytes>,
 }
 
-/// The options shared by commands that apply operators and their plans.
+/// Options of commands that apply operators, and of their plans.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Name of the tensor, or a pattern such as 'conv*'; other tensors are copied (default: all are moved)
-    #[arg(long, value_name = "NAME")]
+    /// Tensors to move: a name or a pattern such as 'conv*' (default: all)
+    #[arg(long, help_heading = INPUT, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Leave out the tensors that --tensor does not select, instead of copying them
-    #[arg(long, requires = "tensor")]
+    /// Leave out the other tensors instead of copying them
+    #[arg(long, help_heading = INPUT, requires = "tensor")]
     pub only: bool,
-    /// Move the elements even if a column-major header would be enough
-    #[arg(long)]
+    /// Move the elements even if a column-major header would do
+    #[arg(long, help_heading = OUTPUT)]
     pub row_major: bool,
     #[command(flatten)]
     pub means: MeansArgs,
 }
 
-/// The resources of a move or a plan, and the form of its report.
+/// Memory, storage and threads.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = LARGE)]
 pub(crate) struct MeansArgs {
+    /// Limit memory use, such as 512M or 4G (default: a quarter of free memory)
+    #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
+    pub max_mem: Option<Bytes>,
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Limit memory use (512M, 4G); larger tensors are moved in parts (default: a quarter of the free memory)
-    #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
-    pub max_mem: Option<Bytes>,
-    /// Storage of the files: ssd, hdd, network or bucket; measure probes again (default: bucket for s3://, else a short
-    /// probe that is remembered)
+    /// Storage of the files; `measure` probes again (default: bucket for s3://, else a remembered probe)
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
-    /// Print one JSON object on stdout, and progress as JSON lines on stderr
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The names of the storage classes.
@@ -430,7 +456,7 @@ const STORAGES: [(&str, StorageChoice); 5] = [
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// The file; - is stdin
+    /// File to read; - is stdin
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
     /// Print one JSON object on stdout
@@ -442,55 +468,56 @@ pub(crate) struct InfoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CmpArgs {
-    /// A file of tensors; - is stdin
+    /// First file; - is stdin
     #[arg(value_name = "A")]
     pub one: PathBuf,
-    /// The file to compare it with
+    /// Second file
     #[arg(value_name = "B")]
     pub other: PathBuf,
-    /// Name of the tensor, or a pattern such as 'conv*' (default: all)
+    /// Tensors to compare: a name or a pattern (default: all)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    #[command(flatten)]
-    pub means: MeansArgs,
     /// Print only errors: the exit code says whether the tensors are equal
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
     #[command(flatten)]
     pub described: DescriptionArgs,
+    #[command(flatten)]
+    pub means: MeansArgs,
+    /// Print one JSON object on stdout, and progress as JSON lines on stderr
+    #[arg(long, help_heading = REPORTING)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ViewArgs {
-    /// The file; - is stdin
+    /// File to read; - is stdin
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// Name of the tensor, if the file has several
+    /// Name of the tensor (default: the only one)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// An index or : for each axis. Two axes with : are drawn as a picture, one as a row, three if one has 3 or 4
-    /// colour channels (default: the last two axes, and channels after them, at the middle of the others)
+    /// An index or : for each axis; one : draws a row, two draw a picture, three a colour picture (default: the last
+    /// two axes and colours, at the middle of the others)
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     pub slice: Option<Slice>,
-    /// Values of black and white (default: 0 and 1 for colours in that range, else limits that include 99 % of the
-    /// values)
+    /// Values of black and white (default: 0 and 1 for colours, else limits around 99 % of the values)
     #[arg(long, value_name = "BLACK,WHITE", allow_hyphen_values = true)]
     pub range: Option<Range>,
-    /// Limit memory use (512M, 4G); of a larger slice, every n-th row and column is drawn (default: a quarter of the
-    /// free memory)
-    #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
-    pub max_mem: Option<Bytes>,
-    /// Write a PNG (default: draw in the terminal)
+    /// PNG to write; - is stdout (default: draw in the terminal)
     #[arg(short, long, value_name = "PNG")]
     pub output: Option<PathBuf>,
     /// Overwrite the picture if it exists
     #[arg(long)]
     pub force: bool,
-    /// Print only errors
-    #[arg(short, long)]
-    pub quiet: bool,
     #[command(flatten)]
     pub described: DescriptionArgs,
+    /// Limit memory use, such as 512M; a larger slice is drawn with fewer pixels (default: a quarter of free memory)
+    #[arg(long, help_heading = LARGE, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
+    pub max_mem: Option<Bytes>,
+    /// Print only errors
+    #[arg(short, long, help_heading = REPORTING)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -498,11 +525,10 @@ pub(crate) struct TaskArgs {
     /// Plan file from `plan --tasks`
     #[arg(value_name = "PLAN.json")]
     pub plan: PathBuf,
-    /// Task numbers, from 0. Completed tasks are skipped
+    /// Task numbers, from 0; completed tasks are skipped
     #[arg(value_name = "N", required_unless_present = "array", conflicts_with = "array")]
     pub numbers: Vec<usize>,
-    /// Take the task number from the environment: `SLURM_ARRAY_TASK_ID` of Slurm or `JOB_COMPLETION_INDEX` of
-    /// Kubernetes
+    /// Take the task number from `SLURM_ARRAY_TASK_ID` or `JOB_COMPLETION_INDEX`
     #[arg(long)]
     pub array: bool,
     /// Wait for unfinished tasks of earlier stages instead of failing
@@ -534,10 +560,10 @@ pub(crate) struct FinishArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// Folder to search, without its subfolders; for `s3://BUCKET/PATH`, stores there and one level below
+    /// Folder to search, without its subfolders, or `s3://BUCKET/PATH`
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// Delete the listed leftovers. Files in use by a running process are kept (in a bucket this cannot be detected)
+    /// Delete the leftovers, except files in use (not detected in a bucket)
     #[arg(long)]
     pub force: bool,
     /// Print one JSON object on stdout
@@ -547,7 +573,7 @@ pub(crate) struct CleanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Folder for the files: a new or empty folder, or the folder of an earlier demo
+    /// Folder for the files: new, empty, or of an earlier demo
     #[arg(value_name = "DIR", default_value = "trundle-demo")]
     pub folder: PathBuf,
     /// Size of the volume: N x N x N elements
@@ -563,7 +589,7 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// Write the record to this file instead of keeping it; - is stdout. `TRUNDLE_TUNING` can name the file
+    /// Write the record to this file instead of keeping it; - is stdout
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["dry_run", "forget"])]
     pub output: Option<PathBuf>,
     /// Overwrite the file if it exists

@@ -4,36 +4,35 @@ use clap::{Args, Subcommand};
 use trundle_files::request::Request;
 
 use super::{
-    ApplyArgs, ConcatArgs, ConvertArgs, DeviceName, DryArgs, MoveArgs, NumberingArgs, PlannedArgs,
-    RelayoutArgs, SplitArgs, StackArgs, WritingArgs,
+    ApplyArgs, ConcatArgs, ConvertArgs, DeviceName, DryArgs, DryReportArgs, MoveArgs,
+    NumberingArgs, PlannedArgs, RelayoutArgs, ReportArgs, SplitArgs, StackArgs, WritingArgs,
 };
 use crate::help;
 use crate::operator::OperatorCommand;
 
-/// Commands that move tensors. Each takes its input and operation. Commands that apply operators also take
-/// the options `C`, all others the options `W`.
+/// Commands that move tensors. Commands that apply operators have the options `C`, the others `W`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MovingCommand<C: Rest, W: Rest> {
     #[command(flatten)]
     Operator(OperatorCommand<C>),
-    /// Apply a chain of operators, in one pass where one is enough
+    /// Apply a chain of operators, in one pass if possible
     #[command(after_help = C::examples(help::APPLY))]
     Apply(With<ApplyArgs, C>),
-    /// Write a file in another format or order; nothing else moves
+    /// Write the tensors in another file format
     #[command(after_help = C::examples(help::CONVERT))]
     Convert(With<ConvertArgs, C>),
-    /// Put tensors of several files one after another along an axis
-    #[command(after_help = W::examples(help::CONCAT))]
-    Concat(With<ConcatArgs, W>),
-    /// Put tensors of several files one after another along a new axis
-    #[command(after_help = W::examples(help::STACK))]
-    Stack(With<StackArgs, W>),
-    /// Cut the tensors of a file along an axis, each part a file of its own
-    #[command(after_help = W::examples(help::SPLIT), mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
-    Split(With<SplitArgs, W>),
-    /// Give tensors of a file another order of axes, by rules for their names
+    /// Permute the axes of tensors selected by name
     #[command(after_help = W::examples(help::RELAYOUT))]
     Relayout(With<RelayoutArgs, W>),
+    /// Join tensors of several files along an axis
+    #[command(after_help = W::examples(help::CONCAT))]
+    Concat(With<ConcatArgs, W>),
+    /// Join tensors of several files along a new axis
+    #[command(after_help = W::examples(help::STACK))]
+    Stack(With<StackArgs, W>),
+    /// Cut tensors along an axis into several files
+    #[command(after_help = W::examples(help::SPLIT), mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
+    Split(With<SplitArgs, W>),
 }
 
 #[derive(Debug, Args)]
@@ -94,7 +93,7 @@ impl Rest for MoveArgs {
 
     fn complete(self, request: &mut Request) -> Front {
         let means = self.planning.choose(request);
-        WritingArgs { writing: self.writing, means }.complete(request)
+        WritingArgs { writing: self.writing, means, report: self.report }.complete(request)
     }
 }
 
@@ -104,7 +103,7 @@ impl Rest for WritingArgs {
     }
 
     fn complete(self, request: &mut Request) -> Front {
-        let (json, quiet) = (self.means.json, self.writing.quiet);
+        let ReportArgs { json, quiet } = self.report;
         request.output = self.writing.destination();
         request.resources = self.means.resources();
         Front { json, quiet, ..Front::default() }
@@ -113,24 +112,23 @@ impl Rest for WritingArgs {
 
 impl Rest for PlannedArgs {
     fn examples(_: &'static str) -> &'static str {
-        help::PLAN
+        help::PLANNED
     }
 
     fn complete(self, request: &mut Request) -> Front {
         let means = self.planning.choose(request);
-        let front = DryArgs { means, dry: self.dry }.complete(request);
+        let front = DryArgs { means, dry: self.dry, report: self.report }.complete(request);
         Front { numbering: self.numbering, device: self.device.device, ..front }
     }
 }
 
 impl Rest for DryArgs {
     fn examples(_: &'static str) -> &'static str {
-        help::PLAN
+        help::PLANNED
     }
 
     fn complete(self, request: &mut Request) -> Front {
-        let DryArgs { means, dry } = self;
-        let (json, quiet, verbose) = (means.json, dry.quiet, dry.verbose);
+        let DryArgs { means, dry, report: DryReportArgs { json, quiet, verbose } } = self;
         request.output = dry.destination();
         request.resources = means.resources();
         Front { json, quiet, verbose, ..Front::default() }

@@ -38,7 +38,7 @@ fn told(args: &CmpArgs) -> Result<bool, Failure> {
     let verdicts = pairs.verdicts(&inputs, &mut files, args)?;
     let told: Vec<Told<'_>> = pairs.told(&inputs, &files, verdicts).collect();
     let is_equal = told.iter().all(|told| told.verdict == Verdict::Equal);
-    if args.means.json {
+    if args.json {
         print_json(&json!({
             "equal": is_equal,
             "tensors": told.iter().map(Told::report).collect::<Vec<_>>(),
@@ -97,9 +97,9 @@ impl Pairs {
         files: &mut [TensorFile; 2],
         args: &CmpArgs,
     ) -> Result<Vec<Verdict>, Failure> {
-        let CmpArgs { means, quiet, .. } = args;
+        let CmpArgs { means, quiet, json, .. } = args;
         let options = plan_options(0, &means.resources())?;
-        let progress = Progress::of_report(means.json, *quiet);
+        let progress = Progress::of_report(*json, *quiet);
         let [one, other] = files.each_mut();
         let mut sources = [
             Source { file: one, path: inputs[0].path() },

@@ -1,10 +1,10 @@
 //! `trundle completions` and `trundle man`: shell completions and manual pages.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::Shell;
 use trundle_files::failure::Failure;
 
-use crate::args::Cli;
+use crate::help::{Detail, program};
 use crate::say::print_raw;
 
 /// Prints the completions for a shell.
@@ -13,7 +13,7 @@ use crate::say::print_raw;
 /// If stdout cannot be written.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "trundle", &mut script);
+    clap_complete::generate(shell, &mut program(Detail::All), "trundle", &mut script);
     print_raw(&String::from_utf8_lossy(&script))
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
 /// # Errors
 /// If there is no such command, a page cannot be rendered, or stdout cannot be written.
 pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
-    let mut command = Cli::command();
+    let mut command = program(Detail::All);
     command.build();
     if words.is_empty() {
         return print_raw(&page(&command)?).and_then(|()| {

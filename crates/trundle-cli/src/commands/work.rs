@@ -10,7 +10,7 @@ use trundle_files::request::{Request, Work};
 
 use crate::args::{Front, MoveArgs, MovingCommand, WritingArgs};
 use crate::progress::Progress;
-use crate::say::{print_json, say};
+use crate::say::{Label, print_json, say, say_as};
 use crate::signals;
 
 /// Runs a command that moves tensors, and prints the result.
@@ -33,7 +33,7 @@ pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), F
     if json {
         return print_json(&outcome.report(seconds));
     }
-    outcome.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    outcome.warnings.iter().for_each(|warning| say_as(Label::Warning, warning));
     if !quiet {
         outcome.lines(seconds).iter().for_each(|line| say(line));
     }
@@ -44,7 +44,7 @@ pub(crate) fn warn(decided: &Decided, quiet: bool) {
     if !quiet {
         decided.notes().iter().for_each(|note| say(&format!("note: {note}")));
     }
-    decided.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+    decided.warnings().iter().for_each(|warning| say_as(Label::Warning, warning));
 }
 
 /// Checks that stdout holds either the tensor or the report.

@@ -391,7 +391,7 @@ fn help_and_version_end_well() {
     let help = place.run("--help").done().text();
     let manual = place.run("man").done().text();
     for command in commands.split(' ') {
-        assert!(help.contains(&format!("\n  {command} ")), "{command}");
+        assert!(help.contains(&format!("  {command} ")), "{command}");
         assert!(manual.contains(&format!(".TH trundle-{command} ")), "{command}");
         let run = place.run(&format!("{command} --help")).done();
         assert!(run.text().contains(&format!("Usage: trundle {command}")), "{command}");

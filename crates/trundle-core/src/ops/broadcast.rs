@@ -13,9 +13,9 @@ pub struct Broadcast {
 }
 
 declare! {
-    /// Give axes of size 1 another size, and new axes in front (numpy's broadcast_to)
+    /// Repeat axes of size 1, and add axes in front (numpy.broadcast_to)
     Broadcast, "broadcast", "broadcast(4, 3, 2)", {
-        /// The size of each axis; -1 leaves one of the tensor's as it is
+        /// Size of each axis; -1 keeps the size of the tensor's axis
         sizes: Integers = [],
     }
 }

@@ -20,11 +20,11 @@ pub struct Concat {
 crate::fingerprint!(struct Concat { inputs, axis });
 
 declaration! {
-    /// Put tensors one after another along an axis (numpy's concatenate, ONNX's Concat)
+    /// Join tensors along an axis (numpy.concatenate, ONNX's Concat)
     "concat", "concat(_, b, axis=0)", None, {
-        /// The tensors; _ is that of the stages before
+        /// The tensors; _ is the result of the previous stage
         inputs: Tensors,
-        /// The axis; a negative one counts from the end
+        /// The axis; a negative axis counts from the end
         axis: Axis = [0],
     }
 }

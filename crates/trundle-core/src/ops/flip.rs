@@ -12,9 +12,9 @@ pub struct Flip {
 }
 
 declare! {
-    /// Reverse whole axes
+    /// Reverse whole axes (numpy.flip)
     Flip, "flip", "flip(axes=[1])", {
-        /// The axes to reverse; negative ones count from the end
+        /// Axes to reverse; negative axes count from the end
         axes: Axes,
     }
 }

@@ -122,31 +122,31 @@ macro_rules! operators {
 }
 
 operators! {
-    Broadcast "broadcast", "Repeats axes of size 1 and adds leading axes.";
-    Concat "concat", "Concatenates tensors along an axis.";
-    Flip "flip", "Reverses the elements along some axes.";
-    GatherNd "gather_nd", "Gathers elements or slices at indices of several axes.";
+    Broadcast "broadcast", "Repeats axes of size 1, and adds axes in front.";
+    Concat "concat", "Joins tensors along an axis.";
+    Flip "flip", "Reverses the elements along axes.";
+    GatherNd "gather_nd", "Takes elements or slices at indices of several axes.";
     Pad "pad", "Pads the tensor with its own elements.";
     PadConstant "pad_constant", "Pads the tensor with a constant.";
-    PutAlongAxis "put_along_axis", "Puts a value into its row along an axis for each index.";
-    Rearrange "rearrange", "Splits, permutes and merges axes as described by a pattern.";
-    Repeat "repeat", "Repeats each index of an axis.";
-    Reshape "reshape", "Changes the shape and keeps the elements in row-major order.";
+    PutAlongAxis "put_along_axis", "Writes values at indices along an axis.";
+    Rearrange "rearrange", "Splits, permutes and merges axes by a pattern.";
+    Repeat "repeat", "Repeats each element along an axis.";
+    Reshape "reshape", "Changes the sizes of the axes, keeping the order of elements.";
     ReverseSequence "reverse_sequence",
-        "Reverses the first elements along an axis, with one length for each batch.";
+        "Reverses the first elements along an axis, with a length for each batch.";
     ReverseSubsequences "reverse_subsequences",
-        "Reverses the first elements along an axis, with one length for each row.";
-    Roll "roll", "Shifts elements along some axes, with wrap-around.";
-    Rot90 "rot90", "Rotates the tensor by 90 degrees in the plane of two axes.";
-    ScatterNd "scatter_nd", "Puts elements or slices at indices of several axes.";
-    Slice "slice", "Slices some axes from a start up to a stop, with a step.";
+        "Reverses the first elements along an axis, with a length for each row.";
+    Roll "roll", "Shifts elements cyclically along axes.";
+    Rot90 "rot90", "Rotates by quarter turns in the plane of two axes.";
+    ScatterNd "scatter_nd", "Writes elements or slices at indices of several axes.";
+    Slice "slice", "Keeps the elements from a start to a stop, with a step, along axes.";
     SliceScatter "slice_scatter", "Replaces a slice by another tensor.";
-    Stack "stack", "Stacks tensors along a new axis.";
-    Take "take", "Takes the elements at indices of one axis.";
-    TakeAlongAxis "take_along_axis", "Takes an element of its row along an axis for each index.";
+    Stack "stack", "Joins tensors along a new axis.";
+    Take "take", "Takes slices at indices along an axis.";
+    TakeAlongAxis "take_along_axis", "Takes elements at indices along an axis.";
     Tile "tile", "Repeats the tensor along its axes.";
     Transpose "transpose", "Permutes the axes.";
-    Windows "windows", "Makes all windows of a size along some axes new axes.";
+    Windows "windows", "Extracts sliding windows as new axes.";
 }
 
 /// Implements `index_map` for operators that take several tensors, or a constant.

@@ -20,14 +20,13 @@ pub struct Pad {
 crate::fingerprint!(struct Pad { width, mode });
 
 declaration! {
-    /// Put a constant, or elements of the tensor, around it (numpy's pad)
+    /// Pad the tensor with a constant or with its own elements (numpy.pad)
     "pad", "pad(width=[[0, 0], [1, 2]], mode=\"edge\")", Some(pad), {
-        /// How many elements before and behind along each axis; one pair, or one number, for all axes
+        /// Elements to add before and after each axis; one pair or one number applies to all axes
         width: Pairs,
-        /// Which: a constant, the outermost, those within mirrored (without or with the outermost), or those of the
-        /// other end
+        /// Padding: a constant, the edge element, a mirror image without or with the edge, or the opposite end
         mode: Word(&WORDS) = [PadMode::CONSTANT],
-        /// The constant
+        /// The constant (default: 0)
         value: Value = [],
     }
 }

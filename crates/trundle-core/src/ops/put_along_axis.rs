@@ -24,13 +24,13 @@ pub struct PutAlongAxis {
 crate::fingerprint!(struct PutAlongAxis { inputs, taken });
 
 declaration! {
-    /// Put values into their rows, for each position at an index (numpy's put_along_axis, ONNX's ScatterElements)
+    /// Write values at indices along an axis (numpy.put_along_axis, ONNX's ScatterElements)
     "put_along_axis", "put_along_axis(_, values, indices=order.npy, axis=1)", None, {
-        /// The tensor, and the values that are put into it; _ is that of the stages before
+        /// The tensor, and the values to write; _ is the result of the previous stage
         inputs: TwoTensors,
-        /// Where to: a file of as many axes as the tensor; along the others sizes of 1 stand for all
+        /// Indices: a file with as many axes as the tensor; sizes of 1 broadcast along the other axes
         indices: Numbers,
-        /// The axis; a negative one counts from the end
+        /// The axis; a negative axis counts from the end
         axis: Axis,
     }
 }

@@ -14,11 +14,11 @@ pub struct Repeat {
 }
 
 declare! {
-    /// Repeat each index of an axis (numpy's repeat)
+    /// Repeat each element along an axis (numpy.repeat)
     Repeat, "repeat", "repeat(repeats=2, axis=1)", {
-        /// How often each index stands in a row
+        /// Number of copies of each element
         repeats: Integer,
-        /// The axis; a negative one counts from the end
+        /// The axis; a negative axis counts from the end
         axis: Axis,
     }
 }

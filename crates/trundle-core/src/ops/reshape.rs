@@ -12,9 +12,9 @@ pub struct Reshape {
 }
 
 declare! {
-    /// Put the same elements into axes of other sizes
+    /// Change the sizes of the axes, keeping the order of elements (numpy.reshape)
     Reshape, "reshape", "reshape(2, -1, 4)", {
-        /// The sizes of the axes; one of them may be -1, for as many as are left
+        /// Sizes of the axes; one may be -1 and is inferred
         sizes: Integers = [],
     }
 }

@@ -27,16 +27,13 @@ pub struct ReverseSubsequences {
 crate::fingerprint!(struct ReverseSubsequences { axis, lengths, tensor });
 
 declaration! {
-    /// Reverse the first elements along an axis, row by row (reverse subsequences)
+    /// Reverse a given number of leading elements per row
     "reverse", "reverse(axis=1, lengths=lens.npy)", None, {
-        /// The axis along which elements are reversed; a negative one counts from the end
+        /// Axis to reverse along; -1 is the last axis
         axis: Axis,
-        /// How many elements are reversed: a file, or a list with one number for each position
-        /// outside the axis in row-major order, or for each index of the batch axis; one number
-        /// stands for all. Lengths over the size of the axis count as the size, but with a batch
-        /// axis they are refused
+        /// Elements to reverse per row: a number, list or file
         lengths: Numbers,
-        /// The axis along which the lengths vary (reverse sequence)
+        /// Axis along which lengths vary (default: all others)
         batch_axis: Axis = [],
     }
 }

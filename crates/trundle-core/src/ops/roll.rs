@@ -14,11 +14,11 @@ pub struct Roll {
 }
 
 declare! {
-    /// Shift elements along axes, in at one end what goes out at the other (Roll-7)
+    /// Shift elements cyclically along axes (numpy.roll)
     Roll, "roll", "roll(shift=[-1, 2], axes=[0, 1])", {
-        /// By how many places, for each axis or for all of them; towards larger indices
+        /// Places to shift towards higher indices: one number per axis, or one for all
         shift: Integers,
-        /// The axes; negative ones count from the end, repeated ones add
+        /// Axes to shift; negative axes count from the end, shifts of repeated axes add
         axes: Axes,
     }
 }

@@ -16,12 +16,11 @@ pub struct Rot90 {
 }
 
 declare! {
-    /// Turn by 90 degrees in the plane of two axes (numpy's rot90)
+    /// Rotate by quarter turns (numpy.rot90)
     Rot90, "rot90", "rot90(k=1, axes=[0, 1])", {
-        /// How many quarter turns, from the first axis towards the second; negative ones turn the
-        /// other way
+        /// Quarter turns from the first axis to the second; may be negative
         k: Integer = [1],
-        /// The two axes of the plane; negative ones count from the end
+        /// The two axes to rotate; negative axes count from the end
         axes: Axes = [0, 1],
     }
 }

@@ -23,11 +23,11 @@ pub struct ScatterNd {
 crate::fingerprint!(struct ScatterNd { inputs, indices });
 
 declaration! {
-    /// Put elements, or slices, of another tensor at indices of several axes (ONNX's ScatterND)
+    /// Write elements or slices of another tensor at indices of several axes (ONNX's ScatterND)
     "scatter_nd", "scatter_nd(_, updates, indices=places.npy)", None, {
-        /// The tensor, and the updates that are put into it; _ is that of the stages before
+        /// The tensor, and the updates to write; _ is the result of the previous stage
         inputs: TwoTensors,
-        /// Where to: a file whose last axis has an index for each of the first axes; a list is one place
+        /// Indices: a file whose last axis has one index for each leading axis, or a list for one position
         indices: Numbers,
     }
 }

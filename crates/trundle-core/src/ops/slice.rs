@@ -18,15 +18,15 @@ pub struct Slice {
 }
 
 declare! {
-    /// Keep the elements from a start, before a stop, at a step, along some axes
+    /// Keep the elements from a start to a stop, with a step, along axes
     Slice, "slice", "slice(starts=[0], stops=[5], axes=[1], steps=[2])", {
-        /// The first element of each slice; negative ones count from the end
+        /// First index of each slice; negative indices count from the end
         starts: Integers,
-        /// The element before which each slice ends; negative ones count from the end
+        /// Index after the last of each slice; negative indices count from the end
         stops: Integers,
-        /// The axes that are sliced; without them, the first ones
+        /// Axes to slice (default: the first axes)
         axes: Axes = [],
-        /// How far each element of a slice is from the last; without them, 1
+        /// Steps between elements of each slice (default: 1)
         steps: Integers = [],
     }
 }

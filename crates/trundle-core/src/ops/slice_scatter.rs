@@ -19,17 +19,17 @@ pub struct SliceScatter {
 crate::fingerprint!(struct SliceScatter { inputs, slice });
 
 declaration! {
-    /// Put another tensor in the place of a slice (numpy's x[1:5] = updates, OpenVINO's SliceScatter)
+    /// Replace a slice by another tensor (x[1:5] = updates in numpy, OpenVINO's SliceScatter)
     "slice_scatter", "slice_scatter(_, updates, starts=[0], stops=[5], axes=[1], steps=[2])", None, {
-        /// The tensor, and what is put in the place of its slice; _ is that of the stages before
+        /// The tensor, and the tensor that replaces its slice; _ is the result of the previous stage
         inputs: TwoTensors,
-        /// The first element of each slice; negative ones count from the end
+        /// First index of each slice; negative indices count from the end
         starts: Integers,
-        /// The element before which each slice ends; negative ones count from the end
+        /// Index after the last of each slice; negative indices count from the end
         stops: Integers,
-        /// The axes that are sliced; without them, the first ones
+        /// Axes to slice (default: the first axes)
         axes: Axes = [],
-        /// How far each element of a slice is from the last; without them, 1
+        /// Steps between elements of each slice (default: 1)
         steps: Integers = [],
     }
 }

@@ -20,11 +20,11 @@ pub struct Stack {
 crate::fingerprint!(struct Stack { inputs, axis });
 
 declaration! {
-    /// Put tensors of one shape one after another along a new axis (numpy's stack)
+    /// Join tensors of one shape along a new axis (numpy.stack)
     "stack", "stack(_, b, axis=0)", None, {
-        /// The tensors; _ is that of the stages before
+        /// The tensors; _ is the result of the previous stage
         inputs: Tensors,
-        /// The new axis of the result; a negative one counts from the end
+        /// Position of the new axis in the result; a negative axis counts from the end
         axis: Axis = [0],
     }
 }

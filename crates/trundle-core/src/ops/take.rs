@@ -27,13 +27,13 @@ pub struct Take {
 crate::fingerprint!(struct Take { axis, indices, mode, batch_axes });
 
 declaration! {
-    /// Take the elements at indices of an axis (numpy's take, ONNX's Gather)
+    /// Take slices at indices along an axis (numpy.take, ONNX's Gather)
     "take", "take(indices=[2, 0, 0], axis=1)", None, {
-        /// Which elements: a file, or a list; the axes of the indices come in the place of the axis
+        /// Indices: a file or a list; their axes replace the axis
         indices: Numbers,
-        /// The axis; a negative one counts from the end
+        /// The axis; a negative axis counts from the end
         axis: Axis = [0],
-        /// What an index out of range is: refused, counted around, or the nearest
+        /// Handling of indices out of range: refuse, wrap around, or clip to the nearest
         mode: Word(&IndexMode::WORDS) = [0],
     }
 }

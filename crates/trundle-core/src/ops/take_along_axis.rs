@@ -23,11 +23,11 @@ pub struct TakeAlongAxis {
 crate::fingerprint!(struct TakeAlongAxis { axis, indices });
 
 declaration! {
-    /// Take an element of its row for each position (numpy's take_along_axis, ONNX's GatherElements)
+    /// Take elements at indices along an axis (numpy.take_along_axis, ONNX's GatherElements)
     "take_along_axis", "take_along_axis(indices=order.npy, axis=1)", None, {
-        /// Which elements: a file of as many axes as the tensor; along the others sizes of 1 stand for all
+        /// Indices: a file with as many axes as the tensor; sizes of 1 broadcast along the other axes
         indices: Numbers,
-        /// The axis; a negative one counts from the end
+        /// The axis; a negative axis counts from the end
         axis: Axis,
     }
 }

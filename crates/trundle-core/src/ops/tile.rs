@@ -13,9 +13,9 @@ pub struct Tile {
 }
 
 declare! {
-    /// Repeat the tensor along its axes
+    /// Repeat the tensor along its axes (numpy.tile)
     Tile, "tile", "tile(2, 1)", {
-        /// How often the tensor stands along each of its axes
+        /// Number of copies along each axis
         repeats: Integers = [],
     }
 }

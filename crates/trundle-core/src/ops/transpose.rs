@@ -11,10 +11,9 @@ pub struct Transpose {
 }
 
 declare! {
-    /// Put the axes in another order (Transpose-1)
+    /// Permute the axes (numpy.transpose)
     Transpose, "transpose", "transpose(2, 0, 1)", {
-        /// The order of the axes: axis i of the output is the input's axis that ORDER names in place i.
-        /// Without it, the axes are inverted
+        /// Input axis for each output axis, such as 2,0,1 (default: the axes reversed)
         order: Axes = [],
     }
 }

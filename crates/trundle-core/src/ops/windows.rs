@@ -16,15 +16,15 @@ pub struct Windows {
 }
 
 declare! {
-    /// Every window of a size along some axes (numpy's sliding_window_view, im2col)
+    /// Extract sliding windows (numpy's sliding_window_view, im2col)
     Windows, "windows", "windows(size=[3, 3], step=[1, 1], axes=[0, 1])", {
-        /// How many elements a window has along each of the axes
+        /// Window size along each axis
         size: Integers,
-        /// How far apart two windows are; 1 if it is left out
+        /// Distance between windows (default: 1)
         step: Integers = [],
-        /// The axes, each once; all of them, in order, if they are left out
+        /// Axes, each once (default: all axes in order)
         axes: Axes = [],
-        /// How far apart two elements of a window are; 1 if it is left out
+        /// Distance between elements of a window (default: 1)
         dilation: Integers = [],
     }
 }
