@@ -81,7 +81,7 @@ impl Record {
             return Ok(Record::default());
         };
         serde_json::from_str(text).map(Record).map_err(|error| {
-            format!("metadata \"{KEY}\" is not an object of names and axes in JSON: {error}")
+            format!("metadata \"{KEY}\" is not a JSON object of names and axes: {error}")
         })
     }
 

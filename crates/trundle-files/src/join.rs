@@ -120,7 +120,7 @@ fn check_meaning(
         return Ok(());
     }
     let lines: Vec<String> = first_lines(lines).collect();
-    let refusal = format!("attributes differ that say what elements mean:\n{}", lines.join("\n"));
+    let refusal = format!("attributes that give the elements their meaning differ:\n{}", lines.join("\n"));
     let hint = format!(
         "decode the files first, or pass --ignore-attrs {} to write the values of {}",
         attributes.join(","),
@@ -460,7 +460,7 @@ impl Joined {
                         Shown(&tensor.name)
                     );
                     return Err(Failure::refused(refusal)
-                        .with_hint("`trundle cmp` says which")
+                        .with_hint("`trundle cmp` shows the elements that differ")
                         .with_setting(Setting::Tensor, "picks others"));
                 }
             }

@@ -20,7 +20,7 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     let failure = Failure::refused(format!("{file}: \"{own}\" cannot be read: {why}"));
     Err(match name {
         Some(_) => failure,
-        None => failure.with_setting(Setting::Tensor, "leaves it out, where NAME may be '*'"),
+        None => failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')"),
     })
 }
 

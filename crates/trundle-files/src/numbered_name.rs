@@ -20,14 +20,14 @@ pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failur
     let (Some(place), None) = (places.next(), places.next()) else {
         let (shown, like) = (shown_path(path), with_place(path));
         return Err(Failure::usage(format!(
-            "{shown}: -o is to have one place for the numbers of the parts, as in {}",
+            "{shown}: -o needs {{}} once, where the part number goes, as in {}",
             shown_path(&like)
         )));
     };
     let (front, behind) = (&text[..place.start], &text[place.end..]);
     if behind.contains(std::path::is_separator) {
         let shown = shown_path(path);
-        return Err(Failure::usage(format!("{shown}: numbers are of files, not of folders")));
+        return Err(Failure::usage(format!("{shown}: the part number must be in the file name, not in a folder's name")));
     }
     let digits = place.digits.unwrap_or(digits_of_last);
     let numbers = 0..count;
@@ -117,6 +117,6 @@ mod tests {
         like("-", "part-{}.npy");
         like("{}-{}.npy", "part-{}.npy");
         like("%d-{}.npz", "part-{}.npz");
-        assert_eq!(refusal("{}/x.npy"), "{}/x.npy: numbers are of files, not of folders");
+        assert_eq!(refusal("{}/x.npy"), "{}/x.npy: the part number must be in the file name, not in a folder's name");
     }
 }

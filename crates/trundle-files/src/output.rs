@@ -51,7 +51,7 @@ impl Destination {
         if self.verify && is_special(path) {
             let output = shown_path(path);
             return Err(Failure::usage(format!(
-                "{output}: --verify reads the output back, which only a file can do"
+                "{output}: --verify reads the output back, which works for files only"
             )));
         }
         Ok(())

@@ -52,7 +52,7 @@ impl Choice {
             let failure = cannot_keep(inputs[0].path(), tensor);
             return Err(failure.with_setting(
                 Setting::Only,
-                "with --tensor NAME leaves it out, where NAME may be '*'",
+                "with --tensor NAME leaves it out (NAME may be '*')",
             ));
         }
         let headers = file.headers();

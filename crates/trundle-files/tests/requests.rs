@@ -168,7 +168,7 @@ fn plans_of_other_versions_are_refused() {
     let older = PlanFile::parse(r#"{"trundle_tasks": 1, "command": []}"#).unwrap_err();
     assert_eq!(
         older.to_string(),
-        "this plan was written by an older trundle; run `trundle plan --tasks` again"
+        "an older trundle wrote this plan; run `trundle plan --tasks` again"
     );
     let newer = PlanFile::parse(r#"{"trundle_tasks": 3}"#).unwrap_err();
     assert_eq!(newer.to_string(), "is not a task plan: it is of version 3, not 2");

@@ -397,7 +397,7 @@ def test_rolls_that_do_not_fit_are_refused():
     run = of_domain("Roll", ["x", "shift", "axes"])
     x = np.zeros((2, 3), np.float32)
     for shift, axes, message in [
-        ([1, 2, 3], [0, 1], "shift and axes must have equal sizes, got 3 and 2"),
+        ([1, 2, 3], [0, 1], "shift and axes must have the same length, got 3 and 2"),
         ([1], [2], "axis"),
         ([[1]], [0], "shift must have at most 1 axis, got 2"),
     ]:

@@ -291,7 +291,7 @@ def unfinished(place):
     # A chunk of another job, which must not appear in the new store.
     place.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
     place.run("info", target, expect=1, says="there is no zarr.json")
-    place.run(*flip, expect=1, says="--force removes that and begins anew")
+    place.run(*flip, expect=1, says="--force removes it and starts over")
     place.run(*flip, "--force")
     assert np.array_equal(place.download("many.zarr")[...], array[:, ::-1])
     assert len(place.keys("many.zarr")) == 1101

@@ -263,7 +263,7 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
     refused(TRUNDLE_ERROR_AXIS, "order entry -1 is out of range", to(&turned, &[0, -1]));
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
-        refused(TRUNDLE_ERROR_SHAPE, "shift and axes must have equal sizes, got 2 and 1", |out| {
+        refused(TRUNDLE_ERROR_SHAPE, "shift and axes must have the same length, got 2 and 1", |out| {
             trundle_roll(&desc, data(), [0, 0].as_ptr(), 2, [0].as_ptr(), 1, &desc, out)
         });
         refused(TRUNDLE_ERROR_AXIS, "axis 2 is out of range for rank 2: expected -2..=1", |out| {
@@ -366,8 +366,8 @@ fn widths_modes_and_values_of_a_padding() {
     let nowhere = without_provenance(8);
     for mode in [TRUNDLE_PAD_CONSTANT, TRUNDLE_PAD_EDGE] {
         let shape = TRUNDLE_ERROR_SHAPE;
-        pad(&[1, 1, 1], mode, nowhere, &out_desc, shape, "must have equal sizes, got 3 and 4");
-        pad(&[], mode, nowhere, &out_desc, shape, "must have equal sizes, got 0 and 4");
+        pad(&[1, 1, 1], mode, nowhere, &out_desc, shape, "must have the same length, got 3 and 4");
+        pad(&[], mode, nowhere, &out_desc, shape, "must have the same length, got 0 and 4");
         pad(&[2], mode, nowhere, &out_desc, shape, "out must have shape [6, 7], got [4, 5]");
         let words = "width -1 is out of range";
         pad(&[1, -1], mode, nowhere, &out_desc, TRUNDLE_ERROR_NUMBER, words);
@@ -462,7 +462,7 @@ fn indices_and_updates_of_scatters() {
     let words = "updates must have element type f32, got i32";
     refused(TRUNDLE_ERROR_DTYPE, words, |out| along(&at, nowhere, &ints, 1, to, out));
     let row = packed(TRUNDLE_DTYPE_I64, &[2]);
-    let words = "the axes of the indices and those of the data must have equal sizes, got 1 and 2";
+    let words = "the shape of the indices and the shape of the data must have the same length, got 1 and 2";
     refused(shape, words, |out| along(&row, nowhere, &pair, 1, to, out));
     let (more, wide) = (packed(TRUNDLE_DTYPE_I64, &[3, 1]), packed(TRUNDLE_DTYPE_F32, &[3, 1]));
     let words = "indices of shape [3, 1] reach beyond data of shape [2, 3]";

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         // Fails before the search, not after it.
         None if !args.dry_run && tuning::kept_path().is_none() => {
             let text =
-                "neither XDG_CACHE_HOME nor HOME says where to keep the record; -o FILE does";
+                "cannot choose a folder for the record: neither XDG_CACHE_HOME nor HOME is set; use -o FILE";
             return Err(Failure::usage(text));
         }
         None => {}

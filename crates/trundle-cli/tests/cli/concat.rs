@@ -315,7 +315,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
         let run = place.run(&format!("{command}concat a.zarr b.zarr --dim time -o units.zarr"));
         let line = "  time: units is missing in a.zarr, \"days since 2024-01-01\" in b.zarr\n";
         let hint = "or pass --ignore-attrs units to write the values of a.zarr";
-        let said = "attributes differ that say what elements mean:\n";
+        let said = "attributes that give the elements their meaning differ:\n";
         run.refused(3, &format!("{said}[..]{line}[..]{hint}"));
     }
     let ignoring = "--ignore-attrs scale_factor,units";

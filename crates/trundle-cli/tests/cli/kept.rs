@@ -227,7 +227,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
         for more in ["", "--quiet"] {
             let run = place.run(&format!("{} {more}", to(output))).done();
             let expected = format!(
-                "warning: {output}: the format keeps no metadata; left out: format, trundle.axes; "
+                "warning: {output}: the format stores no metadata; left out: format, trundle.axes; "
             );
             assert!(run.stderr.starts_with(&expected), "{run:?}");
         }

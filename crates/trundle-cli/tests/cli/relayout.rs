@@ -360,7 +360,7 @@ fn what_a_rule_may_not_be() {
         &[
             (&rule("conv1.weight o i -> i o"), 2, "--rule: a rule without a colon\n  conv1"),
             (&rule(": o i -> i o"), 2, "without a name"),
-            (&rule("conv[1.weight: o i -> i o"), 2, "not a pattern of names: [..]\n      ^^"),
+            (&rule("conv[1.weight: o i -> i o"), 2, "not a valid name pattern: [..]\n      ^^"),
             (&rule("c: flip(0)"), 2, "a call in place of[..]\n     ^^^^^^^\n"),
             (
                 &rule("c: o i -> i o | flip(0)"),
@@ -376,7 +376,7 @@ fn what_a_rule_may_not_be() {
             (
                 &rule("conv*.weigth: o i h w -> o h w i"),
                 2,
-                "no tensor has a name like \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]near to it are conv",
+                "no tensor name matches \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]near to it are conv",
             ),
             (&rule("zzz: o i h w -> o h w i"), 2, "there are conv2.weight, bias, conv1.weight\n"),
             (

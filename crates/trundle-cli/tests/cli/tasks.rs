@@ -224,7 +224,7 @@ fn no_task_works_on_something_else() {
     let refused = |run: Run, code: i32, said: &str| {
         run.refused(code, said);
     };
-    refused(planned.task(10_000), 3, "there is no task 10000");
+    refused(planned.task(10_000), 3, "task 10000 does not exist");
     refused(planned.place.run("task plan.json"), 2, "required");
     refused(planned.place.run("task plan.json --array"), 2, "SLURM_ARRAY_TASK_ID");
     refused(planned.place.run("task none.json 0"), 1, "cannot read");

@@ -324,7 +324,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     place.run("convert y.safetensors -o again.zarr").done();
     assert_eq!(written(&place, "again.zarr")["attributes"], kept);
     let run = place.run("convert y.zarr -o y.npz").done();
-    assert!(run.stderr.contains("the format keeps no metadata; left out: "), "{run:?}");
+    assert!(run.stderr.contains("the format stores no metadata; left out: "), "{run:?}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl FromStr for ChunkSizes {
         let told = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
         if told != 0 && told != sizes.len() {
             return Err(
-                "either all sizes name their axis or none, as in 0=24,1=48 or lat=24,lon=48"
+                "name the axis of every size or of none, as in lat=24,lon=48 or 24,48"
                     .to_owned(),
             );
         }
@@ -66,13 +66,13 @@ impl ChunkSizes {
         match axes.filter_map(unknown).next() {
             None => Ok(()),
             Some(name) if names.is_empty() => {
-                Err(format!("a size for axis {name:?}, but the axes have no names"))
+                Err(format!("a size is given for axis {name:?}, but the axes have no names"))
             }
             Some(name) => {
                 const MOST: usize = 20;
                 let known: Vec<String> =
                     names.iter().take(MOST).map(|name| format!("{name:?}")).collect();
-                Err(format!("a size for axis {name:?}, but the axes are {}", known.join(", ")))
+                Err(format!("a size is given for axis {name:?}, but the axes are {}", known.join(", ")))
             }
         }
     }
@@ -127,7 +127,7 @@ impl ChunkSizes {
                 }
             };
             if axis >= rank {
-                return Err(format!("a size for axis {axis}, but the result has {}", axes()));
+                return Err(format!("a size is given for axis {axis}, but the result has {}", axes()));
             }
             if own[axis].replace(size.unwrap_or_else(|| all(axis))).is_some() {
                 return Err(format!("axis {axis} has two sizes"));

@@ -114,8 +114,8 @@ fn check_names(text: &str, span: &Range<usize>, operands: &[Operand]) -> Result<
     for operand in operands {
         let Operand::Named(name) = operand else { continue };
         if !is_name(name) {
-            let message = format!("tensor {}: no file is read here", quoted(name));
-            let how = "write a name, as concat(_, b), and give b later";
+            let message = format!("tensor {}: chains do not read files here", quoted(name));
+            let how = "write a name, as in concat(_, b), and give b later";
             return Err(Fault::new(span.clone(), message).suggest(how).within(text));
         }
     }
@@ -133,9 +133,9 @@ fn check_name(text: &str, span: Range<usize>, argument: &str) -> Result<(), Nota
         return Ok(());
     }
     let file = written.trim_matches(['"', '\'']);
-    let message = format!("{argument} in {}: no file is read here", quoted(file));
+    let message = format!("{argument} in {}: chains do not read files here", quoted(file));
     let how = format!(
-        "write a list, as {argument}=[2, 4, 3], or a name, as {argument}=n, and give n later"
+        "write a list such as {argument}=[2, 4, 3], or a name such as {argument}=n, and give n later"
     );
     Err(Fault::new(span, message).suggest(how).within(text))
 }

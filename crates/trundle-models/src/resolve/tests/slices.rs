@@ -38,19 +38,19 @@ fn slices_follow_their_bounds_in_both_directions() {
         slice(&[0], &[1, 1], None, None),
         &[5],
         &[],
-        "starts and stops must have equal sizes, got 1 and 2",
+        "starts and stops must have the same length, got 1 and 2",
     );
     refuse(
         slice(&[0], &[1], Some(&[]), None),
         &[5],
         &[],
-        "starts and axes must have equal sizes, got 1 and 0",
+        "starts and axes must have the same length, got 1 and 0",
     );
     refuse(
         slice(&[0], &[1], None, Some(&[])),
         &[5],
         &[],
-        "starts and steps must have equal sizes, got 1 and 0",
+        "starts and steps must have the same length, got 1 and 0",
     );
 }
 
