@@ -45,7 +45,7 @@ pub enum Problem {
     #[error("{0}")]
     Chunks(String),
     /// The disk has too little space for the output and intermediates.
-    #[error("{needed} bytes of free disk space are needed, {available} are free")]
+    #[error("{needed} bytes of disk space are needed, {available} are free")]
     Space {
         /// The bytes of the output and of intermediates.
         needed: u64,

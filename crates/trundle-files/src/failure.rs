@@ -224,12 +224,12 @@ impl From<trundle_disk::Error> for Failure {
         let message = match *problem {
             File(error) if subject.is_empty() => return Failure::from(error),
             Space { needed, available } => {
-                let [needed, available] = [needed, available].map(memory::exact);
-                format!("{subject}{needed} of free disk space are needed, {available} are free")
+                let [needed, available] = memory::distinct(needed, available);
+                format!("{subject}{needed} of disk space are needed, {available} are free")
             }
             Memory { needed, limit } => {
-                let needed = memory::enough(needed, limit);
-                format!("{subject}{}", Memory { needed, limit })
+                let [needed, limit] = memory::distinct(memory::enough(needed, limit), limit);
+                format!("{subject}{needed} of memory are needed, the limit is {limit}")
             }
             ref problem => format!("{subject}{problem}"),
         };

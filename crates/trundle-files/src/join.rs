@@ -455,8 +455,7 @@ impl Joined {
                 if compare(&mut both, [tensor.indices[0], *index], options, observer)?.is_some() {
                     let (file, first) = (shown_path(other.path), shown_path(first.path));
                     let refusal = format!(
-                        "{file}: \"{}\" has other elements than in {first}, and not the axis along which \
-                         they could follow each other",
+                        "{file}: \"{}\" differs from {first} and does not have the joined axis",
                         Shown(&tensor.name)
                     );
                     return Err(Failure::refused(refusal)

@@ -108,7 +108,7 @@ mod tests {
         let refusal = |path: &str| numbered(Path::new(path), 3).unwrap_err().to_string();
         let like = |path: &str, like: &str| {
             let expected = format!(
-                "{path}: -o is to have one place for the numbers of the parts, as in {like}"
+                "{path}: -o needs {{}} once, where the part number goes, as in {like}"
             );
             assert_eq!(refusal(path), expected);
         };

@@ -159,8 +159,8 @@ fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, 
                 "{}: its axes are recorded as \"{}\", but the rule turns \"{}\" into \"{}\"",
                 Shown(&header.name),
                 Shown(axes),
-                rule.to,
-                rule.from
+                rule.from,
+                rule.to
             )));
         }
         _ => {}

@@ -86,8 +86,7 @@ impl Choice {
         memory::check(held.saturating_add(least), max_mem).map_err(|failure| {
             match memory::fits(operation.numbers_bytes.saturating_add(least), max_mem) {
                 true => failure.with_hint(
-                    "put_along_axis and scatter_nd hold an index for each element of the axes that they \
-                     put others along",
+                    "put_along_axis and scatter_nd keep an index in memory for each element of the changed axes",
                 ),
                 false => failure,
             }

@@ -171,7 +171,7 @@ fn plans_of_other_versions_are_refused() {
         "an older trundle wrote this plan; run `trundle plan --tasks` again"
     );
     let newer = PlanFile::parse(r#"{"trundle_tasks": 3}"#).unwrap_err();
-    assert_eq!(newer.to_string(), "is not a task plan: it is of version 3, not 2");
+    assert_eq!(newer.to_string(), "is not a task plan: its version is 3, not 2");
 }
 
 #[test]

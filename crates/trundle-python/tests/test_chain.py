@@ -463,7 +463,7 @@ def test_names_of_lengths_that_a_call_has_already(name):
 
 @pytest.mark.parametrize("file", ["lens.npy", "'lens'", '"n"', "a/b", "n-1"])
 def test_lengths_are_in_no_file(file):
-    with pytest.raises(ValueError, match=r"no file is read here[\s\S]*\^[\s\S]*lengths=n"):
+    with pytest.raises(ValueError, match=r"chains do not read files here[\s\S]*\^[\s\S]*lengths=n"):
         trundle.chain(f"reverse(1, lengths={file})")
 
 

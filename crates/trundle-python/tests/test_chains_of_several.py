@@ -43,11 +43,11 @@ def test_what_is_missing_or_too_much_is_named():
         trundle.chain("flip(0)")()
     with pytest.raises(TypeError, match="b has elements of type int64, not float64"):
         joined(a=a, b=a.astype("i8"))
-    with pytest.raises(ValueError, match="no file is read here"):
+    with pytest.raises(ValueError, match="chains do not read files here"):
         trundle.chain("concat(_, b.npy)")
     with pytest.raises(ValueError, match="another keyword of that name"):
         trundle.chain("concat(_, out)")
-    with pytest.raises(ValueError, match="does not take what the stages before give"):
+    with pytest.raises(ValueError, match="does not use the result of the previous stages"):
         trundle.chain("flip(0) | concat(a, b)")
     with pytest.raises(ValueError, match=r"a part must have shape \[2, 3\], got \[2, 2\]"):
         joined(a=a, b=a[:, :2])

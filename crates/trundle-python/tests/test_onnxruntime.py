@@ -463,7 +463,7 @@ def test_chains_that_do_not_fit_are_refused():
     for text, message in [
         ("flop(axes=[2])", "flop"),
         ("concat(_, b, axis=0)", "the chain must take one tensor, and takes 2"),
-        ("reverse(axis=0, lengths=file.npy)", "no file is read here"),
+        ("reverse(axis=0, lengths=file.npy)", "chains do not read files here"),
     ]:
         refused = refusal(lambda text=text: of_domain("Chain", ["x"], chain=text))
         assert 'trundle.Chain "the node": ' in refused and message in refused

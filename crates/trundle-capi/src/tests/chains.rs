@@ -103,8 +103,8 @@ fn what_is_no_chain_is_shown_with_carets() {
         ),
         (
             c"reverse(axis=1, lengths=lens.npy)",
-            "lengths in \"lens.npy\": no file is read here\n  reverse(axis=1, lengths=lens.npy)\n  \
-             \u{20}                       ^^^^^^^^\n  write a list, as lengths=[2, 4, 3]",
+            "lengths in \"lens.npy\": chains do not read files here\n  reverse(axis=1, lengths=lens.npy)\n  \
+             \u{20}                       ^^^^^^^^\n  write a list such as lengths=[2, 4, 3]",
         ),
         (c"flip(0) \xff\xff", "chain is not UTF-8: of its 10 bytes the first 8 are"),
     ] {
@@ -133,7 +133,7 @@ fn a_stage_that_does_not_fit_is_shown_in_the_chain() {
         (c"(h p) w -> h p w, p=4", TRUNDLE_ERROR_SHAPE, "does not split into p = 4"),
         (c"reshape(4)", TRUNDLE_ERROR_SHAPE, "have 4 elements, and shape [2, 3] has 6"),
         (c"broadcast(4, 3)", TRUNDLE_ERROR_SHAPE, "cannot be broadcast to [4, 3]"),
-        (c"roll(shift=[1, 2], axes=[0])", TRUNDLE_ERROR_SHAPE, "must have equal sizes"),
+        (c"roll(shift=[1, 2], axes=[0])", TRUNDLE_ERROR_SHAPE, "must have the same length"),
         (
             c"slice(starts=[0], stops=[0], axes=[0]) | pad([[1, 0], [0, 0]], wrap)",
             TRUNDLE_ERROR_SHAPE,

@@ -547,7 +547,7 @@ fn indices_of_gathers_along_an_axis_and_of_several() {
     let words = "the size of the last axis of the indices 2 is out of range";
     refused(number, words, |out| nd(&at, nowhere, 1, &row, out));
     let three = packed(TRUNDLE_DTYPE_I32, &[3, 1]);
-    let words = "a batch axis of the tensor and that of the indices must have equal sizes";
+    let words = "a batch axis of the tensor and the same axis of the indices must have the same length";
     refused(shape, words, |out| nd(&three, nowhere, 1, &row, out));
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
     refused(null_pointer, "indices is a null", |out| nd(&at, null(), 0, &row, out));

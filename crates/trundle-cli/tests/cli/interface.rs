@@ -333,7 +333,7 @@ fn too_little_memory_for_an_element_is_refused() {
     let before = place.contents();
     let refused = run("wide.npy", "4K", "");
     assert_eq!(refused.code, Some(3), "{refused:?}");
-    let said = "bytes of memory are needed, 4096 may be used";
+    let said = "of memory are needed, the limit is 4.0 KiB";
     assert!(refused.stderr.contains(said), "{refused:?}");
     for size in ["0", "1", "10", "4095"] {
         run("x.npy", size, "").refused(2, "at least 4.0 KiB (4K) are needed");

@@ -102,7 +102,7 @@ fn huge_numbers_of_nothing_take_no_time() {
         &[(
             "reverse x.npy --axis 0 --lengths huge.npy -o y.npy",
             3,
-            "huge.npy: lengths are integers, got S0",
+            "huge.npy: lengths must be integers, got S0",
         )],
     );
 }
@@ -185,7 +185,7 @@ fn lengths_that_do_not_fit() {
     reverse("--lengths none.txt", 2, "no file \"none.txt\"");
     reverse("--lengths file.txt", 3, "file.txt: lengths entry ");
     reverse("--lengths folder.npy", 2, "folder.npy: is a folder");
-    reverse("--lengths floats.npy", 3, "floats.npy: lengths are integers, got f32");
+    reverse("--lengths floats.npy", 3, "floats.npy: lengths must be integers, got f32");
     reverse("--lengths volume.npy", 3, "lengths must have shape [3, 1], got [4, 5, 6]");
     let batch = |rest: &str, said: &str| {
         reverse(&format!("--batch-axis 0 {rest}"), 3, said);
@@ -215,7 +215,7 @@ fn chains_with_a_mistake_show_the_place() {
         ("flop(0)", 2, "unknown stage \"flop\"[..]did you mean \"flip\"?", [0, 4]),
         ("flip(0) | Transposed()", 2, "unknown stage[..]\"transpose\"?", [10, 20]),
         ("frobnicate(1)", 2, "unknown stage[..]the stages are", [0, 10]),
-        ("flip", 2, "lacks its parentheses[..]flip(", [0, 4]),
+        ("flip", 2, "has no parentheses[..]flip(", [0, 4]),
         ("flip(axes=[0)", 2, "", [12, 13]),
         ("x y z -> y x", 2, "axis \"z\"[..]left[..]right", [4, 5]),
         ("x y z -> y x w", 2, "axis \"w\"[..]right[..]left", [13, 14]),
@@ -450,7 +450,7 @@ pub(crate) mod unix {
         assert_eq!(run.code, Some(0), "{run:?}");
         assert_eq!(run.text(), "small.npy\n");
         assert_eq!(
-            run.stderr.matches("disk: 300128 bytes (293.1 KiB) are needed on the disk").count(),
+            run.stderr.matches("disk: 293.1 KiB of disk space are needed").count(),
             2,
             "{run:?}"
         );

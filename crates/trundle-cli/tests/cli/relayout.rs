@@ -88,7 +88,7 @@ fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
     let run = relayout(&place, "out.safetensors", &[spaced], "out.safetensors").done();
     assert!(place.read("out.safetensors") == once);
     assert!(run.stderr.contains("conv1.weight  f32  is o h w i already\n"), "{run:?}");
-    assert!(run.stderr.contains(": 0 tensors moved, 2 as asked already, 1 copied"), "{run:?}");
+    assert!(run.stderr.contains(": 0 tensors moved, 2 already in this order, 1 copied"), "{run:?}");
 
     relayout(&place, "out.safetensors", &[INVERSE], "back.safetensors").done();
     let record = r#"{"conv1.weight":"o i h w","conv2.weight":"o i h w"}"#;
@@ -361,7 +361,7 @@ fn what_a_rule_may_not_be() {
             (&rule("conv1.weight o i -> i o"), 2, "--rule: a rule without a colon\n  conv1"),
             (&rule(": o i -> i o"), 2, "without a name"),
             (&rule("conv[1.weight: o i -> i o"), 2, "not a valid name pattern: [..]\n      ^^"),
-            (&rule("c: flip(0)"), 2, "a call in place of[..]\n     ^^^^^^^\n"),
+            (&rule("c: flip(0)"), 2, "a call instead of[..]\n     ^^^^^^^\n"),
             (
                 &rule("c: o i -> i o | flip(0)"),
                 2,
@@ -370,13 +370,13 @@ fn what_a_rule_may_not_be() {
             (
                 &rule("c: o i -> i o p"),
                 2,
-                "axis \"p\" stands on the right[..]c: o i -> i o p\n                ^\n",
+                "axis \"p\" appears on the right[..]c: o i -> i o p\n                ^\n",
             ),
             (&rule("c:"), 2, "the chain is empty"),
             (
                 &rule("conv*.weigth: o i h w -> o h w i"),
                 2,
-                "no tensor name matches \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]near to it are conv",
+                "no tensor name matches \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]similar names are conv",
             ),
             (&rule("zzz: o i h w -> o h w i"), 2, "there are conv2.weight, bias, conv1.weight\n"),
             (
@@ -397,7 +397,7 @@ fn what_a_rule_may_not_be() {
             (&format!("{} '{RULE}'", to("-")), 2, "cannot store metadata"),
             (&format!("{} '{RULE}'", to("there.safetensors")), 2, "already exists\nhint: --force"),
             ("relayout in.safetensors -o out.safetensors", 2, "--rule <RULE>"),
-            (&file("none.txt"), 2, "none.txt: it contains no rule"),
+            (&file("none.txt"), 2, "none.txt: the file has no rules"),
             (
                 &file("rules.txt"),
                 2,

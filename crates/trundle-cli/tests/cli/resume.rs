@@ -205,10 +205,10 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
     }
     let more = [lines[0], &b"{\"stages\":3,\"batches\":0}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
-    refused(&work, "", "more than the job has to do");
+    refused(&work, "", "more steps than the job has");
     let more = [lines[0], &b"{\"stages\":0,\"batches\":100000}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
-    refused(&work, "", "more than the job has to do");
+    refused(&work, "", "more steps than the job has");
     fs::write(&journal, &noted).unwrap();
 
     for file in [&part, &between] {

@@ -231,10 +231,10 @@ fn no_task_works_on_something_else() {
     let plan = planned.place.read("plan.json");
     let text = String::from_utf8(plan.clone()).unwrap();
     for (from, to, code, said) in [
-        ("\"trundle_tasks\": 2", "\"trundle_tasks\": 1", 3, "written by an older trundle; run"),
+        ("\"trundle_tasks\": 2", "\"trundle_tasks\": 1", 3, "an older trundle wrote this plan; run"),
         ("\"trundle_tasks\": 2", "\"trundle_tasks\": 3", 3, "of version 3, not 2"),
-        ("\"24,48,-1\"", "\"24,24,-1\"", 3, "no longer what was planned"),
-        ("shift=[90]", "shift=[91]", 3, "no longer what was planned: the operators"),
+        ("\"24,48,-1\"", "\"24,24,-1\"", 3, "differs from the plan"),
+        ("shift=[90]", "shift=[91]", 3, "differs from the plan: the operators"),
         ("\"operators\"", "\"operator\"", 3, "is not a task plan"),
         ("{", "[", 3, "is not a task plan"),
     ] {
@@ -255,7 +255,7 @@ fn no_task_works_on_something_else() {
     fs::write(&chunk, bytes).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
     planned.place.run("clean --force").done();
-    refused(planned.finish(), 3, "is gone: plan them again");
+    refused(planned.finish(), 3, "are gone: plan the tasks again");
 }
 
 #[test]

@@ -396,7 +396,7 @@ impl NumberedJob {
 const GONE: &str = "the results of earlier tasks are gone: plan the tasks again";
 
 const GONE_IN_PLACE: &str = "the results of earlier tasks are gone, and the output is the input, which they may \
-                             have moved already: check the file before you plan them again";
+                             have moved already: check the file before you plan the tasks again";
 
 /// Creates the intermediate of a pass, unless it is the last pass.
 fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()> {
