@@ -60,7 +60,7 @@ impl Failure {
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        Failure::new(TRUNDLE_ERROR_INTERNAL, format!("a fault of the library: {said}"))
+        Failure::new(TRUNDLE_ERROR_INTERNAL, format!("internal error of the library: {said}"))
     }
 
     /// Stores the message as the thread's latest one.

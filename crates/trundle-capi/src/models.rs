@@ -313,7 +313,7 @@ fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_p
 
 /// Returns the error for an input or output of strings.
 fn texts(what: &dyn Display) -> Failure {
-    let message = format!("{what} is of texts, which C has no element type for");
+    let message = format!("{what} holds strings, which have no element type in C");
     Failure::new(TRUNDLE_ERROR_DTYPE, message)
 }
 

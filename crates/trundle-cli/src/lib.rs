@@ -105,7 +105,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
         Command::Plan { model: Some(model), verbose, .. } => commands::run::plan(&model, verbose),
         Command::Plan { .. } => Err(Failure::usage(
-            "what is to be planned is missing: a model, or an operation such as transpose",
+            "nothing to plan: name a model, or an operation such as transpose",
         )),
         Command::Run(run) => commands::run::run(&run),
         Command::Fuse(fuse) => commands::fuse::run(&fuse),

@@ -28,7 +28,7 @@ impl FromStr for Numbers {
                 {
                     format!("; separate numbers by commas: {}", words.join(","))
                 } else if entry.chars().any(char::is_alphabetic) {
-                    "; axes with names are given by --dims, or moved by `trundle apply`".to_owned()
+                    "; give axis names by --dims, or use `trundle apply`".to_owned()
                 } else {
                     String::new()
                 };

@@ -87,7 +87,7 @@ impl Attribute {
         let bytes = space.elements().and_then(|count| count.checked_mul(datatype.width as u64));
         let bytes = bytes.filter(|bytes| *bytes <= data.len() as u64);
         let bytes =
-            bytes.ok_or_else(|| Error::malformed("an attribute is shorter than it says"))?;
+            bytes.ok_or_else(|| Error::malformed("an attribute is shorter than stated"))?;
         data.truncate(bytes as usize);
         Ok(Attribute { name, datatype, space, data })
     }

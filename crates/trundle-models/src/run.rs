@@ -150,7 +150,7 @@ impl PlannedModel {
         let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
         let element = model.element(id);
         if element == ElementType::String {
-            return Err(Error::Input(format!("{:?} is of texts, and no bytes", model.name(id))));
+            return Err(Error::Input(format!("{:?} holds strings, which have no fixed size in bytes", model.name(id))));
         }
         match bytes == needed {
             true => Ok(()),
@@ -166,7 +166,7 @@ impl PlannedModel {
         let (model, got) = (self.model(), inputs.len());
         let needed = model.inputs();
         if got < needed {
-            return Err(Error::Input(format!("{got} inputs, of {needed} that are needed")));
+            return Err(Error::Input(format!("got {got} inputs, expected {needed}")));
         }
         self.given.iter().zip(&inputs[..needed]).try_for_each(|(id, data)| {
             data.check(model.element(*id), model.shape(*id))

@@ -366,7 +366,7 @@ fn inputs_that_do_not_fit_are_refused() {
     program.output(given).unwrap();
     let planned = PlannedModel::new(model(program, U16, Vec::new()), None).unwrap();
     let refused = |inputs: &[Data]| planned.run(inputs, &mut |_| ()).unwrap_err().to_string();
-    assert_eq!(refused(&[]), "0 inputs, of 1 that are needed");
+    assert_eq!(refused(&[]), "got 0 inputs, expected 1");
     assert_eq!(
         refused(&[Data::Bytes(Bytes::from_static(&[1, 2]))]),
         "input \"t0\": its shape [3] of u16 is 6 bytes, but it holds 2"

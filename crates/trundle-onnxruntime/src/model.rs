@@ -35,7 +35,7 @@ impl Operator for Moved {
         match gives == has {
             true => Ok(Moved { model, plans: PlanCache::default(), stated }),
             false => {
-                Err(Failure(format!("the model gives {gives} outputs, and the node has {has}")))
+                Err(Failure(format!("the model gives {gives} outputs, but the node has {has}")))
             }
         }
     }

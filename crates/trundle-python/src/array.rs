@@ -128,7 +128,7 @@ impl<'py> Array<'py> {
         let masked = MASKED.import(self.object.py(), "numpy.ma", "MaskedArray")?;
         match self.object.is_instance(masked)? {
             true => Err(PyTypeError::new_err(format!(
-                "{argument} is a masked array: move its data and its mask each"
+                "{argument} is a masked array: move its data and its mask separately"
             ))),
             false => Ok(()),
         }
@@ -160,7 +160,7 @@ impl<'py> Array<'py> {
         match is_same {
             true => Ok(()),
             false => Err(PyTypeError::new_err(format!(
-                "{argument} has elements of type {}, not {}: trundle moves elements and casts none",
+                "{argument} has elements of type {}, not {}: trundle does not cast",
                 self.dtype(),
                 other.dtype()
             ))),

@@ -104,7 +104,7 @@ impl<'py> Foreign<'py> {
             dtype.map_or_else(|_| "another".to_owned(), |name| name.to_string())
         };
         Err(PyTypeError::new_err(format!(
-            "{argument} has elements of type {}, not {}: trundle moves elements and casts none",
+            "{argument} has elements of type {}, not {}: trundle does not cast",
             name(self),
             name(other)
         )))
@@ -200,7 +200,7 @@ fn refuse_references(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> 
     match dtype.getattr(intern!(py, "as_numpy_dtype")) {
         Ok(of_numpy) if !of_numpy.is(py.get_type::<PyAny>()) => Ok(()),
         _ => Err(PyTypeError::new_err(format!(
-            "{argument} has elements of type {}, which are references: trundle moves bytes",
+            "{argument} has elements of type {}, which are references; trundle moves plain bytes",
             dtype.getattr(intern!(py, "name"))?
         ))),
     }

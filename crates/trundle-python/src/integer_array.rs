@@ -148,7 +148,7 @@ impl IntegerArray {
             Unfilled::ScatterNd { inputs } => {
                 Ok(ScatterNd::new(inputs, self.indices(py, name)?).into())
             }
-            _ => Err(PyTypeError::new_err(format!("{name} is of no use for this stage"))),
+            _ => Err(PyTypeError::new_err(format!("this stage does not use {name}"))),
         }
     }
 

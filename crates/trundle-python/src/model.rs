@@ -296,7 +296,7 @@ fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
     let got = array.dtype();
     if !got.is(&dtype) && !got.eq(&dtype)? {
         return Err(PyTypeError::new_err(format!(
-            "{argument} is of dtype {dtype}, got {got}: nothing is cast, give {name}.astype('{dtype}')"
+            "{argument} is of dtype {dtype}, got {got}: trundle does not cast, pass {name}.astype('{dtype}')"
         )));
     }
     let mut array = array;
@@ -375,7 +375,7 @@ fn dtype_of<'py>(py: Python<'py>, what: &str, element: ElementType) -> PyResult<
     };
     dtype.ok_or_else(|| {
         PyTypeError::new_err(format!(
-            "{what} is of {element}, which arrays do not hold: run the model by trundle run"
+            "{what} is of {element}, which arrays cannot hold: use `trundle run`"
         ))
     })
 }

@@ -451,7 +451,7 @@ def test_refused_lengths_at_the_call(name):
 
 
 def test_a_chain_without_open_lengths_takes_none():
-    with pytest.raises(TypeError, match="'lengths'; it leaves nothing open"):
+    with pytest.raises(TypeError, match="'lengths'; it has no open names"):
         trundle.chain("flip(0)")(BATCHES, lengths=[1, 2, 3])
 
 

@@ -308,4 +308,4 @@ def test_without_a_driver():
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
     )
-    assert "libcuda.so" in run.stdout and "there is no such library" in run.stdout
+    assert "libcuda.so" in run.stdout and "found no such library" in run.stdout

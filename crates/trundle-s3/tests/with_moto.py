@@ -279,7 +279,7 @@ def unfinished(place):
     assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
     begun_and_told(signal.SIGKILL)
     told = place.run("clean", target)
-    assert f"{target}: not finished, or being written, which a bucket does not tell" in told, told
+    assert f"{target}: unfinished or still being written (a bucket cannot tell)" in told, told
     assert place.keys("many.zarr")
     told = place.run("clean", target, "--force")
     assert " removed" in told and place.keys("many.zarr") == [], told

@@ -65,7 +65,7 @@ impl Wgpu {
         for adapter in &adapters {
             let opened = match choice {
                 Choice::Gpu if is_emulated(adapter) => {
-                    Err("which the CPU only emulates".to_owned())
+                    Err("which the CPU emulates".to_owned())
                 }
                 _ => Wgpu::of(adapter),
             };

@@ -205,7 +205,7 @@ fn pointers_that_chains_are_given_are_checked() {
         refused(null_pointer, "data_desc is a null", sizes_of(text, null(), first, 2, rank_at));
         refused(null_pointer, "sizes is a null", sizes_of(text, &desc, null_mut(), 2, rank_at));
         refused(TRUNDLE_ERROR_MISALIGNED, "sizes is 0x", sizes_of(text, &desc, odd, 2, rank_at));
-        let words = "sizes has room for 1, of 2 that are needed";
+        let words = "sizes has room for 1, but 2 are needed";
         refused(TRUNDLE_ERROR_BUFFER_SIZE, words, sizes_of(text, &desc, first, 1, rank_at));
     }
     assert_eq!((kept.addr(), sizes, rank), (8, [7; 2], 7));

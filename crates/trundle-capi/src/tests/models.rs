@@ -456,7 +456,7 @@ fn texts_are_refused() {
     let (mut plan, mut rank) = (null_mut(), 7);
     let desc = packed(TRUNDLE_DTYPE_U64, &sizes);
     assert_eq!(model.plan(&[desc], &[], &mut plan), TRUNDLE_ERROR_DTYPE);
-    let words = "\"words\" is of texts, which C has no element type for";
+    let words = "\"words\" holds strings, which have no element type in C";
     assert_eq!(last_message(), format!("inputs[0]: {words}"));
     // SAFETY: only `rank` could be written.
     let refused = unsafe { trundle_model_input(model.0, 0, null_mut(), null_mut(), 0, &mut rank) };

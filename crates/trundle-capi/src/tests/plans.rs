@@ -96,7 +96,7 @@ fn a_plan_says_what_it_does() {
     for capacity in [1, bytes - 1] {
         let refused = describe(text.start(), capacity, &mut needed);
         assert_eq!(refused, TRUNDLE_ERROR_BUFFER_SIZE);
-        let words = format!("buffer has room for {capacity}, of {bytes} that are needed");
+        let words = format!("buffer has room for {capacity}, but {bytes} are needed");
         assert_eq!(last_message(), words);
     }
     assert_eq!(describe(null_mut(), bytes, &mut needed), TRUNDLE_ERROR_NULL_POINTER);

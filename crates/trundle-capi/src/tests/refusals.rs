@@ -146,7 +146,7 @@ fn unknown_types() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     for dtype in [0, -1, 14, 99, i32::MIN] {
         let unknown = trundle_tensor_desc { dtype, ..desc };
-        let words = format!("out_desc has element type {dtype}, which is no TRUNDLE_DTYPE_*");
+        let words = format!("out_desc has element type {dtype}, which is not a TRUNDLE_DTYPE_*");
         refused(TRUNDLE_ERROR_UNKNOWN_DTYPE, &words, |out| {
             transpose(&desc, data(), &[], &unknown, out)
         });

@@ -108,7 +108,7 @@ fn text(
     let subgraphs = partition.subgraphs();
     let moving: usize = subgraphs.iter().map(|subgraph| subgraph.operators.len()).sum();
     let mut text = format!(
-        "{}: not run as a whole, since {} of {} only move, in {}\n",
+        "{}: the model also computes; {} of {} only move, in {}\n",
         shown_path(&args.model),
         moving,
         counted(partition.nodes(), "node"),

@@ -318,7 +318,7 @@ impl Written {
         };
         match file.headers() {
             [header] if header.shape == self.shape && header.element == self.element => {}
-            _ => return Err(differs("the file does not state what was written")),
+            _ => return Err(differs("the file has another type or shape")),
         }
         let mut compared = Compared {
             written: self,
@@ -331,10 +331,10 @@ impl Written {
         compared.compare(true);
         match compared.difference {
             Some(index) => Err(differs(&format!(
-                "the element of the file at {index:?} is not the one it should be"
+                "the element at {index:?} is wrong"
             ))),
             None if compared.elements == self.shape.elements() => Ok(()),
-            None => Err(differs("the file does not have all elements")),
+            None => Err(differs("elements are missing in the file")),
         }
     }
 }

@@ -140,7 +140,7 @@ impl Drawn {
         match (slow, refused) {
             (Some((steps, sample)), _) => self.load(&steps, sample, source, progress),
             (None, Some(failure)) => Err(failure),
-            (None, None) => Err(Failure::running("the slice has no picture")),
+            (None, None) => Err(Failure::running("the slice cannot be drawn")),
         }
     }
 

@@ -238,7 +238,7 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
         &[
             (&of("5,-1"), 3, "the tensor needs 40 bytes, but there are 48"),
             (&of("-1,-1"), 2, "only one size can be -1"),
-            (&of("0,-1"), 3, "the tensor has no bytes whatever the size of -1 is"),
+            (&of("0,-1"), 3, "the size of -1 cannot be computed: the tensor has no bytes for any size"),
             (&of("-2"), 2, "\"-2\" is not a size"),
             (
                 "info volume.npy --shape 2,-1,5",

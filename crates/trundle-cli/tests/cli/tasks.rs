@@ -266,7 +266,7 @@ fn an_array_gives_the_number() {
         let run = Run::of(command.env(variable, "1")).done();
         assert_eq!(run.json()["task"], 1);
         let mut command = planned.place.command("task plan.json --array");
-        Run::of(command.env(variable, "one")).refused(2, "no number of a task");
+        Run::of(command.env(variable, "one")).refused(2, "not a task number");
     }
 }
 

@@ -21,7 +21,7 @@ fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
 fn is_refused<T>(refusal: Result<T, Error>) {
     let Err(Error::DeviceFailed { message }) = refusal else { panic!("it is not refused") };
     assert!(
-        message.starts_with("the stream is captured into a graph meanwhile, and "),
+        message.starts_with("the stream is being captured into a graph, and "),
         "{message}"
     );
 }

@@ -18,11 +18,11 @@ fn it_is_said_what_was_looked_for() {
     let none = NoDevice {
         ordinal: 2,
         libraries: &["libcuda.so", "libcuda.so.1"],
-        found: "there is no such library".into(),
+        found: "found no such library".into(),
     };
     assert_eq!(
         none.to_string(),
-        "no CUDA device can be used: looked for device 2 by libcuda.so, libcuda.so.1, and there is no such library"
+        "no CUDA device can be used: looked for device 2 by libcuda.so, libcuda.so.1, and found no such library"
     );
 }
 

@@ -414,6 +414,6 @@ fn what_an_archive_cannot_hold_is_not_framed() {
     let problem = skeleton.spans(&[]).unwrap_err();
     assert_eq!(
         problem.to_string(),
-        "as many values of CRC-32 as tensors are needed: expected 1, got 0"
+        "each tensor needs a CRC-32: expected 1, got 0"
     );
 }

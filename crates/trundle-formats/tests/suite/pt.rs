@@ -214,7 +214,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         |arguments: &[u8]| [b"ctorch._utils\n_rebuild_parameter\n(", arguments, b"tR"].concat();
     let conjugated_view =
         "is a conjugated view, which is not read: save x.resolve_conj() instead of x";
-    let changed = "is changed after it is made, which is not read";
+    let changed = "is changed after its creation, which is not supported";
     let conjugated = tensor_with(&marks(&[("conj", b"\x88")]));
     for (entry, expected) in [
         (conjugated.clone(), conjugated_view),
@@ -226,7 +226,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (tensor_with(&marks(&[("conj", b"K\x01")])), "has metadata \"conj\", which are not read"),
         (tensor_with(&marks(&[("scale", b"\x89")])), "has metadata \"scale\", which are not read"),
         (tensor_with(b"}(NNu"), "has metadata \"\", which are not read"),
-        (tensor_with(b"]"), "has metadata that are not a dict"),
+        (tensor_with(b"]"), "has metadata that is not a dict"),
         (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
         (parameter(&bytes_of("0")), "is made by torch._utils._rebuild_parameter with 1 arguments"),
         ([&bytes_of("0")[..], b"}b"].concat(), changed),
@@ -239,9 +239,9 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         open(file(&dict(&[("t", tensor_with(same))]))).unwrap();
     }
     let other = tensor(&[&text("0")[..], b"Q"].concat(), 0, &[2], &[1]);
-    assert_eq!(fault(other), "has a storage of another form than torch.save's");
+    assert_eq!(fault(other), "has a storage that torch.save does not write");
     let long = tensor(&storage("ByteStorage", &"0".repeat(21)), 0, &[2], &[1]);
-    assert_eq!(fault(long), "has a storage of another form than torch.save's");
+    assert_eq!(fault(long), "has a storage that torch.save does not write");
     let said = refusal(file(b"\x80\x02cos\nsystem\n)R."));
     assert_eq!(said, "member \"x\": is made by os.system, and nothing of a pickle is run");
 }
@@ -345,7 +345,7 @@ fn what_is_no_archive_of_torch_save_is_refused() {
     assert!(refusal(b"nothing".to_vec()).starts_with("not a zip archive"));
     assert_eq!(
         refusal(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.".to_vec()),
-        "is not an archive: what torch.save wrote before PyTorch 1.6 is not read"
+        "is not an archive: files of torch.save before PyTorch 1.6 are not read"
     );
     let other = archive(&[stored("folder/data", b"x")]);
     assert_eq!(refusal(other), "not an archive of torch.save: it has no data.pkl");

@@ -220,9 +220,9 @@ fn malformed_headers_are_refused_with_what_was_found() {
         (r#"{"x":{"dtype":"U8","shape":[1]}}"#, "missing field `data_offsets` at line 1 column 31"),
         (
             &stating("F32", "[2,3]", "[0,23]"),
-            "\"x\", F32 [2, 3], needs 24 bytes, but has those from 0 to 23",
+            "\"x\", F32 [2, 3], needs 24 bytes, but has bytes 0 to 23",
         ),
-        (&stating("U8", "[1]", "[0,0]"), "\"x\", U8 [1], needs 1 byte, but has those from 0 to 0"),
+        (&stating("U8", "[1]", "[0,0]"), "\"x\", U8 [1], needs 1 byte, but has bytes 0 to 0"),
         (
             &stating("F4", "[3]", "[0,2]"),
             "\"x\", F4 [3], has 12 bits, which is not a whole number of bytes",

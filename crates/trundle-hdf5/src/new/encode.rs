@@ -42,7 +42,7 @@ pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Erro
     for (kind, message) in messages {
         let length = u16::try_from(message.len()).map_err(|_| {
             Error::unsupported(format!(
-                "metadata of {} bytes, where 65535 are the most",
+                "metadata of {} bytes, the limit is 65535",
                 message.len()
             ))
         })?;

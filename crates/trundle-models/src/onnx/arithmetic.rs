@@ -102,7 +102,7 @@ fn cast(call: &mut Call) -> Checked<Operator> {
     };
     match to {
         ElementType::Fixed(to) => Ok(Operator::Arithmetic(Arithmetic::Cast(to))),
-        ElementType::String => unsupported!("numbers are not made texts here"),
+        ElementType::String => unsupported!("conversion of numbers to strings is not supported"),
     }
 }
 

@@ -160,7 +160,7 @@ impl<'a> Builder<'a> {
         };
         let Some(form) = forms(kind).rfind(|form| form.since <= opset) else {
             let since = first.since;
-            return wrong!("opset {opset} has no {kind}, it came with opset {since}");
+            return wrong!("opset {opset} has no {kind}: it exists from opset {since} on");
         };
         let tensors = &mut self.tensors;
         let mut call = Call { opset, inputs, outputs, attributes, tensors };

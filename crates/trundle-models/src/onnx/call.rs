@@ -45,7 +45,7 @@ impl Call<'_, '_> {
     /// Refuses inputs and outputs that do not match `form`.
     pub(super) fn check(&self, form: &Row) -> Checked<()> {
         if form.one_output && self.outputs != 1 {
-            return wrong!("it lists {} outputs, but produces one", self.outputs);
+            return wrong!("it lists {} outputs, but produces 1", self.outputs);
         }
         let Some([required, optional]) = form.inputs else { return Ok(()) };
         for (number, name) in required.iter().enumerate() {

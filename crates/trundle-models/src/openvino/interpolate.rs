@@ -16,7 +16,7 @@ pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
 pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let mode = layer.required("mode")?;
     if mode != "nearest" {
-        return unsupported!("mode {mode:?} computes; what is supported is \"nearest\"");
+        return unsupported!("mode {mode:?} computes; only mode \"nearest\" is supported");
     }
     let inputs = layer.inputs.len();
     match (layer.opset()?, inputs) {

@@ -122,7 +122,7 @@ impl<'a> Weights<'a> {
         if self.bytes_read > length.saturating_mul(2).saturating_add(SLACK_BYTES) {
             return wrong!(
                 "up to here constants take {} bytes of the weights, which are {length} bytes: \
-                 they lie over each other",
+                 they overlap",
                 self.bytes_read
             );
         }

@@ -31,7 +31,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
         // Only the taken branch is resolved, so errors in the other do not matter.
         Operator::Choose([then, otherwise]) => {
             let [Some(condition)] = site.inputs[..] else {
-                return wrong!("it has {} inputs, and takes one: cond", node.inputs.len());
+                return wrong!("it has {} inputs, but takes one: cond", node.inputs.len());
             };
             run(if site.is_true(condition)? { then } else { otherwise }, &[], builder)?
         }
@@ -117,7 +117,7 @@ impl<'a> Iterations<'a> {
             let (before, after) = (builder.element(*before), builder.element(*after));
             if before != after {
                 return wrong!(
-                    "what it carries as number {number} is of type {before}, but of {after} after \
+                    "carried value {number} is of type {before}, but of {after} after \
                      iteration {}",
                     self.done
                 );
@@ -125,7 +125,7 @@ impl<'a> Iterations<'a> {
         }
         for (number, (stack, part)) in self.stacks.iter_mut().zip(stacked).enumerate() {
             stack.push(part, builder).map_err(|problem| {
-                format!("what it stacks as number {number} {problem} in iteration {}", self.done)
+                format!("stacked output {number} {problem} in iteration {}", self.done)
             })?;
         }
         self.carried = carried;
@@ -187,7 +187,7 @@ impl<'a> Iterations<'a> {
         let unknown = |problem: Problem| {
             let problem = problem.of("the first would fail");
             format!(
-                "it has no iteration, and its body does not state the shapes of what it stacks: {problem}"
+                "it has no iterations, and its body does not state the shapes of its stacked outputs: {problem}"
             )
         };
         let given = first(&self.carried, builder)?;

@@ -221,7 +221,7 @@ struct Scale {
 
 /// Returns the width and height of a picture of `rows` by `columns` values, scaled so that no side exceeds `most_side`.
 fn size_within(most_side: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
-    assert!(rows > 0 && columns > 0, "{rows} rows and {columns} columns make no picture");
+    assert!(rows > 0 && columns > 0, "{rows} rows and {columns} columns cannot be drawn");
     let long = rows.max(columns);
     let most_side = most_side.clamp(1, long);
     // u128, since products of sizes may overflow. The quotients are at most `most_side`.
@@ -316,7 +316,7 @@ impl fmt::Display for Drawing {
         }
         if self.block != (1, 1) {
             let (rows, columns) = self.block;
-            parts.push(format!("each pixel is a mean of up to {rows} x {columns} elements"));
+            parts.push(format!("each pixel is the mean of up to {rows} x {columns} elements"));
         }
         f.write_str(&parts.join("; "))
     }

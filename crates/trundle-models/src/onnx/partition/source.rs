@@ -125,7 +125,7 @@ impl<'a> Source<'a> {
         let number = self
             .types
             .get(name)
-            .ok_or_else(|| Error::Input(format!("the model does not say the type of {name:?}")))?;
+            .ok_or_else(|| Error::Input(format!("the model does not state the type of {name:?}")))?;
         element_type(number, &format!("{name:?}")).map(|(_, element)| element)
     }
 

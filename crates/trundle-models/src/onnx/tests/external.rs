@@ -109,10 +109,10 @@ fn nothing_outside_the_folder_is_read() {
     let absolute = folder.path().join("in/w.bin").display().to_string();
     for location in ["../out.bin", "deep/../w.bin", "deep/../../out.bin", "..", absolute.as_str()] {
         let refused = read_as(&inside, 3, &[("location", location)]);
-        assert!(refused.ends_with("is not within the model's folder"), "{refused}");
+        assert!(refused.ends_with("is not in the model's folder"), "{refused}");
     }
     let alone = with_initializer(external("w", &[3], &[("location", "w.bin")]));
-    let expected = r#"initializer "w": "w.bin" is beside the model, which came without a folder"#;
+    let expected = r#"initializer "w": "w.bin" is in the model's folder, but the model was not read from a folder"#;
     assert_eq!(refusal(&alone), expected);
 }
 

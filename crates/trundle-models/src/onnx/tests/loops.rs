@@ -141,7 +141,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     assert_eq!(run(&both, &[2, 3], &[&(-1i64).to_le_bytes(), &[1]]).unwrap().0, [2, 3]);
 
     let neither = once("", "", vec![goes_on()], &[]);
-    let expected = "Loop \"y\": it has neither M nor cond, and would never end";
+    let expected = "Loop \"y\": it has neither M nor cond, so it would never end";
     assert_eq!(refused(&neither, &[2, 3], &[]), expected);
 }
 
@@ -252,7 +252,7 @@ fn what_is_stacked_must_be_alike() {
         vec![list("first", &[0]), number("m", 2), node("Loop", &["m"], &["y"], vec![taken])];
     assert_eq!(
         refused(&looping(nodes, &[]), &[3], &[]),
-        "Loop \"y\": what it stacks as number 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
+        "Loop \"y\": stacked output 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
     );
     // Carried tensors may change their sizes, but not their type.
     let same = |of: Stated<'_>| {
@@ -267,7 +267,7 @@ fn what_is_stacked_must_be_alike() {
         )
     };
     let expected =
-        "Loop \"y\": what it carries as number 0 is of type f32, but of i64 after iteration 0";
+        "Loop \"y\": carried value 0 is of type f32, but of i64 after iteration 0";
     let carried = body(&[I, GOES, C], vec![goes_on()], &[STILL, I]);
     let nodes = vec![number("m", 2), node("Loop", &["m", "", "x"], &["y"], vec![carried])];
     assert_eq!(refused(&looping(nodes, &[]), &[3], &[]), expected);

@@ -117,7 +117,7 @@ fn much_is_not_made_of_little() {
     assert_eq!(
         refusal(ir.read()),
         "layer 12 (Const, line 15): up to here constants take 1299922 bytes of the weights, which \
-         are 100000 bytes: they lie over each other"
+         are 100000 bytes: they overlap"
     );
 }
 

@@ -78,7 +78,7 @@ fn each_value_of_a_body_is_given_once() {
 #[test]
 fn what_is_not_said_is_refused() {
     let silent = copying(&[10, 11, 12], 12, 13, &[13]);
-    let expected = "its body does not say whether it goes on";
+    let expected = "its body does not state the condition to continue";
     assert_eq!(message(Operator::Loop(silent), &[1, 2, 0], 1), expected);
     let branches = || [copying(&[], 0, 13, &[13]), copying(&[], 0, 14, &[14])];
     let expected = "it has 0 inputs, and takes one: cond";

@@ -284,7 +284,7 @@ fn dropout_drops_nothing() {
         assert_eq!(model.constant_of(inputs.len() + 1).unwrap().data, Data::Bytes(vec![1].into()));
     }
     let refused = of(&[ratio(0.25), training(1)], 1).resolve().unwrap_err().to_string();
-    assert!(refused.ends_with("only Dropout at inference is supported: it is training"));
+    assert!(refused.ends_with("only Dropout at inference is supported: this node is training"));
 }
 
 #[test]
