@@ -111,7 +111,7 @@ mod tests {
         );
         assert!(
             numbers("lat,lon")
-                .ends_with("axes with names are given by --dims, or moved by `trundle apply`")
+                .ends_with("give axis names by --dims, or use `trundle apply`")
         );
     }
 }

@@ -324,12 +324,12 @@ mod tests {
             ("gzip:10", "\"10\" is not a level: 0 to 9"),
             ("gzip:six", "\"six\" is not a level"),
             ("gzip:-1", "\"-1\" is not a level"),
-            ("gzip:6:7", "\"7\" is one word more than gzip has"),
+            ("gzip:6:7", "\"7\" is one value too many for gzip"),
             ("zstd:3:sum", "\"sum\" is not checksum"),
             ("blosc:gzip", "\"gzip\" is not blosclz, lz4, "),
             ("blosc:lz4:5:yes", "\"yes\" is not noshuffle, "),
             ("blosc:lz4:5:shuffle:0:256", "\"256\" is not an element size: 1 to 255"),
-            ("shuffle", "needs the bytes of an element"),
+            ("shuffle", "needs the element size in bytes"),
             ("zstd,none", "none cannot be combined with other codecs"),
         ] {
             let error = text.parse::<Codecs>().unwrap_err();

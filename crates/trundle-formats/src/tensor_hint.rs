@@ -180,8 +180,7 @@ fn is_packed(element: &StoredDType) -> bool {
 fn in_file_of(element: &StoredDType, stated: &Header) -> Result<StoredDType, Problem> {
     if is_packed(element) && stated.element.is_void() {
         return Err(Problem::HintDiffers(format!(
-            "holds one element in each byte ({}), as ml_dtypes stores {}: without a type, they are \
-             moved as they are; packing them would be a conversion",
+            "holds one element in each byte ({}), as ml_dtypes stores {}: leave out the type to move them unchanged",
             stated.element.descr(),
             element.name(),
         )));

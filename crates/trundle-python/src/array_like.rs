@@ -80,8 +80,7 @@ fn refuse_lazy(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     let class = object.get_type().name()?;
     Err(PyTypeError::new_err(format!(
-        "{argument} is lazy (class {class}, by Dask), and its elements are not in memory: give \
-         {argument}.compute(), or move each block by map_blocks"
+        "{argument} is lazy (class {class}, by Dask): pass {argument}.compute(), or move each block by map_blocks"
     )))
 }
 

@@ -119,8 +119,7 @@ impl<'py> Foreign<'py> {
         match own.eq(dtype)? {
             true => Ok(()),
             false => Err(PyTypeError::new_err(format!(
-                "{argument} has elements of type {own}, not {dtype}: trundle moves elements and \
-                 casts none"
+                "{argument} has elements of type {own}, not {dtype}: trundle does not cast"
             ))),
         }
     }
@@ -160,8 +159,7 @@ fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack>
 /// The error for a device that is not supported, or not for arrays of this library.
 fn not_reached(argument: &str, device: DLDevice) -> PyErr {
     PyValueError::new_err(format!(
-        "{argument} is on a device of DLPack's type {}: trundle moves what is in the memory of the CPU, and tensors of \
-         PyTorch and arrays of CuPy on GPUs of NVIDIA's",
+        "{argument} is on a device of DLPack's type {}: trundle moves arrays in CPU memory, and PyTorch tensors and CuPy arrays on NVIDIA GPUs",
         device.device_type.0
     ))
 }

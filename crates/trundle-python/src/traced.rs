@@ -6,8 +6,7 @@ use pyo3::prelude::*;
 use crate::dlpack;
 
 const PURE_CALLBACK: &str = "call trundle through jax.pure_callback";
-const CUSTOM_OP: &str = "call the function of that name in trundle.torch, whose operators are of \
-                         torch.library, or leave the call to Python by torch.compiler.disable";
+const CUSTOM_OP: &str = "call the function of that name in trundle.torch, or exclude the call by torch.compiler.disable";
 const RULES: &str = "call the function of that name in trundle.torch";
 const NUMPY_FUNCTION: &str = "call trundle through tf.numpy_function";
 

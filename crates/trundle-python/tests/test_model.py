@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
         (lambda: model(x, x=x), "input 'x' is given twice"),
         (lambda: model(y=x), "the model has no input 'y': it takes 'x'"),
         (lambda: model(x.astype(">f4")), "is of dtype float32, got >f4"),
-        (lambda: model(x.astype(int)), r"got int64: nothing is cast, give x.astype\('float32'\)"),
+        (lambda: model(x.astype(int)), r"got int64: trundle does not cast, pass x.astype\('float32'\)"),
         (lambda: model(np.ma.array(x)), "input 'x' is a masked array"),
         (lambda: model(x.astype(object)), "references to Python objects"),
         (lambda: model(x, threads="2"), "threads"),

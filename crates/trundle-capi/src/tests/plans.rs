@@ -297,15 +297,15 @@ fn the_tensors_of_each_run_are_checked() {
         (misaligned, "data is 0x", &one, &[odd], &[to]),
         (misaligned, "out is 0x", &one, &[from], &[at(2)]),
         (overlap, "overlaps data at 0x", &one, &[within], &[to]),
-        (shape, "the plan is for 1 input, and is run on 0", &one, &[], &[to]),
+        (shape, "the plan is for 1 input, but is run on 0", &one, &[], &[to]),
         (shape, "the plan is for 1 input, and is run on 2", &one, &[from; 2], &[to]),
-        (shape, "the plan is for 2 inputs, and is run on 1", &joined, &[from], &[to]),
+        (shape, "the plan is for 2 inputs, but is run on 1", &joined, &[from], &[to]),
         (shape, "the plan is for 2 inputs, and is run on 3", &joined, &[from; 3], &[to]),
         (null_pointer, "inputs[1]: data is a null", &joined, &[from, null()], &[to]),
         (null_pointer, "out is a null", &joined, &[from; 2], &[null_mut()]),
         (misaligned, "inputs[0]: data is 0x", &joined, &[odd, from], &[to]),
         (overlap, "overlaps data at 0x", &joined, &[from, within], &[to]),
-        (shape, "the plan is for 2 inputs, and is run on 1", &scattered, &[from], &[to]),
+        (shape, "the plan is for 2 inputs, but is run on 1", &scattered, &[from], &[to]),
         (null_pointer, "inputs[0]: data is a null", &scattered, &[null(), from], &[to]),
         (null_pointer, "inputs[1]: updates is a null", &scattered, &[from, null()], &[to]),
         (misaligned, "inputs[1]: updates is 0x", &scattered, &[from, odd], &[to]),
@@ -323,10 +323,10 @@ fn the_tensors_of_each_run_are_checked() {
     ] {
         assert_refused(plan.run_all(inputs, outputs), status, words);
     }
-    assert_refused(joined.run(from, to), shape, "for 2 inputs, and is run on 1");
+    assert_refused(joined.run(from, to), shape, "for 2 inputs, but is run on 1");
     assert_refused(split.run(from, to), shape, "for 2 outputs, and is run on 1");
     assert_refused(split.run_inputs(&[from; 2], to), shape, "for 1 input, and is run on 2");
-    assert_refused(joined.run_outputs(from, &[to]), shape, "for 2 inputs, and is run on 1");
+    assert_refused(joined.run_outputs(from, &[to]), shape, "for 2 inputs, but is run on 1");
     out.assert_untouched();
     // Inputs may share memory.
     assert_ok(joined.run_inputs(&[from; 2], to));

@@ -136,8 +136,7 @@ fn text(
     let unknown: Vec<&Error> = movements.iter().filter_map(|each| each.as_ref().err()).collect();
     if let Some(error) = unknown.first() {
         text.push_str(&format!(
-            "  not known of {}: {error}\n  say the shapes of inputs by --input NAME=FILE; of tensors between operators, \
-             onnx.shape_inference.infer_shapes_path (Python) writes those that it finds out into a copy of the model\n",
+            "  unknown for {}: {error}\n  give input shapes by --input NAME=FILE, or write the other shapes into a copy of the model by onnx.shape_inference.infer_shapes_path (Python)\n",
             counted(unknown.len(), "subgraph"),
         ));
     }

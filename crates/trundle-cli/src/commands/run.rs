@@ -198,8 +198,7 @@ pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
     if !Model::is_known(&args.model) {
         let file = shown_path(&args.model);
         return Err(Failure::usage(format!(
-            "{file}: not a model, whose name ends in .xml or .onnx; to plan a movement of a file, \
-             name the operation first: trundle plan transpose {file} ..."
+            "{file}: not a model (.xml or .onnx); to plan a move of a file, name the operation first: trundle plan transpose {file} ..."
         )));
     }
     let model = match open(args) {

@@ -120,8 +120,7 @@ impl Drawn {
                 Ok(sample) if sample.requests() > MOST_REQUESTS => {
                     let requests = sample.requests();
                     refused = Some(Failure::refused(format!(
-                        "{requests} chunks or runs would be read, {MOST_REQUESTS} are the most for \
-                         a picture; --slice can draw one axis"
+                        "{requests} chunks or runs would be read, the limit for a picture is {MOST_REQUESTS}; use --slice to draw fewer axes"
                     )));
                 }
                 Ok(sample) if sample.cost().seconds <= MOST_SECONDS => {

@@ -48,7 +48,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
         (&bytes.into(), &true.into())
     );
     assert_eq!(work.names(), ["x.npy"]);
-    assert_eq!(work.place.run("clean").done().text(), ".: nothing is left here\n");
+    assert_eq!(work.place.run("clean").done().text(), ".: nothing to clean\n");
 }
 
 #[test]

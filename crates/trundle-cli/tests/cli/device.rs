@@ -129,7 +129,7 @@ mod with_gpus {
             command.env(variable, "emulated");
             let run = Run::of(&mut command);
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
-            assert!(run.stderr.contains("no GPU can be used: looked for one by"), "{}", run.stderr);
+            assert!(run.stderr.contains("no GPU can be used: trundle searched by"), "{}", run.stderr);
         }
     }
 
@@ -229,7 +229,7 @@ mod with_gpus {
         let pages = "bench 'planned flip' --large-pages";
         let before = place.contents();
         for (command, said) in [
-            (tasks, "what a device does are launches, which --json lists"),
+            (tasks, "--json lists the launches"),
             (threads, "--threads and --large-pages work with --device cpu only"),
             (pages, "--threads and --large-pages work with --device cpu only"),
         ] {

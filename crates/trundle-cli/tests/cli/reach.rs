@@ -203,7 +203,7 @@ fn types_go_by_the_names_that_others_have_for_them() {
             (
                 "roll x.bin --dtype >f4 --shape 12 --shift 0 --axes 0 -o x.safetensors",
                 2,
-                "its numbers are little-endian, not as '>f4'",
+                "its numbers are little-endian, not '>f4'",
             ),
             (
                 "info little.npy --dtype >f4",
@@ -324,7 +324,7 @@ fn orders_are_read_and_refused_as_they_are_meant() {
             (
                 &to("zyx"),
                 2,
-                "\"zyx\" is not a 64-bit integer[..]--dims, or moved by `trundle apply`",
+                "\"zyx\" is not a 64-bit integer[..]--dims, or use `trundle apply`",
             ),
             ("transpose v.npy y.npy", 2, "'y.npy'[..]the result goes to -o: '-o y.npy'"),
             (

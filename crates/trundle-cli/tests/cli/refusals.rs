@@ -330,7 +330,7 @@ fn arguments_that_make_no_sense() {
             ("view volume.npy --slice 1,2,3", 3, "0 of `:`[..]expected 1, 2"),
             ("view volume.npy --range 1,1", 2, "--range[..]both numbers are 1"),
             ("man transpos", 2, "\"transpos\"[..]transpose, roll"),
-            ("man roll x", 2, "\"x\"[..]no commands of its own"),
+            ("man roll x", 2, "\"x\"[..]no subcommands"),
             ("view empty.npy", 3, "axis 1[..][3, 0, 4][..]size 0"),
             ("demo new --size 7", 2, "7[..]8..=2048"),
             ("completions cmd.exe", 2, "cmd.exe[..]bash"),

@@ -245,7 +245,7 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     // Names that conflict as paths, or that are invalid.
     for (names, word) in [
         (&["deep/one.npy", "deep/one/other.npy"][..], "would be an array within it"),
-        (&["a//one.npy", "other.npy"], "empty or of dots alone"),
+        (&["a//one.npy", "other.npy"], "empty or consists of dots only"),
     ] {
         zip(names);
         place.run("flip x.npz --axes 0 -o z.zarr").refused(2, word);
@@ -563,10 +563,10 @@ fn hostile_stores_are_refused_and_take_no_memory() {
     for (all, first, words) in [
         (metadata(&[4], &[4], &zstd), BOMB, "chunk c/0"),
         (metadata(&[4], &[4], &zstd), b"no zstd", "chunk c/0"),
-        (metadata(&[4], &[4], &zstd), &[0; 1 << 20], "at most were expected"),
+        (metadata(&[4], &[4], &zstd), &[0; 1 << 20], "expected at most"),
         (metadata(&[4], &[4], &plain()), b"short", "chunk c/0"),
         (metadata(&[4], &[4], &plain()), b"too long, by far", "chunk c/0"),
-        (metadata(&[4], &[huge], &plain()), b"", "bytes are the most"),
+        (metadata(&[4], &[huge], &plain()), b"", "the limit is"),
         (metadata(&[huge, huge], &[4, 4], &plain()), b"", ""),
         (metadata(&[4; 40], &[4; 40], &plain()), b"", "40 axes"),
         (json!({ "zarr_format": 3, "node_type": "array" }), b"", ""),

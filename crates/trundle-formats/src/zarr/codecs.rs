@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(of(json!([bytes("big")])), ("none".to_owned(), vec![], false));
         assert_eq!(of(json!([bytes("little")])), ("none".to_owned(), vec![], true));
         let zlib = json!({"name": "numcodecs.zlib", "configuration": {"level": 7}});
-        let place = "numcodecs.zlib, in whose place is gzip of the same level".to_owned();
+        let place = "numcodecs.zlib (replaced by gzip of the same level)".to_owned();
         assert_eq!(of(json!([bytes("little"), zlib])), ("gzip:7".to_owned(), vec![place], false));
         for (name, kept, place) in [
             ("numcodecs.lz4", "blosc:lz4:5:noshuffle", "blosc of lz4"),

@@ -202,10 +202,10 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     assert_eq!(fault(quantised), "has elements of torch.QInt8Storage, which are not read");
     assert_eq!(fault(bytes_of("1")), "the archive's member data/1 is compressed");
     let said = fault(b"cos\nsystem\n(X\x02\0\0\0lstR".to_vec());
-    assert_eq!(said, "is made by os.system, and nothing of a pickle is run");
+    assert_eq!(said, "is made by os.system, and trundle never runs code of a pickle");
     assert_eq!(fault(b"cos\nsystem\n".to_vec()), "is not a tensor");
     let new = [b"cmodels\nNet\n)\x81}", &text("w")[..], &bytes_of("0"), b"sb"].concat();
-    assert_eq!(fault(new), "is made by models.Net, and nothing of a pickle is run");
+    assert_eq!(fault(new), "is made by models.Net, and trundle never runs code of a pickle");
     let marks = |pairs: &[(&str, &[u8])]| {
         let pairs = pairs.iter().flat_map(|(key, value)| [&text(key)[..], value].concat());
         [b"}(".to_vec(), pairs.collect(), b"u".to_vec()].concat()
@@ -213,7 +213,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     let parameter =
         |arguments: &[u8]| [b"ctorch._utils\n_rebuild_parameter\n(", arguments, b"tR"].concat();
     let conjugated_view =
-        "is a conjugated view, which is not read: save x.resolve_conj() instead of x";
+        "is a conjugated view, which is not read: save x.resolve_conj() instead";
     let changed = "is changed after its creation, which is not supported";
     let conjugated = tensor_with(&marks(&[("conj", b"\x88")]));
     for (entry, expected) in [
@@ -243,7 +243,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     let long = tensor(&storage("ByteStorage", &"0".repeat(21)), 0, &[2], &[1]);
     assert_eq!(fault(long), "has a storage that torch.save does not write");
     let said = refusal(file(b"\x80\x02cos\nsystem\n)R."));
-    assert_eq!(said, "member \"x\": is made by os.system, and nothing of a pickle is run");
+    assert_eq!(said, "member \"x\": is made by os.system, and trundle never runs code of a pickle");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
     // A list that contains itself.
     assert_eq!(
         refusal(file(b"\x80\x02]q\x00h\x00a.")),
-        "the objects of the pickle stand deeper than 64 in each other"
+        "the objects of the pickle are nested more than 64 levels deep"
     );
     // A long string in many places.
     let long = "x".repeat(1 << 20);
@@ -319,7 +319,7 @@ fn what_is_no_pickle_is_refused() {
         (b"\x80\x02(.", "nothing is left on the stack at byte 4"),
         (b"t", "no mark is set at byte 1"),
         (b"(0", "nothing is left on the stack at byte 2"),
-        (b"h\x05", "nothing is remembered as 5 at byte 2"),
+        (b"h\x05", "there is no stored object 5 at byte 2"),
         (b"X\xff\xff\xff\xff", "4294967295 bytes are needed, but 0 are left at byte 5"),
         (b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "bytes are needed, but 0 are left at byte 9"),
         (b"X\x01\0\0\0\xff", "a text is not UTF-8 at byte 6"),

@@ -229,7 +229,7 @@ fn malformed_headers_are_refused_with_what_was_found() {
         ),
         (
             &stating("U8", "[1]", "[1,2]"),
-            "the data of \"x\" begins at byte 1, but that before it ends at 0",
+            "the data of \"x\" begins at byte 1, but the previous tensor ends at 0",
         ),
     ] {
         assert_eq!(refusal(file(header, 1)), format!("malformed header: {expected}"));
@@ -327,7 +327,7 @@ fn what_the_format_cannot_hold_is_not_framed() {
     assert_eq!(refusal(&high), "it has F4 packed low first, not high first");
     let big =
         TensorFile::open(&data("conformance/be_i4.npy")).unwrap().headers()[0].element.clone();
-    assert_eq!(refusal(&big), "its numbers are little-endian, not as '>i4'");
+    assert_eq!(refusal(&big), "its numbers are little-endian, not '>i4'");
     assert!(skeleton("x", &new(DType::F32), Order::ColumnMajor).is_err());
     assert!(skeleton("__metadata__", &new(DType::F32), Order::RowMajor).is_err());
     skeleton("../x", &new(DType::F32), Order::RowMajor).unwrap();

@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(drawing.picture, grey([[0, 0, 255]]));
         assert_eq!(
             drawing.to_string(),
-            "black is 0, white is 1; each pixel is a mean of up to 2 x 2 elements"
+            "black is 0, white is 1; each pixel is the mean of up to 2 x 2 elements"
         );
         let slope = |row: usize, column: usize| [[0.0, 2.0], [2.0, 4.0]][row][column];
         let mean = values((2, 2), Contrast::Fixed(0.0, 4.0), 1, slope);

@@ -358,8 +358,7 @@ fn what_computes_in_a_body_is_counted() {
     graph.output = vec![value("l", FLOAT)];
     assert_eq!(
         refused(&proto, &[2], &[]),
-        "Neg \"l/body/d\" in iteration 0: not supported: Neg (1 node), which computes: numbers are \
-         reckoned with only where shapes and constants say them"
+        "Neg \"l/body/d\" in iteration 0: not supported: Neg (1 node), which computes: arithmetic is supported only on shapes and constants"
     );
 }
 
