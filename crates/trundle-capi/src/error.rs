@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_panic_becomes_a_status_and_its_words_the_message() {
         assert_eq!(guarded(|| panic!("odd {}", 1)), TRUNDLE_ERROR_INTERNAL);
-        assert_eq!(last_message(), "a fault of the library: odd 1");
+        assert_eq!(last_message(), "internal error of the library: odd 1");
         assert_eq!(guarded(|| panic!("even")), TRUNDLE_ERROR_INTERNAL);
         assert_eq!(last_message(), "a fault of the library: even");
         assert_eq!(guarded(|| std::panic::panic_any(1)), TRUNDLE_ERROR_INTERNAL);

@@ -204,7 +204,7 @@ def test_the_second_device(emulated, image):
     check(made, image[:, ::-1])
     with pytest.raises(ValueError, match=r"out is on GPU 0, but the moved array is on GPU 1"):
         trundle.flip(x, 1, out=emulated.array(image))
-    with pytest.raises(ValueError, match=r"arrays\[1\] is on GPU 0, and what is moved is on GPU 1"):
+    with pytest.raises(ValueError, match=r"arrays\[1\] is on GPU 0, but the moved array is on GPU 1"):
         trundle.concatenate([x, emulated.array(image)])
 
 
@@ -221,7 +221,7 @@ def test_arrays_of_the_cpu_do_not_mix_with_those_of_a_gpu(emulated, image):
         trundle.flip(x, 0, out=image.copy())
     with pytest.raises(TypeError, match="out must be the same kind of array as x"):
         trundle.flip(image, 0, out=x)
-    with pytest.raises(TypeError, match="of the kind of the first one"):
+    with pytest.raises(TypeError, match="the same kind of array as the first one"):
         trundle.concatenate([x, image])
 
 

@@ -106,7 +106,7 @@ fn what_is_no_chain_is_shown_with_carets() {
             "lengths in \"lens.npy\": chains do not read files here\n  reverse(axis=1, lengths=lens.npy)\n  \
              \u{20}                       ^^^^^^^^\n  write a list such as lengths=[2, 4, 3]",
         ),
-        (c"flip(0) \xff\xff", "chain is not UTF-8: of its 10 bytes the first 8 are"),
+        (c"flip(0) \xff\xff", "chain is not UTF-8: only the first 8 of its 10 bytes are valid"),
     ] {
         assert_eq!(planned(text, &[2, 3], &[2, 3]), (TRUNDLE_ERROR_CHAIN, message.to_owned()));
         let (desc, mut rank) = (packed(TRUNDLE_DTYPE_U8, &[2, 3]), 7);
@@ -255,7 +255,7 @@ fn a_chain_takes_several_tensors_by_their_names() {
     assert_eq!(only.unwrap(), [7, 7, 8, 8]);
     assert_eq!(
         run(c"concat(_, c)", &[3, 2]).unwrap_err(),
-        "the chain takes c, which is none of the inputs"
+        "the chain takes c, which is not one of the inputs"
     );
     assert_eq!(run(c"flip(0)", &[2, 2]).unwrap_err(), "the chain takes no \"b\"");
     let twice = [(c"a", &[2][..], &[1, 2][..]), (c"a", &[2], &[3, 4])];

@@ -484,7 +484,7 @@ fn what_is_asked_of_models_and_plans_is_checked() {
             (number, "input 3 is out of range: the model has 3", {
                 input(model.0, 3, &mut dtype, to, 8, &mut rank)
             }),
-            (room, "sizes has room for 1, of 2", input(model.0, 0, &mut dtype, to, 1, &mut rank)),
+            (room, "sizes has room for 1, but 2", input(model.0, 0, &mut dtype, to, 1, &mut rank)),
             (null_pointer, "model is a null", input(null(), 0, &mut dtype, to, 8, &mut rank)),
             (null_pointer, "rank is a null", input(model.0, 0, &mut dtype, to, 8, null_mut())),
             (null_pointer, "sizes is a null", {
@@ -496,7 +496,7 @@ fn what_is_asked_of_models_and_plans_is_checked() {
             (number, "output 3 is out of range: the plan has 3", {
                 trundle_plan_output(plan.0, 3, &mut dtype, to, 8, &mut rank)
             }),
-            (room, "sizes has room for 1, of 2", {
+            (room, "sizes has room for 1, but 2", {
                 trundle_plan_output(plan.0, 0, &mut dtype, to, 1, &mut rank)
             }),
             (null_pointer, "plan is a null", {

@@ -298,7 +298,7 @@ fn the_tensors_of_each_run_are_checked() {
         (misaligned, "out is 0x", &one, &[from], &[at(2)]),
         (overlap, "overlaps data at 0x", &one, &[within], &[to]),
         (shape, "the plan is for 1 input, but is run on 0", &one, &[], &[to]),
-        (shape, "the plan is for 1 input, and is run on 2", &one, &[from; 2], &[to]),
+        (shape, "the plan is for 1 input, but is run on 2", &one, &[from; 2], &[to]),
         (shape, "the plan is for 2 inputs, but is run on 1", &joined, &[from], &[to]),
         (shape, "the plan is for 2 inputs, and is run on 3", &joined, &[from; 3], &[to]),
         (null_pointer, "inputs[1]: data is a null", &joined, &[from, null()], &[to]),
@@ -325,7 +325,7 @@ fn the_tensors_of_each_run_are_checked() {
     }
     assert_refused(joined.run(from, to), shape, "for 2 inputs, but is run on 1");
     assert_refused(split.run(from, to), shape, "for 2 outputs, and is run on 1");
-    assert_refused(split.run_inputs(&[from; 2], to), shape, "for 1 input, and is run on 2");
+    assert_refused(split.run_inputs(&[from; 2], to), shape, "for 1 input, but is run on 2");
     assert_refused(joined.run_outputs(from, &[to]), shape, "for 2 inputs, but is run on 1");
     out.assert_untouched();
     // Inputs may share memory.

@@ -130,7 +130,7 @@ fn ranks_and_lists_that_lie() {
                 trundle_transpose(&desc, data(), [0].as_ptr(), len, &desc, out)
             });
         }
-        refused(TRUNDLE_ERROR_SHAPE, "has 18446744073709551615 entries, the batch axis 1", |out| {
+        refused(TRUNDLE_ERROR_SHAPE, "has 18446744073709551615 entries, but the batch axis has size 1", |out| {
             trundle_reverse_sequence(&desc, data(), [0].as_ptr(), usize::MAX, 0, 0, &desc, out)
         });
     }
@@ -165,9 +165,9 @@ fn sizes_and_strides_that_overflow() {
         (vec![2, 2], Some(vec![i64::MAX / 4, i64::MAX / 4]), "too large to be addressed"),
         (vec![2, 2], Some(vec![1 << 60, -1 << 60]), "too large to be addressed"),
         // Without overflow, but larger than any memory.
-        (vec![1 << 56], None, "goes beyond all memory"),
-        (vec![2], Some(vec![1 << 56]), "goes beyond all memory"),
-        (vec![2], Some(vec![-1 << 60]), "reaches before all memory"),
+        (vec![1 << 56], None, "goes exceeds the address space"),
+        (vec![2], Some(vec![1 << 56]), "goes exceeds the address space"),
+        (vec![2], Some(vec![-1 << 60]), "reaches below address 0"),
     ] {
         let desc = match &strides {
             Some(strides) => strided(TRUNDLE_DTYPE_F32, &sizes, strides),

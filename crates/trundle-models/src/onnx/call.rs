@@ -56,7 +56,7 @@ impl Call<'_, '_> {
         let (has, most) = (self.inputs.len(), required.len() + optional.len());
         if has > most {
             let names = [required, optional].concat().join(", ");
-            return wrong!("it has {has} inputs, and takes {most}: {names}");
+            return wrong!("it has {has} inputs, but takes {most}: {names}");
         }
         Ok(())
     }

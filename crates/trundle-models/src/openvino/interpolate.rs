@@ -21,11 +21,11 @@ pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let inputs = layer.inputs.len();
     match (layer.opset()?, inputs) {
         (Some(..4), 2) => first(layer),
-        (Some(..4), _) => wrong!("it has {inputs} inputs, and takes 2"),
+        (Some(..4), _) => wrong!("it has {inputs} inputs, but takes 2"),
         (Some(..11), 3 | 4) => later(layer, [1, 2], 3),
-        (Some(..11), _) => wrong!("it has {inputs} inputs, and takes 3 or 4"),
+        (Some(..11), _) => wrong!("it has {inputs} inputs, but takes 3 or 4"),
         (_, 2 | 3) => later(layer, [1, 1], 2),
-        _ => wrong!("it has {inputs} inputs, and takes 2 or 3"),
+        _ => wrong!("it has {inputs} inputs, but takes 2 or 3"),
     }
 }
 

@@ -60,7 +60,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
 fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<TensorId>> {
     builder.count_run(body)?;
     if body.inputs.len() != given.len() {
-        return wrong!("its body takes {} inputs, and is given {}", body.inputs.len(), given.len());
+        return wrong!("its body takes {} inputs, but is given {}", body.inputs.len(), given.len());
     }
     for (number, (input, tensor)) in body.inputs.iter().zip(given).enumerate() {
         let got = builder.element(*tensor);

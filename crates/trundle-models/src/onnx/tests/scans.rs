@@ -116,7 +116,7 @@ fn what_is_no_scan_is_refused() {
     };
     let count = |count| int("num_scan_inputs", count);
     for (opset, attributes, expected) in [
-        (7, vec![within(), count(1)], "opset 7 has no Scan, it came with opset 8"),
+        (7, vec![within(), count(1)], "opset 7 has no Scan: it exists from opset 8 on"),
         (8, vec![within(), count(1)], "Scan of opset 8, which has batches, is not supported"),
         (9, vec![count(1)], "attribute \"body\" is missing"),
         (9, vec![within()], "attribute \"num_scan_inputs\" is missing"),

@@ -49,7 +49,7 @@ fn a_body_takes_and_gives_what_its_node_does() {
     assert_eq!(run, [Tagged::counting(&[2, 3], 0)]);
 
     let few = copying(&[10, 11], 0, 13, &[11, 13]);
-    let expected = "its body takes 2 inputs, and is given 3";
+    let expected = "its body takes 2 inputs, but is given 3";
     assert_eq!(message(Operator::Loop(few), &[1, 2, 0], 1), expected);
     let none = copying(&[10, 11, 12], 12, 13, &[]);
     let expected = "its body gives 0 tensors, and 1 are carried on or stacked";
@@ -81,7 +81,7 @@ fn what_is_not_said_is_refused() {
     let expected = "its body does not state the condition to continue";
     assert_eq!(message(Operator::Loop(silent), &[1, 2, 0], 1), expected);
     let branches = || [copying(&[], 0, 13, &[13]), copying(&[], 0, 14, &[14])];
-    let expected = "it has 0 inputs, and takes one: cond";
+    let expected = "it has 0 inputs, but takes one: cond";
     assert_eq!(message(Operator::Choose(branches()), &[], 1), expected);
     let scan = |cuts: usize, stacks: usize| Operator::Scan {
         body: copying(&[12], 12, 13, &[13]),
