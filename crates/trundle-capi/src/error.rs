@@ -140,9 +140,9 @@ mod tests {
         assert_eq!(guarded(|| panic!("odd {}", 1)), TRUNDLE_ERROR_INTERNAL);
         assert_eq!(last_message(), "internal error of the library: odd 1");
         assert_eq!(guarded(|| panic!("even")), TRUNDLE_ERROR_INTERNAL);
-        assert_eq!(last_message(), "a fault of the library: even");
+        assert_eq!(last_message(), "internal error of the library: even");
         assert_eq!(guarded(|| std::panic::panic_any(1)), TRUNDLE_ERROR_INTERNAL);
-        assert_eq!(last_message(), "a fault of the library: no message");
+        assert_eq!(last_message(), "internal error of the library: no message");
     }
 
     #[test]

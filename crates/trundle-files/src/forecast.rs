@@ -64,7 +64,7 @@ fn passes(tensors: &[TensorJob]) -> String {
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
     if all(|tensor| tensor.encoded_chunks().is_some()) {
-        ", nothing is decoded: chunks are copied as they are stored"
+        ", nothing is decoded: chunks are copied in encoded form"
     } else if all(TensorJob::is_by_header) {
         ", nothing moves: the header says column-major (--row-major moves the elements)"
     } else if all(TensorJob::is_copy) {

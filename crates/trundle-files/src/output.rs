@@ -95,7 +95,7 @@ impl Destination {
             return Ok(None);
         }
         let failure =
-            |error| Failure::from(error).with_setting(Setting::To, "says what is to be written");
+            |error| Failure::from(error).with_setting(Setting::To, "selects the output format");
         Format::of(path).map(Some).map_err(failure)
     }
 

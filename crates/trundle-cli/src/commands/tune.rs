@@ -78,7 +78,7 @@ fn forget(json: bool) -> Result<(), Failure> {
     }
     print(match was_kept {
         true => "the record was deleted\n",
-        false => "there is no record\n",
+        false => "no record is stored\n",
     })
 }
 

@@ -56,7 +56,7 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
     }
     let plan = "plan convert x.zarr -o y.zarr --force";
     let text = place.run(&plan).done().text();
-    assert!(text.contains("nothing is decoded: chunks are copied as they are stored"), "{text}");
+    assert!(text.contains("nothing is decoded: chunks are copied in encoded form"), "{text}");
     assert!(text.contains("\n  encoded chunks copied: 45\n"), "{text}");
     let text = place.run(&format!("{plan} --verbose")).done().text();
     assert!(text.contains("  x: 45 chunks copied without decoding\n"), "{text}");

@@ -442,7 +442,7 @@ pub(crate) mod unix {
         let mut command = Command::new("unshare");
         command.args(["--mount", "--map-root-user", "sh", "-c", script]);
         command.arg(env!("CARGO_BIN_EXE_trundle")).current_dir(place.path(""));
-        let Ok(output) = command.output() else { return skip("there is no unshare") };
+        let Ok(output) = command.output() else { return skip("unshare is missing") };
         let run = Run::from(output);
         if !matches!(run.code, Some(0 | 95..=98)) {
             return skip(&format!("no disk can be mounted: {}", run.stderr));

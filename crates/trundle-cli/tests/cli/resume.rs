@@ -34,7 +34,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
     // A killed run is resumed, unless the kill came just before the output was renamed.
     let goes_on = |run: Run, is_noted: bool| {
         let resumed = run.done().json()["resumed"] == true;
-        assert!(resumed || !is_noted, "what was noted was done again");
+        assert!(resumed || !is_noted, "noted work was done again");
     };
     while killed < kills {
         if work.place.path("y.npy").exists() {

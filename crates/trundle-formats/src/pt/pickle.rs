@@ -162,7 +162,7 @@ impl Machine<'_> {
 
     fn recall(&mut self, key: u64) -> Result<(), Problem> {
         let id = self.memo.get(&(key as u32)).copied();
-        let id = id.ok_or_else(|| self.malformed(format!("there is no stored object {key}")))?;
+        let id = id.ok_or_else(|| self.malformed(format!("object {key} was not stored")))?;
         self.stack.push(id);
         Ok(())
     }

@@ -180,7 +180,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (&[2, 1, 3], &[9, 9, 1]),
     ] {
         let said = fault(of(sizes, strides));
-        let only = "only those of a row-major tensor of shape";
+        let only = "only row-major strides are read (shape";
         assert_eq!(said, format!("its strides are {strides:?}: {only} {sizes:?} are read"));
     }
     // Strides that have no effect may have any value.
@@ -319,7 +319,7 @@ fn what_is_no_pickle_is_refused() {
         (b"\x80\x02(.", "nothing is left on the stack at byte 4"),
         (b"t", "no mark is set at byte 1"),
         (b"(0", "nothing is left on the stack at byte 2"),
-        (b"h\x05", "there is no stored object 5 at byte 2"),
+        (b"h\x05", "object 5 was not stored at byte 2"),
         (b"X\xff\xff\xff\xff", "4294967295 bytes are needed, but 0 are left at byte 5"),
         (b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "bytes are needed, but 0 are left at byte 9"),
         (b"X\x01\0\0\0\xff", "a text is not UTF-8 at byte 6"),

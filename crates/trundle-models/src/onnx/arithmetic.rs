@@ -98,7 +98,7 @@ fn cast(call: &mut Call) -> Checked<Operator> {
         named(name).ok_or_else(|| format!("to is {name:?}, which is not a type"))?
     } else {
         let number = call.attributes.int("to")?.ok_or_else(|| missing("to"))?;
-        element_type(i32::try_from(number).unwrap_or(-1), "what it casts to")?.1
+        element_type(i32::try_from(number).unwrap_or(-1), "the type it casts to")?.1
     };
     match to {
         ElementType::Fixed(to) => Ok(Operator::Arithmetic(Arithmetic::Cast(to))),
