@@ -52,7 +52,7 @@ refusals! {
             from: Shape,
             /// The requested shape.
             to: Shape,
-        } => "shape {from} has {} elements, and shape {to} has {}", from.elements(), to.elements();
+        } => "shape {from} has {}, but shape {to} has {}", elements_of(from.elements()), to.elements();
         /// The sizes of a reshape cannot have as many elements as the shape, or -1 is ambiguous.
         SizesDoNotFit {
             /// The current shape.
@@ -111,11 +111,16 @@ fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
             );
         }
         (None, _) => "more elements than can be counted".to_owned(),
-        (Some(known), 0) => format!("{known} elements"),
+        (Some(known), 0) => elements_of(known),
         (Some(0), _) => "no elements, whatever the value of -1".to_owned(),
-        (Some(known), _) => format!("a multiple of {known} elements"),
+        (Some(known), _) => format!("a multiple of {}", elements_of(known)),
     };
-    format!("{have}, and shape {shape} has {elements}")
+    format!("{have}, but shape {shape} has {elements}")
+}
+
+/// Formats a number of elements.
+fn elements_of(count: usize) -> String {
+    if count == 1 { "1 element".to_owned() } else { format!("{count} elements") }
 }
 
 /// Product of the nonnegative sizes, unless it overflows.

@@ -129,7 +129,7 @@ impl PlannedModel {
         let takes = self.model().inputs();
         if inputs.len() != takes {
             let got = inputs.len();
-            return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
+            return Err(Error::Input(format!("wrong number of inputs: the model takes {takes}, got {got}")));
         }
         self.given.iter().zip(inputs).try_for_each(|(id, input)| self.check_bytes(*id, input.len()))
     }
@@ -139,7 +139,7 @@ impl PlannedModel {
         if outputs.len() != ids.len() {
             let (got, gives) = (outputs.len(), ids.len());
             return Err(Error::Input(format!(
-                "the model gives {gives} outputs, got {got} buffers"
+                "wrong number of output buffers: the model needs {gives}, got {got}"
             )));
         }
         ids.iter().zip(outputs).try_for_each(|(id, output)| self.check_bytes(*id, output.len()))

@@ -35,7 +35,7 @@ impl Operator for Moved {
         match gives == has {
             true => Ok(Moved { model, plans: PlanCache::default(), stated }),
             false => {
-                Err(Failure(format!("the model gives {gives} outputs, but the node has {has}")))
+                Err(Failure(format!("wrong number of outputs: the model gives {gives}, the node has {has}")))
             }
         }
     }
@@ -70,7 +70,7 @@ impl Moved {
     fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
         let takes = self.model.inputs.len();
         if takes != inputs.len() {
-            return Err(Failure(format!("the model takes {takes} inputs, got {}", inputs.len())));
+            return Err(Failure(format!("wrong number of inputs: the model takes {takes}, got {}", inputs.len())));
         }
         for (number, (own, given)) in self.model.inputs.iter().zip(inputs).enumerate() {
             if own.element != given.element {

@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
     x = np.zeros((2, 3), np.float32)
     for call, message in [
         (lambda: model(), "input 'x' is missing"),
-        (lambda: model(x, x), "the model takes 1 inputs, got 2"),
+        (lambda: model(x, x), "wrong number of inputs: the model takes 1, got 2"),
         (lambda: model(x, x=x), "input 'x' is given twice"),
         (lambda: model(y=x), "the model has no input 'y': it takes 'x'"),
         (lambda: model(x.astype(">f4")), "is of dtype float32, got >f4"),

@@ -329,7 +329,7 @@ def test_models_that_are_none_are_refused():
         (of(b""), "not an ONNX model"),
         (of(bends), "Relu (1 node), which computes"),
         (of(two), "the model takes 2 inputs, got 1"),
-        (of(TURNED, ["y", "z"]), "the model gives 1 outputs, but the node has 2"),
+        (of(TURNED, ["y", "z"]), "wrong number of outputs: the model gives 1, the node has 2"),
     ]:
         refused = refusal(make)
         assert 'trundle.Move "the node": ' in refused and message in refused

@@ -131,7 +131,7 @@ fn a_stage_that_does_not_fit_is_shown_in_the_chain() {
         (c"transpose(0, 0)", TRUNDLE_ERROR_AXIS, "order has axis 0 twice"),
         (c"h w c -> c h w", TRUNDLE_ERROR_SHAPE, "the pattern is for 3 axes"),
         (c"(h p) w -> h p w, p=4", TRUNDLE_ERROR_SHAPE, "does not split into p = 4"),
-        (c"reshape(4)", TRUNDLE_ERROR_SHAPE, "have 4 elements, and shape [2, 3] has 6"),
+        (c"reshape(4)", TRUNDLE_ERROR_SHAPE, "have 4 elements, but shape [2, 3] has 6"),
         (c"broadcast(4, 3)", TRUNDLE_ERROR_SHAPE, "cannot be broadcast to [4, 3]"),
         (c"roll(shift=[1, 2], axes=[0])", TRUNDLE_ERROR_SHAPE, "must have the same length"),
         (

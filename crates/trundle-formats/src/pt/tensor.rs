@@ -48,7 +48,7 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
         (TENSOR | PARAMETER, arguments) => {
             let count = arguments.len();
             return Err(Problem::unsupported(format!(
-                "is made by {function} with {count} arguments"
+                "is made by {function} with an unexpected number of arguments ({count})"
             )));
         }
         _ => {

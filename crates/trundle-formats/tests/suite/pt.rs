@@ -228,7 +228,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (tensor_with(b"}(NNu"), "has metadata \"\", which are not read"),
         (tensor_with(b"]"), "has metadata that is not a dict"),
         (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
-        (parameter(&bytes_of("0")), "is made by torch._utils._rebuild_parameter with 1 arguments"),
+        (parameter(&bytes_of("0")), "is made by torch._utils._rebuild_parameter with an unexpected number of arguments (1)"),
         ([&bytes_of("0")[..], b"}b"].concat(), changed),
         ([&bytes_of("0")[..], b"K\0K\0s"].concat(), changed),
         ([&bytes_of("0")[..], b"K\0a"].concat(), changed),
@@ -314,14 +314,14 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
 #[test]
 fn what_is_no_pickle_is_refused() {
     for (pickle, expected) in [
-        (&b""[..], "1 bytes are needed, but 0 are left at byte 0"),
+        (&b""[..], "expected 1 byte more, but 0 are left at byte 0"),
         (b".", "nothing is left on the stack at byte 1"),
         (b"\x80\x02(.", "nothing is left on the stack at byte 4"),
         (b"t", "no mark is set at byte 1"),
         (b"(0", "nothing is left on the stack at byte 2"),
         (b"h\x05", "object 5 was not stored at byte 2"),
-        (b"X\xff\xff\xff\xff", "4294967295 bytes are needed, but 0 are left at byte 5"),
-        (b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "bytes are needed, but 0 are left at byte 9"),
+        (b"X\xff\xff\xff\xff", "expected 4294967295 bytes more, but 0 are left at byte 5"),
+        (b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "bytes more, but 0 are left at byte 9"),
         (b"X\x01\0\0\0\xff", "a text is not UTF-8 at byte 6"),
         (b"cos", "a line that does not end or is not UTF-8 at byte 1"),
         (b"\x8a\x09000000000", "an integer of 9 bytes, over 8 at byte 11"),

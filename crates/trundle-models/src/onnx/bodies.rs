@@ -108,10 +108,10 @@ impl<'a> Builder<'a> {
         scope: &Scope,
     ) -> Checked<()> {
         if graph.input.len() != takes {
-            return wrong!("it takes {} inputs, but is given {takes}", graph.input.len());
+            return wrong!("wrong number of inputs: it takes {}, but is given {takes}", graph.input.len());
         }
         if graph.output.len() != gives {
-            return wrong!("it gives {} outputs, expected {gives}", graph.output.len());
+            return wrong!("wrong number of outputs: it gives {}, expected {gives}", graph.output.len());
         }
         if !graph.sparse_initializer.is_empty() {
             return unsupported!("sparse initializers are not supported");
@@ -163,12 +163,12 @@ fn scan<'a>(
     let scanned = usize::try_from(given).ok().filter(|scanned| (1..=inputs).contains(scanned));
     let Some(scanned) = scanned else {
         return wrong!(
-            "num_scan_inputs is {given}, expected 1 to {inputs} (it has {inputs} inputs)"
+            "num_scan_inputs is {given}, expected 1 to {inputs}, its number of inputs"
         );
     };
     let states = inputs - scanned;
     let Some(stacked) = outputs.checked_sub(states) else {
-        return wrong!("it has {outputs} outputs, fewer than its {states} states");
+        return wrong!("too few outputs: it has {outputs}, but {states} for its states alone");
     };
     let cuts = axes(attributes, ["scan_input_axes", "scan_input_directions"], scanned)?;
     let stacks = axes(attributes, ["scan_output_axes", "scan_output_directions"], stacked)?;

@@ -185,7 +185,7 @@ impl<'a> Builder<'a> {
         let (takes, gives) = (function.input.len(), function.output.len());
         if inputs.len() > takes || outputs > gives {
             return wrong!(
-                "it has {} inputs and {outputs} outputs, but the function takes {takes} and produces {gives}",
+                "wrong number of inputs or outputs: it has {} and {outputs}, the function {takes} and {gives}",
                 inputs.len()
             );
         }

@@ -172,10 +172,10 @@ fn what_is_no_if_is_refused() {
             [both(), vec![int("axis", 0)]].concat(),
             "If \"y\": If of opset 17 has no attribute \"axis\"",
         ),
-        (with_input, "If \"y\", else_branch: it takes 1 inputs, but is given 0"),
+        (with_input, "If \"y\", else_branch: wrong number of inputs: it takes 1, but is given 0"),
         (
             branches(good(), (vec![], &[])),
-            "If \"y\", else_branch: it gives 0 outputs, expected 1",
+            "If \"y\", else_branch: wrong number of outputs: it gives 0, expected 1",
         ),
         (
             branches(good(), (vec![], &["nothing"])),

@@ -376,11 +376,11 @@ fn what_is_no_loop_is_refused() {
     );
     assert_eq!(
         of(&["m", "", "x", "x"], &["y", "z"], vec![good()]),
-        "Loop \"y\", body: it takes 3 inputs, but is given 4"
+        "Loop \"y\", body: wrong number of inputs: it takes 3, but is given 4"
     );
     assert_eq!(
         of(&carries, &["y", "z"], vec![good()]),
-        "Loop \"y\", body: it gives 2 outputs, expected 3"
+        "Loop \"y\", body: wrong number of outputs: it gives 2, expected 3"
     );
     let nothing = body(&[I, GOES, C], vec![], &[STILL, C]);
     assert_eq!(

@@ -44,7 +44,7 @@ fn nodes_that_are_not_wired_are_refused() {
         sketch.node(Operator::Identity, &[0], outputs);
         assert_eq!(
             message(&sketch),
-            format!("Kind \"n0\": it produces 1 tensors, but lists {outputs} outputs")
+            format!("Kind \"n0\": wrong number of outputs: it produces 1, but lists {outputs}")
         );
     }
 
