@@ -150,7 +150,7 @@ impl Request {
     pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
         match &self.inputs[..] {
             [input] => Ok(input),
-            inputs => Err(Failure::usage(format!("this takes 1 file, got {}", inputs.len()))),
+            inputs => Err(Failure::usage(format!("this command takes 1 file, got {}", inputs.len()))),
         }
     }
 }

@@ -34,7 +34,7 @@ impl Files {
             of_part.push(file);
         }
         if of_part.is_empty() {
-            return Err(Failure::usage("expected at least one file to join"));
+            return Err(Failure::usage("expected one or more files to join"));
         }
         Ok((Files(of_part), request.described.of_all(&paths)?))
     }

@@ -54,7 +54,7 @@ pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec
 pub(crate) fn not_found(file: &Path, headers: &[Header], name: &str) -> Failure {
     let names = listed(headers.iter().map(|header| &header.name));
     let (file, name) = (shown_path(file), Shown(name));
-    Failure::refused(format!("{file}: no tensor is named \"{name}\", there are: {names}"))
+    Failure::refused(format!("{file}: no tensor is named \"{name}\"; the file has {names}"))
 }
 
 /// Lists the first names, and counts the others.

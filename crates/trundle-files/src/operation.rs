@@ -377,8 +377,10 @@ fn read_numbers(
         Err(error)
             if matches!(error.problem, Problem::HintMissing(_) | Problem::UnknownEnding { .. }) =>
         {
-            let why = format!("{error}: give {argument} as a list, an .npy file or a .txt file");
-            return Err(Failure::usage(why));
+            let file = Shown(file);
+            return Err(Failure::usage(format!(
+                "{file}: give {argument} as a list, an .npy file or a .txt file"
+            )));
         }
         opened => opened?,
     };

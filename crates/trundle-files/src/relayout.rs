@@ -41,7 +41,7 @@ pub(crate) fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure
     let keeping: Vec<&str> =
         keeping().filter_map(|format| format.endings().first().copied()).collect();
     Err(Failure::usage(format!(
-        "{}: .{} cannot store metadata, where relayout records the axes: write a .{} file",
+        "{}: .{} cannot store metadata, which relayout needs to record the axes: write a .{} file",
         shown_path(output),
         format.name(),
         keeping.join(" or .")

@@ -55,7 +55,7 @@ impl Parts {
         match asked.free {
             Some(free) if sum <= size => sizes[free] = size - sum,
             None if sum == size => {}
-            _ => return Err(format!("the sizes add up to {sum}, and axis {axis} has size {size}")),
+            _ => return Err(format!("the sizes add up to {sum}, but axis {axis} has size {size}")),
         }
         Ok(sizes)
     }

@@ -198,7 +198,7 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
         (shown_path(path), listed(chosen.iter().map(|index| &headers[*index].name)));
     Err(Failure::usage(match headers.len() {
         0 => format!("{path}: holds no tensor"),
-        _ => format!("{path}: name one tensor with --tensor, there are: {names}"),
+        _ => format!("{path}: choose one tensor with --tensor: {names}"),
     }))
 }
 

@@ -203,9 +203,9 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
     for (args, code, words) in [
         ("concat x.nii z.nii --axis 0 -o both.npy", 3, scaled),
         ("info x.nii.gz", 3, "is compressed with gzip: gunzip it first"),
-        ("flip x.nii --axes 0 -o y.nii", 3, "nii is read, but not written"),
-        ("flip x.nrrd --axes 0 -o y.nrrd", 3, "nrrd is read, but not written"),
-        ("flip x.npy --axes 0 -o y.gguf", 3, "gguf is read, but not written"),
+        ("flip x.nii --axes 0 -o y.nii", 3, "reads format nii but cannot write it"),
+        ("flip x.nrrd --axes 0 -o y.nrrd", 3, "reads format nrrd but cannot write it"),
+        ("flip x.npy --axes 0 -o y.gguf", 3, "reads format gguf but cannot write it"),
         ("info x.nii --from nrrd", 3, "not an NRRD file"),
     ] {
         let run = place.run(args);

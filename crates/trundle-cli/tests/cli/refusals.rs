@@ -318,7 +318,7 @@ fn arguments_that_make_no_sense() {
             (&transpose("--threads many"), 2, "'many'[..]--threads[..]at least 1"),
             (&transpose("--max-mem 1X"), 2, "'1X'[..]--max-mem[..]K, M, G or T"),
             (&transpose("--max-mem -1"), 2, "-1"),
-            (&transpose("--tensor none"), 3, "\"none\"[..]there are: volume"),
+            (&transpose("--tensor none"), 3, "\"none\"[..]the file has volume"),
             ("plan transpose volume.npy -o volume.npy", 2, "volume.npy: already exists"),
             ("plan transpose volume.npy -o out.tiff", 2, "out.tiff[..].npy"),
             ("plan transpose volume.npy -o no/out.npy", 1, "no does not exist"),

@@ -387,7 +387,7 @@ fn what_a_rule_may_not_be() {
             (
                 &rule("*: o i h w -> o h w i"),
                 3,
-                "bias: the pattern is for 4 axes, and shape [4] has 1\n  *: o i h w -> o h w i\n     ^^^^^^^\n",
+                "bias: the pattern is for 4 axes, but shape [4] has 1\n  *: o i h w -> o h w i\n     ^^^^^^^\n",
             ),
             (
                 &format!("{} '{RULE}'", to("out.npz")),

@@ -290,7 +290,7 @@ impl AxisNames {
             None if is_number => error.suggest("give axis numbers by axis= or axes=[...]"),
             None if known.is_empty() => error
                 .suggest("axis names come from the file, or from an earlier pattern such as t y x -> y x t"),
-            None => error.suggest(format!("there are {self}")),
+            None => error.suggest(format!("the axes are {self}")),
         }
     }
 

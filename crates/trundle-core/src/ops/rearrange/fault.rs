@@ -87,7 +87,7 @@ refusals! {
             more: bool,
             /// The shape.
             shape: Shape,
-        } => "the pattern is for {}, and shape {shape} has {}", axes_of(*axes, *more), shape.rank();
+        } => "the pattern is for {}, but shape {shape} has {}", axes_of(*axes, *more), shape.rank();
         /// The size of an axis is not the product of the sizes of its parts.
         DoesNotSplit {
             /// The position of the group on the left side, counted from 0.

@@ -114,14 +114,14 @@ fn what_does_not_fit_a_shape_is_refused_with_both_numbers() {
     );
     assert_eq!(
         refusal("a b 1", "a b", &[], &[2, 2]),
-        "the pattern is for 3 axes, and shape [2, 2] has 2"
+        "the pattern is for 3 axes, but shape [2, 2] has 2"
     );
     assert_eq!(
         refusal("ab", "a b", &[("a", 1)], &[]),
-        "the pattern is for 1 axis, and shape [] has 0"
+        "the pattern is for 1 axis, but shape [] has 0"
     );
     assert_eq!(
         refusal("a . b", "a . b", &[], &[2]),
-        "the pattern is for 2 or more axes, and shape [2] has 1"
+        "the pattern is for 2 or more axes, but shape [2] has 1"
     );
 }
