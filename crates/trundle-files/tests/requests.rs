@@ -133,7 +133,7 @@ fn calls_that_no_command_makes_are_refused() {
     assert_eq!(refusal(Request::new(Vec::new(), join())).code(), 2);
     for work in [chain("flip(axes=[1])"), relayout()] {
         let failure = refusal(Request::new(vec![input.clone(); 2], work));
-        assert_eq!(failure.to_string(), "this takes 1 file, got 2");
+        assert_eq!(failure.to_string(), "this command takes 1 file, got 2");
     }
     let mut picked = Request::new(vec![input], relayout());
     picked.tensor = Some("in".to_owned());

@@ -195,7 +195,7 @@ def test_files_that_are_no_models_are_refused(tmp_path):
     assert raised.value.errno == 2 and raised.value.filename == str(tmp_path / "none.onnx")
     other = tmp_path / "model.txt"
     other.write_text("no model")
-    with pytest.raises(ValueError, match="not the ending of a model"):
+    with pytest.raises(ValueError, match="not a model file"):
         trundle.Model(other)
     other = tmp_path / "model.onnx"
     other.write_bytes(b"no model")

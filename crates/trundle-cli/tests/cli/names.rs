@@ -155,7 +155,7 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
         "\nhint: --dims takes axes by name (time, lat, lon) and moves every tensor that has them\n";
     refused.refused(3, hint);
     let refused = place.run("transpose x.zarr --tensor wind --dims lat,lon -o z.zarr");
-    let words = "wind of shape [3, 4, 5]: --dims names 2 of its axes (time, lat, lon), and needs all of them";
+    let words = "wind of shape [3, 4, 5]: --dims must name all axes of the tensor (time, lat, lon), got 2";
     refused.refused(3, words);
 }
 

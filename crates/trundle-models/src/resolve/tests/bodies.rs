@@ -52,7 +52,7 @@ fn a_body_takes_and_gives_what_its_node_does() {
     let expected = "wrong number of inputs: its body takes 2, but is given 3";
     assert_eq!(message(Operator::Loop(few), &[1, 2, 0], 1), expected);
     let none = copying(&[10, 11, 12], 12, 13, &[]);
-    let expected = "its body gives 0 tensors, and 1 are carried on or stacked";
+    let expected = "wrong number of outputs of its body: it gives 0, but 1 are carried on or stacked";
     assert_eq!(message(Operator::Loop(none), &[1, 2, 0], 1), expected);
     let missing = copying(&[10, 11, 12], 12, 13, &[11, 14]);
     let expected = "no node produces output 1 of its body";
