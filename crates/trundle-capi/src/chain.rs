@@ -249,7 +249,9 @@ unsafe fn text<'a>(argument: &'static str, text: *const c_char) -> Result<&'a st
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|error| {
         let (bytes, good) = (text.count_bytes(), error.valid_up_to());
-        let message = format!("{argument} is not UTF-8: only the first {good} of its {bytes} bytes are valid");
+        let message = format!(
+            "{argument} is not UTF-8: only the first {good} of its {bytes} bytes are valid"
+        );
         Failure::new(TRUNDLE_ERROR_CHAIN, message)
     })
 }

@@ -143,7 +143,8 @@ pub(crate) fn element_type(argument: impl Display, number: trundle_dtype) -> Res
     }
     let row = NUMBERED.iter().find(|(known, ..)| *known == number);
     row.map(|(.., dtype)| *dtype).ok_or_else(|| {
-        let message = format!("{argument} has element type {number}, which is not a TRUNDLE_DTYPE_*");
+        let message =
+            format!("{argument} has element type {number}, which is not a TRUNDLE_DTYPE_*");
         Failure::new(TRUNDLE_ERROR_UNKNOWN_DTYPE, message)
     })
 }

@@ -133,7 +133,8 @@ fn check_span(argument: impl Display, first: usize, bytes: usize) -> Result<()> 
 
 #[cold]
 fn beyond_memory(argument: &dyn Display, first: usize, bytes: usize) -> Failure {
-    let message = format!("{argument} of {bytes} bytes from {first:#x} on exceeds the address space");
+    let message =
+        format!("{argument} of {bytes} bytes from {first:#x} on exceeds the address space");
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
 }
 

@@ -259,7 +259,8 @@ impl trundle_model {
     ) -> Result<Vec<Descriptor>> {
         let inputs = &self.model.inputs;
         if count != inputs.len() {
-            let message = format!("wrong number of inputs: the model takes {}, got {count}", inputs.len());
+            let message =
+                format!("wrong number of inputs: the model takes {}, got {count}", inputs.len());
             return Err(Failure::new(TRUNDLE_ERROR_SHAPE, message));
         }
         // SAFETY: the caller guarantees `count` descriptions.

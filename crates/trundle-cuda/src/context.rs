@@ -66,8 +66,7 @@ impl Context {
         result::init().map_err(refused)?;
         let count = result::device::get_count().map_err(refused)?;
         let at = i32::try_from(ordinal).ok().filter(|at| *at < count);
-        let at = at
-            .ok_or_else(|| no_device(format!("the driver has {count}, numbered from 0")))?;
+        let at = at.ok_or_else(|| no_device(format!("the driver has {count}, numbered from 0")))?;
         let device = result::device::get(at).map_err(refused)?;
         let name = result::device::get_name(device).map_err(refused)?;
         let capability = capability(device).map_err(refused)?;

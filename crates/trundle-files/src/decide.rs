@@ -114,7 +114,8 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     let jobs = decision.jobs(&opened, format, &metadata, &options);
     let jobs = jobs.map_err(|failure| match &decision {
         Decision::Chain { .. } if request.tensor.is_some() && decision.kept().contains(&true) => {
-            failure.with_setting(Setting::Only, "leaves out the tensors that --tensor does not name")
+            failure
+                .with_setting(Setting::Only, "leaves out the tensors that --tensor does not name")
         }
         _ => failure,
     })?;
@@ -150,7 +151,9 @@ impl Request {
     pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
         match &self.inputs[..] {
             [input] => Ok(input),
-            inputs => Err(Failure::usage(format!("this command takes 1 file, got {}", inputs.len()))),
+            inputs => {
+                Err(Failure::usage(format!("this command takes 1 file, got {}", inputs.len())))
+            }
         }
     }
 }

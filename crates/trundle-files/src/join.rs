@@ -120,7 +120,8 @@ fn check_meaning(
         return Ok(());
     }
     let lines: Vec<String> = first_lines(lines).collect();
-    let refusal = format!("attributes that give the elements their meaning differ:\n{}", lines.join("\n"));
+    let refusal =
+        format!("attributes that give the elements their meaning differ:\n{}", lines.join("\n"));
     let hint = format!(
         "decode the files first, or pass --ignore-attrs {} to write the values of {}",
         attributes.join(","),

@@ -85,7 +85,8 @@ impl Rule {
         }
         let pattern = Pattern::new(names).map_err(|error| {
             let at = names.char_indices().nth(error.pos).map_or(names.len(), |(at, _)| at);
-            let how = "*, ?, [a-z] and [!a-z] match other characters; [*], [?] and [[] match themselves";
+            let how =
+                "*, ?, [a-z] and [!a-z] match other characters; [*], [?] and [[] match themselves";
             formed(&format!("not a valid name pattern: {}", error.msg), at..names.len(), how)
         })?;
         let axes = &text[axes_begin..];

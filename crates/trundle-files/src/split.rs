@@ -40,7 +40,9 @@ impl Parts {
     fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
         let asked = match self {
             Parts::Count(parts) if *parts > size => {
-                return Err(format!("axis {axis} of size {size} cannot be split into {parts} parts"));
+                return Err(format!(
+                    "axis {axis} of size {size} cannot be split into {parts} parts"
+                ));
             }
             Parts::Count(parts) => {
                 let longer = |part: usize| usize::from(part < size % parts);

@@ -48,7 +48,9 @@ impl Decided {
         for other in inputs.chain(self.outputs.iter().map(PathBuf::as_path)) {
             if is_within(path, other) {
                 let (plan, other) = (shown_path(path), shown_path(other));
-                return Err(Failure::usage(format!("{plan}: the plan file cannot be inside {other}")));
+                return Err(Failure::usage(format!(
+                    "{plan}: the plan file cannot be inside {other}"
+                )));
             }
         }
         let folder = here()?;

@@ -100,7 +100,9 @@ impl<'a> Parser<'a> {
     fn value(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
         self.skip_space();
         if depth > MAX_DEPTH {
-            return Err(self.error(format!("brackets are nested more than {MAX_DEPTH} levels deep")));
+            return Err(
+                self.error(format!("brackets are nested more than {MAX_DEPTH} levels deep"))
+            );
         }
         match self.peek() {
             Some('(') => self.tuple(depth),

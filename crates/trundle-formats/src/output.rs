@@ -381,7 +381,9 @@ pub(crate) fn find_folder_place(
 ) -> Result<PathBuf, Problem> {
     let name = format.name;
     if is_stream(path) || is_special(path) {
-        return Err(Problem::Unsupported(format!("format {name} is a folder and cannot be a stream")));
+        return Err(Problem::Unsupported(format!(
+            "format {name} is a folder and cannot be a stream"
+        )));
     }
     let place = follow_links(path).map_err(Problem::writing)?;
     if place.file_name().is_none() {

@@ -56,7 +56,8 @@ impl TensorHint {
         let others = shape.iter().enumerate().filter(|(axis, _)| *axis != free);
         let bits = others.fold(bits, |bits, (_, size)| bits.saturating_mul(*size as u128));
         let size = (8 * u128::from(bytes)).checked_div(bits).ok_or_else(|| {
-            let why = "the size of -1 cannot be computed: the tensor has no bytes for any size".to_owned();
+            let why = "the size of -1 cannot be computed: the tensor has no bytes for any size"
+                .to_owned();
             Problem::HintDiffers(why)
         })?;
         let mut sizes = shape.to_vec();

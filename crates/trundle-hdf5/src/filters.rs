@@ -57,10 +57,7 @@ impl Filters {
             return Err(Error::unsupported(format!("the filter {id} ({name}) is not supported")));
         }
         if filters.len() > 32 {
-            return Err(Error::malformed(format!(
-                "{} filters, the limit is 32",
-                filters.len()
-            )));
+            return Err(Error::malformed(format!("{} filters, the limit is 32", filters.len())));
         }
         Ok(Filters(filters))
     }
@@ -136,7 +133,8 @@ fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
                 }
             }
             Some(distance) => {
-                let from = out.len().checked_sub(distance).ok_or("LZF: a copy before the first byte")?;
+                let from =
+                    out.len().checked_sub(distance).ok_or("LZF: a copy before the first byte")?;
                 // A copy may overlap its own output.
                 for at in from..from + count {
                     out.push(out[at]);

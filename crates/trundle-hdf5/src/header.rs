@@ -65,9 +65,7 @@ impl ObjectHeader {
             let (address, bytes) = blocks[next];
             (next, all, read) = (next + 1, all + 1, read.saturating_add(bytes));
             if read > MOST_BYTES || all > MOST_BLOCKS {
-                return Err(Error::malformed(format!(
-                    "the header at byte {address} has no end"
-                )));
+                return Err(Error::malformed(format!("the header at byte {address} has no end")));
             }
             let block = continuation(metadata, style, address, bytes as usize)?;
             blocks.extend(header.add(metadata, style, &block)?);

@@ -100,9 +100,7 @@ impl Layout {
                         chunked_by_tree(&mut cursor, axes, address)
                     }
                     (2, version) => chunked(&mut cursor, metadata, version),
-                    (3, _) => {
-                        Err(Error::unsupported("is virtual: its data is in other datasets"))
-                    }
+                    (3, _) => Err(Error::unsupported("is virtual: its data is in other datasets")),
                     _ => Err(unknown("class", class)),
                 }
             }

@@ -129,7 +129,9 @@ impl PlannedModel {
         let takes = self.model().inputs();
         if inputs.len() != takes {
             let got = inputs.len();
-            return Err(Error::Input(format!("wrong number of inputs: the model takes {takes}, got {got}")));
+            return Err(Error::Input(format!(
+                "wrong number of inputs: the model takes {takes}, got {got}"
+            )));
         }
         self.given.iter().zip(inputs).try_for_each(|(id, input)| self.check_bytes(*id, input.len()))
     }
@@ -150,7 +152,10 @@ impl PlannedModel {
         let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
         let element = model.element(id);
         if element == ElementType::String {
-            return Err(Error::Input(format!("{:?} holds strings, which have no fixed size in bytes", model.name(id))));
+            return Err(Error::Input(format!(
+                "{:?} holds strings, which have no fixed size in bytes",
+                model.name(id)
+            )));
         }
         match bytes == needed {
             true => Ok(()),

@@ -24,10 +24,14 @@ impl Why {
     fn said(self) -> [&'static str; 2] {
         match self {
             Why::Computes => ["which computes", "which compute"],
-            Why::Moves => {
-                ["which moves elements but is not implemented", "which move elements but are not implemented"]
-            }
-            Why::Shapes => ["whose output shape depends on its elements", "whose output shapes depend on their elements"],
+            Why::Moves => [
+                "which moves elements but is not implemented",
+                "which move elements but are not implemented",
+            ],
+            Why::Shapes => [
+                "whose output shape depends on its elements",
+                "whose output shapes depend on their elements",
+            ],
             Why::Holds => {
                 ["which holds graphs or lists of tensors", "which hold graphs or lists of tensors"]
             }

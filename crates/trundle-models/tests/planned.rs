@@ -303,7 +303,10 @@ fn buffers_that_do_not_fit_are_refused() {
     assert_eq!(refused(&[], &[6]), "wrong number of inputs: the model takes 1, got 0");
     assert_eq!(refused(&[&six[..4]], &[6]), "\"t0\" is u16 [3], 6 bytes, got 4");
     assert_eq!(refused(&[&six], &[4]), "\"t1\" is u16 [3], 6 bytes, got 4");
-    assert_eq!(refused(&[&six], &[2, 4]), "wrong number of output buffers: the model needs 1, got 2");
+    assert_eq!(
+        refused(&[&six], &[2, 4]),
+        "wrong number of output buffers: the model needs 1, got 2"
+    );
     assert_eq!(out, [9; 6]);
     let stopped = planned.run_into_while(&[&six], &mut [&mut out], Some(&|| false));
     assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");

@@ -197,7 +197,9 @@ impl Model {
         let inputs = &self.model.inputs;
         if arrays.len() > inputs.len() {
             let (takes, got) = (inputs.len(), arrays.len());
-            return Err(PyTypeError::new_err(format!("wrong number of inputs: the model takes {takes}, got {got}")));
+            return Err(PyTypeError::new_err(format!(
+                "wrong number of inputs: the model takes {takes}, got {got}"
+            )));
         }
         for name in named.into_iter().flat_map(PyDictMethods::keys) {
             let name = name.to_string();

@@ -123,7 +123,9 @@ impl NewArray {
         if !self.order.is_sorted() {
             let metadata = json!({"name": "transpose", "configuration": {"order": self.order}});
             let Codec::ArrayToArray(transpose) = codec(&metadata)? else {
-                return Err(Error::Unsupported("codec transpose does not encode arrays".to_owned()));
+                return Err(Error::Unsupported(
+                    "codec transpose does not encode arrays".to_owned(),
+                ));
             };
             builder.array_to_array_codecs(vec![transpose]);
         }

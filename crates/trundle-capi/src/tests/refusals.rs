@@ -130,9 +130,13 @@ fn ranks_and_lists_that_lie() {
                 trundle_transpose(&desc, data(), [0].as_ptr(), len, &desc, out)
             });
         }
-        refused(TRUNDLE_ERROR_SHAPE, "has 18446744073709551615 entries, but the batch axis has size 1", |out| {
-            trundle_reverse_sequence(&desc, data(), [0].as_ptr(), usize::MAX, 0, 0, &desc, out)
-        });
+        refused(
+            TRUNDLE_ERROR_SHAPE,
+            "has 18446744073709551615 entries, but the batch axis has size 1",
+            |out| {
+                trundle_reverse_sequence(&desc, data(), [0].as_ptr(), usize::MAX, 0, 0, &desc, out)
+            },
+        );
     }
     let sizes = [1; 256];
     let high = packed(TRUNDLE_DTYPE_U8, &sizes);
@@ -263,9 +267,11 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
     refused(TRUNDLE_ERROR_AXIS, "order entry -1 is out of range", to(&turned, &[0, -1]));
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
-        refused(TRUNDLE_ERROR_SHAPE, "shift and axes must have the same length, got 2 and 1", |out| {
-            trundle_roll(&desc, data(), [0, 0].as_ptr(), 2, [0].as_ptr(), 1, &desc, out)
-        });
+        refused(
+            TRUNDLE_ERROR_SHAPE,
+            "shift and axes must have the same length, got 2 and 1",
+            |out| trundle_roll(&desc, data(), [0, 0].as_ptr(), 2, [0].as_ptr(), 1, &desc, out),
+        );
         refused(TRUNDLE_ERROR_AXIS, "axis 2 is out of range for rank 2: expected -2..=1", |out| {
             trundle_roll(&desc, data(), [0].as_ptr(), 1, [2].as_ptr(), 1, &desc, out)
         });
@@ -462,7 +468,8 @@ fn indices_and_updates_of_scatters() {
     let words = "updates must have element type f32, got i32";
     refused(TRUNDLE_ERROR_DTYPE, words, |out| along(&at, nowhere, &ints, 1, to, out));
     let row = packed(TRUNDLE_DTYPE_I64, &[2]);
-    let words = "the shape of the indices and the shape of the data must have the same length, got 1 and 2";
+    let words =
+        "the shape of the indices and the shape of the data must have the same length, got 1 and 2";
     refused(shape, words, |out| along(&row, nowhere, &pair, 1, to, out));
     let (more, wide) = (packed(TRUNDLE_DTYPE_I64, &[3, 1]), packed(TRUNDLE_DTYPE_F32, &[3, 1]));
     let words = "indices of shape [3, 1] reach beyond data of shape [2, 3]";
@@ -547,7 +554,8 @@ fn indices_of_gathers_along_an_axis_and_of_several() {
     let words = "the size of the last axis of the indices 2 is out of range";
     refused(number, words, |out| nd(&at, nowhere, 1, &row, out));
     let three = packed(TRUNDLE_DTYPE_I32, &[3, 1]);
-    let words = "a batch axis of the tensor and the same axis of the indices must have the same length";
+    let words =
+        "a batch axis of the tensor and the same axis of the indices must have the same length";
     refused(shape, words, |out| nd(&three, nowhere, 1, &row, out));
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
     refused(null_pointer, "indices is a null", |out| nd(&at, null(), 0, &row, out));

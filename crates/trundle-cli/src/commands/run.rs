@@ -329,9 +329,7 @@ impl Written {
         file.copy_to(0, &mut compared, progress)?;
         compared.compare(true);
         match compared.difference {
-            Some(index) => Err(differs(&format!(
-                "the element at {index:?} is wrong"
-            ))),
+            Some(index) => Err(differs(&format!("the element at {index:?} is wrong"))),
             None if compared.elements == self.shape.elements() => Ok(()),
             None => Err(differs("elements are missing in the file")),
         }

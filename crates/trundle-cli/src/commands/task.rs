@@ -57,7 +57,9 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
             let file = shown_path(&args.plan);
             say(&match (is_new, is_finished) {
                 (true, _) => format!("{file}: task {number} is done"),
-                (_, true) => format!("{file}: task {number} was done before, and the output is complete"),
+                (_, true) => {
+                    format!("{file}: task {number} was done before, and the output is complete")
+                }
                 _ => format!("{file}: task {number} was done before"),
             });
         }

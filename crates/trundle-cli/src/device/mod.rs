@@ -62,8 +62,9 @@ fn wgpu() -> Result<Box<dyn Device>, Failure> {
     match Wgpu::open(choice) {
         Ok(gpu) => Ok(Box::new(gpu)),
         Err(refusal) if refusal.found.is_empty() => Err(Failure::running(&refusal)),
-        Err(refusal) => Err(Failure::running(&refusal)
-            .with_hint("TRUNDLE_GPU=emulated allows an emulated one")),
+        Err(refusal) => {
+            Err(Failure::running(&refusal).with_hint("TRUNDLE_GPU=emulated allows an emulated one"))
+        }
     }
 }
 

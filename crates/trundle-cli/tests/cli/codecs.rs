@@ -105,7 +105,8 @@ fn what_is_not_kept_of_codecs_is_said() {
     let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-zarr/tests/stores");
     let place = Place::new();
     let source = |name: &str| stores.join(name).to_str().unwrap().to_owned();
-    let zlib = "codecs of the source are not kept: numcodecs.zlib (replaced by gzip of the same level)";
+    let zlib =
+        "codecs of the source are not kept: numcodecs.zlib (replaced by gzip of the same level)";
     for (name, kept, warned) in [
         ("v2-zstd", "zstd", ""),
         ("v2-blosc", "blosc:lz4:5:shuffle", ""),

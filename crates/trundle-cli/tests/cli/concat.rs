@@ -443,7 +443,8 @@ fn tensors_that_a_chain_names_go_with_those_of_their_names() {
     place.run("cmp twice.safetensors again.safetensors").done();
     let run = |chain: &str| place.run(&format!("apply one.npy '{chain}' -o none.npy"));
     run("concat(_, several.safetensors)").refused(3, "no tensor is named \"one\"[..]x, y");
-    run("concat(a.npy, b.npy)").refused(2, "one.npy: the chain does not use the input[..]concat(_, a.npy");
+    run("concat(a.npy, b.npy)")
+        .refused(2, "one.npy: the chain does not use the input[..]concat(_, a.npy");
     run("concat(_, missing.npy)").refused(1, "missing.npy");
     assert!(!place.path("none.npy").exists());
 }

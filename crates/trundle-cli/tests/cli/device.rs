@@ -129,7 +129,11 @@ mod with_gpus {
             command.env(variable, "emulated");
             let run = Run::of(&mut command);
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
-            assert!(run.stderr.contains("no GPU can be used: trundle searched by"), "{}", run.stderr);
+            assert!(
+                run.stderr.contains("no GPU can be used: trundle searched by"),
+                "{}",
+                run.stderr
+            );
         }
     }
 

@@ -239,7 +239,10 @@ fn what_metadata_alone_cannot_do_is_refused() {
             shards.run(&format!("apply x.npy '{chain}' -o y.npy")).done();
             shards.run("cmp y.zarr y.npy").done();
         } else {
-            assert!(run.stderr.contains("the order of the chunks within a shard changes"), "{run:?}");
+            assert!(
+                run.stderr.contains("the order of the chunks within a shard changes"),
+                "{run:?}"
+            );
         }
     }
 }

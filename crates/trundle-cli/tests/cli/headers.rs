@@ -165,7 +165,10 @@ fn tensors_that_are_quantised_hide_no_others() {
     let written = String::from_utf8_lossy(&place.read("all.safetensors")).into_owned();
     assert!(written.contains(metadata), "{written}");
     let run = place.run("flip m.gguf --axes 0 --tensor one --only -o one.npy").done();
-    assert!(run.stderr.contains("the format stores no metadata; left out: general.name"), "{run:?}");
+    assert!(
+        run.stderr.contains("the format stores no metadata; left out: general.name"),
+        "{run:?}"
+    );
     place.write("x.npy", &one.file(npy::PLAIN));
     place.run("flip x.npy --axes 0 -o expected.npy").done();
     assert!(place.read("one.npy") == place.read("expected.npy"));

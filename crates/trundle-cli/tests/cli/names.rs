@@ -155,7 +155,8 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
         "\nhint: --dims takes axes by name (time, lat, lon) and moves every tensor that has them\n";
     refused.refused(3, hint);
     let refused = place.run("transpose x.zarr --tensor wind --dims lat,lon -o z.zarr");
-    let words = "wind of shape [3, 4, 5]: --dims must name all axes of the tensor (time, lat, lon), got 2";
+    let words =
+        "wind of shape [3, 4, 5]: --dims must name all axes of the tensor (time, lat, lon), got 2";
     refused.refused(3, words);
 }
 
@@ -232,7 +233,11 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
             "lat: one tensor has no axis \"time\", and this stage numbers its axes",
         ),
         ("time lat x -> x lat time", "", "no tensor has an axis \"x\""),
-        ("rot90(dims=[time, lat])", "", "the tensor has no axis \"time\", which this stage needs with the others"),
+        (
+            "rot90(dims=[time, lat])",
+            "",
+            "the tensor has no axis \"time\", which this stage needs with the others",
+        ),
     ] {
         let run = place.run(&format!("apply x.zarr '{chain}' -o y.zarr {more}"));
         run.refused(3, words);
@@ -308,7 +313,8 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     place.run(&args).refused(2, words);
     let run = place.run("convert x.zarr -o z.zarr --chunks lot=3");
     assert_eq!(run.code, Some(2), "{run:?}");
-    let words = "a size is given for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
+    let words =
+        "a size is given for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
     assert!(run.stderr.contains(words), "{run:?}");
 }
 

@@ -238,7 +238,11 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
         &[
             (&of("5,-1"), 3, "the tensor needs 40 bytes, but there are 48"),
             (&of("-1,-1"), 2, "only one size can be -1"),
-            (&of("0,-1"), 3, "the size of -1 cannot be computed: the tensor has no bytes for any size"),
+            (
+                &of("0,-1"),
+                3,
+                "the size of -1 cannot be computed: the tensor has no bytes for any size",
+            ),
             (&of("-2"), 2, "\"-2\" is not a size"),
             (
                 "info volume.npy --shape 2,-1,5",
@@ -321,11 +325,7 @@ fn orders_are_read_and_refused_as_they_are_meant() {
             (&to("0,1"), 3, "v of shape [2, 3, 4]: order has 2 entries, the tensor 3 axes"),
             (&to("0"), 3, "order has 1 entry, the tensor 3 axes"),
             (&to("-1,0,1"), 3, "order entry -1[..]the axis that -1 counts from the end is 2"),
-            (
-                &to("zyx"),
-                2,
-                "\"zyx\" is not a 64-bit integer[..]--dims, or use `trundle apply`",
-            ),
+            (&to("zyx"), 2, "\"zyx\" is not a 64-bit integer[..]--dims, or use `trundle apply`"),
             ("transpose v.npy y.npy", 2, "'y.npy'[..]the result goes to -o: '-o y.npy'"),
             (
                 "transpose v.npy y.npy -o out",

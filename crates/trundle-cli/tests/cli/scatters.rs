@@ -165,7 +165,12 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     );
     refused("scatter_nd(_, rows.npy, indices=order.npy)", "", 3, "the size of the last axis");
     refused("scatter_nd(_, rows.npy, indices=[9])", "", 3, "index 9 at [0] is out of range");
-    refused("scatter_nd(_, rows.npy, indices=rows.npy)", "", 3, "indices must be integers, got f32");
+    refused(
+        "scatter_nd(_, rows.npy, indices=rows.npy)",
+        "",
+        3,
+        "indices must be integers, got f32",
+    );
     refused("scatter_nd(_, row.npy, indices=[0, 0])", "", 3, "i64");
     refused(
         "slice_scatter(_, slice.npy, starts=[0], stops=[3])",

@@ -231,7 +231,12 @@ fn no_task_works_on_something_else() {
     let plan = planned.place.read("plan.json");
     let text = String::from_utf8(plan.clone()).unwrap();
     for (from, to, code, said) in [
-        ("\"trundle_tasks\": 2", "\"trundle_tasks\": 1", 3, "an older trundle wrote this plan; run"),
+        (
+            "\"trundle_tasks\": 2",
+            "\"trundle_tasks\": 1",
+            3,
+            "an older trundle wrote this plan; run",
+        ),
         ("\"trundle_tasks\": 2", "\"trundle_tasks\": 3", 3, "of version 3, not 2"),
         ("\"24,48,-1\"", "\"24,24,-1\"", 3, "differs from the plan"),
         ("shift=[90]", "shift=[91]", 3, "differs from the plan: the operators"),

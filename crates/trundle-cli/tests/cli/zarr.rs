@@ -514,7 +514,11 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
     write_store(&place.path("x.zarr"), &tensor, &[2], |_| false);
     for (args, code, words) in [
         ("info empty.zarr", 3, "is a folder without zarr.json, .zarray or .zgroup"),
-        ("info plain", 3, "is a folder without zarr.json, .zarray or .zgroup, so it is not a Zarr store"),
+        (
+            "info plain",
+            3,
+            "is a folder without zarr.json, .zarray or .zgroup, so it is not a Zarr store",
+        ),
         ("info file.zarr", 3, "a Zarr store is a folder"),
         ("info x.zarr --from npy", 2, "is a folder"),
         ("flip x.zarr --axes 0 -o x.zarr", 2, "already exists"),

@@ -71,7 +71,10 @@ impl GatherNd {
             return Err(out_of_range(argument, *together, expected));
         }
         for (size, other) in shape.iter().zip(positions).take(batch) {
-            check_sizes(("a batch axis of the tensor", *size), ("the same axis of the indices", *other))?;
+            check_sizes(
+                ("a batch axis of the tensor", *size),
+                ("the same axis of the indices", *other),
+            )?;
         }
         let sizes = [positions, &shape[axes..]].concat();
         let what = || format!("shape {shape} at indices of shape {own}");

@@ -67,7 +67,9 @@ impl Tuned {
     /// Fails if the file cannot be written or there is no cache folder.
     pub fn keep(&self) -> io::Result<PathBuf> {
         let path = kept_path().ok_or_else(|| {
-            io::Error::other("cannot choose a folder for it: neither XDG_CACHE_HOME nor HOME is set")
+            io::Error::other(
+                "cannot choose a folder for it: neither XDG_CACHE_HOME nor HOME is set",
+            )
         })?;
         kept::write(&path, &self.text())?;
         Ok(path)

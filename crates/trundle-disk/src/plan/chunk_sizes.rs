@@ -44,8 +44,7 @@ impl FromStr for ChunkSizes {
         let told = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
         if told != 0 && told != sizes.len() {
             return Err(
-                "name the axis of every size or of none, as in lat=24,lon=48 or 24,48"
-                    .to_owned(),
+                "name the axis of every size or of none, as in lat=24,lon=48 or 24,48".to_owned()
             );
         }
         Ok(ChunkSizes { sizes })
@@ -72,7 +71,10 @@ impl ChunkSizes {
                 const MOST: usize = 20;
                 let known: Vec<String> =
                     names.iter().take(MOST).map(|name| format!("{name:?}")).collect();
-                Err(format!("a size is given for axis {name:?}, but the axes are {}", known.join(", ")))
+                Err(format!(
+                    "a size is given for axis {name:?}, but the axes are {}",
+                    known.join(", ")
+                ))
             }
         }
     }
@@ -127,7 +129,10 @@ impl ChunkSizes {
                 }
             };
             if axis >= rank {
-                return Err(format!("a size is given for axis {axis}, but the result has {}", axes()));
+                return Err(format!(
+                    "a size is given for axis {axis}, but the result has {}",
+                    axes()
+                ));
             }
             if own[axis].replace(size.unwrap_or_else(|| all(axis))).is_some() {
                 return Err(format!("axis {axis} has two sizes"));

@@ -40,9 +40,8 @@ impl JobIdentity {
                 other = Some(refused(&format!("the unfinished job differs: {difference}")));
             } else if opening.version != env!("CARGO_PKG_VERSION") {
                 let version = &opening.version;
-                let why = format!(
-                    "it was started by trundle {version}, which may work differently"
-                );
+                let why =
+                    format!("it was started by trundle {version}, which may work differently");
                 other = Some(refused(&why));
             } else if Some(&opening.sources[..]) != sources {
                 other = Some(refused("a source has changed since"));

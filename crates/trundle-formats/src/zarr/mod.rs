@@ -59,7 +59,8 @@ pub(crate) fn open_folder(
         return Ok(None);
     }
     if !Store::is_store(path) {
-        let missing = "is a folder without zarr.json, .zarray or .zgroup, so it is not a Zarr store";
+        let missing =
+            "is a folder without zarr.json, .zarray or .zgroup, so it is not a Zarr store";
         return Err(Problem::Malformed(missing.to_owned()));
     }
     let objects: Arc<dyn ObjectStore> = Arc::new(Folder::new(path));

@@ -33,9 +33,7 @@ pub(super) fn skeleton(
     }
     if tensors.len() > MOST_ARRAYS {
         let count = tensors.len();
-        return Err(Problem::Unsupported(format!(
-            "{count} arrays, the limit is {MOST_ARRAYS}"
-        )));
+        return Err(Problem::Unsupported(format!("{count} arrays, the limit is {MOST_ARRAYS}")));
     }
     let is_whole = is_whole(tensors);
     let mut skeleton = FileSkeleton::default();

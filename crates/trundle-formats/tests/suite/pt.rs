@@ -212,8 +212,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     };
     let parameter =
         |arguments: &[u8]| [b"ctorch._utils\n_rebuild_parameter\n(", arguments, b"tR"].concat();
-    let conjugated_view =
-        "is a conjugated view, which is not read: save x.resolve_conj() instead";
+    let conjugated_view = "is a conjugated view, which is not read: save x.resolve_conj() instead";
     let changed = "is changed after its creation, which is not supported";
     let conjugated = tensor_with(&marks(&[("conj", b"\x88")]));
     for (entry, expected) in [
@@ -228,7 +227,10 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (tensor_with(b"}(NNu"), "has metadata \"\", which are not read"),
         (tensor_with(b"]"), "has metadata that is not a dict"),
         (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
-        (parameter(&bytes_of("0")), "is made by torch._utils._rebuild_parameter with an unexpected number of arguments (1)"),
+        (
+            parameter(&bytes_of("0")),
+            "is made by torch._utils._rebuild_parameter with an unexpected number of arguments (1)",
+        ),
         ([&bytes_of("0")[..], b"}b"].concat(), changed),
         ([&bytes_of("0")[..], b"K\0K\0s"].concat(), changed),
         ([&bytes_of("0")[..], b"K\0a"].concat(), changed),

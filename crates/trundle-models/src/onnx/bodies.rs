@@ -108,10 +108,16 @@ impl<'a> Builder<'a> {
         scope: &Scope,
     ) -> Checked<()> {
         if graph.input.len() != takes {
-            return wrong!("wrong number of inputs: it takes {}, but is given {takes}", graph.input.len());
+            return wrong!(
+                "wrong number of inputs: it takes {}, but is given {takes}",
+                graph.input.len()
+            );
         }
         if graph.output.len() != gives {
-            return wrong!("wrong number of outputs: it gives {}, expected {gives}", graph.output.len());
+            return wrong!(
+                "wrong number of outputs: it gives {}, expected {gives}",
+                graph.output.len()
+            );
         }
         if !graph.sparse_initializer.is_empty() {
             return unsupported!("sparse initializers are not supported");
@@ -162,9 +168,7 @@ fn scan<'a>(
     let given = attributes.int("num_scan_inputs")?.ok_or_else(|| missing("num_scan_inputs"))?;
     let scanned = usize::try_from(given).ok().filter(|scanned| (1..=inputs).contains(scanned));
     let Some(scanned) = scanned else {
-        return wrong!(
-            "num_scan_inputs is {given}, expected 1 to {inputs}, its number of inputs"
-        );
+        return wrong!("num_scan_inputs is {given}, expected 1 to {inputs}, its number of inputs");
     };
     let states = inputs - scanned;
     let Some(stacked) = outputs.checked_sub(states) else {

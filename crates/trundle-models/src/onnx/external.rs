@@ -60,7 +60,9 @@ impl ExternalData {
         let relative = within_folder(place.location)?;
         let Some(folder) = &self.folder else {
             let location = place.location;
-            return wrong!("{location:?} is in the model's folder, but the model was not read from a folder");
+            return wrong!(
+                "{location:?} is in the model's folder, but the model was not read from a folder"
+            );
         };
         let path = self.links.follow(folder, relative, &format!("{what}: "))?;
         let range = Range { path, offset: place.offset, bytes };

@@ -66,7 +66,9 @@ fn not_negative(indices: &Indices) -> Checked<()> {
     match indices.values().iter().position(|index| *index < 0) {
         Some(at) => {
             let (index, position) = (indices.values()[at], indices.shape().unravel(at));
-            wrong!("index {index} at {position:?} is negative: this opset does not allow negative indices")
+            wrong!(
+                "index {index} at {position:?} is negative: this opset does not allow negative indices"
+            )
         }
         None => Ok(()),
     }

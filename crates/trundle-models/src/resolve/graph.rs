@@ -60,7 +60,11 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
 fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<TensorId>> {
     builder.count_run(body)?;
     if body.inputs.len() != given.len() {
-        return wrong!("wrong number of inputs: its body takes {}, but is given {}", body.inputs.len(), given.len());
+        return wrong!(
+            "wrong number of inputs: its body takes {}, but is given {}",
+            body.inputs.len(),
+            given.len()
+        );
     }
     for (number, (input, tensor)) in body.inputs.iter().zip(given).enumerate() {
         let got = builder.element(*tensor);
@@ -144,7 +148,9 @@ impl<'a> Iterations<'a> {
             builder.in_iteration(self.done, |builder| run(self.body, given, builder))?;
         let (gives, due) = (control.len(), self.carried.len() + self.stacks.len());
         let Some(controls) = gives.checked_sub(due) else {
-            return wrong!("wrong number of outputs of its body: it gives {gives}, but {due} are carried on or stacked");
+            return wrong!(
+                "wrong number of outputs of its body: it gives {gives}, but {due} are carried on or stacked"
+            );
         };
         let mut carried = control.split_off(controls);
         let stacked = carried.split_off(self.carried.len());

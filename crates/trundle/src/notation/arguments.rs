@@ -259,8 +259,10 @@ impl<'a> Arguments<'a> {
         }
         if let Some(extra) = unnamed.get(parameters.len()) {
             let (name, most) = (declared.name, parameters.len());
-            let message =
-                format!("too many arguments: {name} takes {most}, got {}", unnamed.len() + named.len());
+            let message = format!(
+                "too many arguments: {name} takes {most}, got {}",
+                unnamed.len() + named.len()
+            );
             let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
             return Err(Fault::new(extra.span.clone(), message)
                 .suggest(format!("they are {}", names.join(", "))));

@@ -162,8 +162,9 @@ fn check_previous(
 fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let lacked = quoted(lacked);
     let message = format!("one tensor has no axis {lacked}, and this stage numbers its axes");
-    Fault::new(span, message)
-        .suggest("write axis names, as in dims=[lat, lon]: they also work for tensors with fewer axes")
+    Fault::new(span, message).suggest(
+        "write axis names, as in dims=[lat, lon]: they also work for tensors with fewer axes",
+    )
 }
 
 /// Reads one stage: a call if it starts with a name and a parenthesis, otherwise a pattern.

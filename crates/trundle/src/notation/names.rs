@@ -196,7 +196,10 @@ impl AxisNames {
             };
             let places = self.places_of(names)?;
             let lacks = |name: &String| {
-                let message = format!("the tensor has no axis {}, which this stage needs with the others", quoted(name));
+                let message = format!(
+                    "the tensor has no axis {}, which this stage needs with the others",
+                    quoted(name)
+                );
                 NameError::new(name, message)
             };
             match (parameter.kind, &places[..]) {
@@ -288,8 +291,9 @@ impl AxisNames {
         match most_similar(name, known.iter().copied()) {
             Some(similar) => error.suggest(format!("did you mean {}?", quoted(similar))),
             None if is_number => error.suggest("give axis numbers by axis= or axes=[...]"),
-            None if known.is_empty() => error
-                .suggest("axis names come from the file, or from an earlier pattern such as t y x -> y x t"),
+            None if known.is_empty() => error.suggest(
+                "axis names come from the file, or from an earlier pattern such as t y x -> y x t",
+            ),
             None => error.suggest(format!("the axes are {self}")),
         }
     }

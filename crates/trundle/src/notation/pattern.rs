@@ -235,9 +235,7 @@ impl<'a> Pattern<'a> {
                 "one \"...\" stands for any number of axes: name the others".to_owned()
             }
             PatternFault::LoneEllipsis { .. } => "write \"...\" on both sides".to_owned(),
-            PatternFault::MergedEllipsis => {
-                "split an axis into named axes".to_owned()
-            }
+            PatternFault::MergedEllipsis => "split an axis into named axes".to_owned(),
             PatternFault::SizeWithoutAxis { name } => return did_you_mean(name, Side::Left),
             PatternFault::TwoUnknown { names: [_, name], .. } => {
                 format!("give all sizes but one after the pattern, as in \", {name}=2\"")
@@ -271,8 +269,12 @@ fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Opt
                 _ => format!("the nearest sizes that split are {below} and {above}"),
             })
         }
-        ([(name, _)], None) => Some(format!("leave out the size of {}: it follows from the shape", quoted(name))),
-        _ => Some(format!("their product is {product}: leave out one size, it follows from the shape")),
+        ([(name, _)], None) => {
+            Some(format!("leave out the size of {}: it follows from the shape", quoted(name)))
+        }
+        _ => Some(format!(
+            "their product is {product}: leave out one size, it follows from the shape"
+        )),
     }
 }
 

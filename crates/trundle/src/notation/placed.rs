@@ -97,9 +97,9 @@ impl AxisNames {
         if !is_placed && let Some(more) = beside.first() {
             let message = format!("axis {} is not in the pattern", quoted(more));
             let error = NameError { message, suggestion: None, name: None };
-            return Err(
-                error.suggest("write \"...\" on both sides for the axes that the pattern does not name")
-            );
+            return Err(error.suggest(
+                "write \"...\" on both sides for the axes that the pattern does not name",
+            ));
         }
         let place = |name: &&str| own.iter().position(|own| own == name);
         let order: Vec<usize> = whole.iter().filter_map(place).collect();

@@ -10,8 +10,7 @@ use super::pattern::{ONLY_REARRANGES, first_arrow};
 
 const ELLIPSES: [&str; 2] = ["...", "…"];
 
-const NAMES: &str =
-    "a name starts with a letter, continues with letters, digits and inner \"_\", and names are separated by spaces";
+const NAMES: &str = "a name starts with a letter, continues with letters, digits and inner \"_\", and names are separated by spaces";
 
 /// One side of a pattern, with the spans of its parts.
 #[derive(Default)]

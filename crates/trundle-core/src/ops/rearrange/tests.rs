@@ -58,7 +58,10 @@ fn what_is_no_pattern_is_refused() {
     let refusal = |left: &str, right: &str, sizes: &[(&str, usize)]| {
         pattern(left, right, sizes).unwrap_err().to_string()
     };
-    assert_eq!(refusal("a b", "b a c", &[]), "axis \"c\" appears on the right, but not on the left");
+    assert_eq!(
+        refusal("a b", "b a c", &[]),
+        "axis \"c\" appears on the right, but not on the left"
+    );
     assert_eq!(refusal("a b a", "b a", &[]), "axis \"a\" appears twice on the left");
     assert_eq!(refusal(". a", "a", &[]), "\"...\" appears on the left, but not on the right");
     assert_eq!(refusal(". .", ".", &[]), "\"...\" appears twice on the left");

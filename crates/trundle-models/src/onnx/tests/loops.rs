@@ -266,8 +266,7 @@ fn what_is_stacked_must_be_alike() {
             &[],
         )
     };
-    let expected =
-        "Loop \"y\": carried value 0 is of type f32, but of i64 after iteration 0";
+    let expected = "Loop \"y\": carried value 0 is of type f32, but of i64 after iteration 0";
     let carried = body(&[I, GOES, C], vec![goes_on()], &[STILL, I]);
     let nodes = vec![number("m", 2), node("Loop", &["m", "", "x"], &["y"], vec![carried])];
     assert_eq!(refused(&looping(nodes, &[]), &[3], &[]), expected);

@@ -120,8 +120,16 @@ fn what_is_no_scan_is_refused() {
         (8, vec![within(), count(1)], "Scan of opset 8, which has batches, is not supported"),
         (9, vec![count(1)], "attribute \"body\" is missing"),
         (9, vec![within()], "attribute \"num_scan_inputs\" is missing"),
-        (9, vec![within(), count(0)], "num_scan_inputs is 0, expected 1 to 1, its number of inputs"),
-        (9, vec![within(), count(2)], "num_scan_inputs is 2, expected 1 to 1, its number of inputs"),
+        (
+            9,
+            vec![within(), count(0)],
+            "num_scan_inputs is 0, expected 1 to 1, its number of inputs",
+        ),
+        (
+            9,
+            vec![within(), count(2)],
+            "num_scan_inputs is 2, expected 1 to 1, its number of inputs",
+        ),
         (
             11,
             vec![within(), count(1), ints("scan_input_axes", &[0, 0])],

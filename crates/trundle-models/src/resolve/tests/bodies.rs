@@ -52,7 +52,8 @@ fn a_body_takes_and_gives_what_its_node_does() {
     let expected = "wrong number of inputs: its body takes 2, but is given 3";
     assert_eq!(message(Operator::Loop(few), &[1, 2, 0], 1), expected);
     let none = copying(&[10, 11, 12], 12, 13, &[]);
-    let expected = "wrong number of outputs of its body: it gives 0, but 1 are carried on or stacked";
+    let expected =
+        "wrong number of outputs of its body: it gives 0, but 1 are carried on or stacked";
     assert_eq!(message(Operator::Loop(none), &[1, 2, 0], 1), expected);
     let missing = copying(&[10, 11, 12], 12, 13, &[11, 14]);
     let expected = "no node produces output 1 of its body";
@@ -92,7 +93,8 @@ fn what_is_not_said_is_refused() {
     assert_eq!(message(scan(2, 1), &[0], 1), "it scans 2 inputs, and has 1");
     let expected = "it scans no inputs, and has no number of iterations";
     assert_eq!(message(scan(0, 0), &[0], 1), expected);
-    let expected = "wrong number of outputs of its body: it gives 1, but 2 are carried on or stacked";
+    let expected =
+        "wrong number of outputs of its body: it gives 1, but 2 are carried on or stacked";
     assert_eq!(message(scan(1, 2), &[0], 2), expected);
     // Also without an iteration.
     let mut empty = model(scan(1, 2), &[0], 2);

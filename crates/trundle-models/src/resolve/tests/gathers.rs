@@ -183,7 +183,8 @@ fn one_element_of_its_row_for_each_position() {
         vec![[2, 2, 0, 1][i[0]], 0]
     });
     expect(along(1), &[2, 0], &[i64s(&[2, 0], &[])], &[2, 0], <[usize]>::to_vec);
-    let says = "the shape of the indices and the shape of the data must have the same length, got 2 and 1";
+    let says =
+        "the shape of the indices and the shape of the data must have the same length, got 2 and 1";
     refuse(along(0), &[3], &[i64s(&[1, 1], &[0])], says);
     refuse(along(0), &[], &[i64s(&[], &[0])], "rank 0");
     refuse(along(2), &[3, 2], &[i64s(&[1, 1], &[0])], "axis 2 is out of range for rank 2");

@@ -292,7 +292,12 @@ fn data_is_broadcast_by_each_rule() {
     refuse(broadcast(&[3], to.clone()), &[2, 3], &[], "shape [2, 3] cannot be broadcast to [3]");
     refuse(broadcast(&[2, -1], to), &[2, 3], &[], "sizes may not be negative, got -1");
     refuse(broadcast(&[2], both), &[3], &[], "shape [3] cannot be broadcast to [2]");
-    refuse(broadcast(&[3, 2], mapped(&[1, 0])), &[2, 3], &[], "axes_mapping [1, 0] is not in rising order");
+    refuse(
+        broadcast(&[3, 2], mapped(&[1, 0])),
+        &[2, 3],
+        &[],
+        "axes_mapping [1, 0] is not in rising order",
+    );
     refuse(broadcast(&[3], mapped(&[0, 1])), &[3], &[], "has 2 axes, and the data 1");
     refuse(broadcast(&[3], mapped(&[1])), &[3], &[], "axis of axes_mapping 1 is out of range");
 }

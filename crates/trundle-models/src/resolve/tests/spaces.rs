@@ -68,7 +68,12 @@ fn blocks_that_do_not_fit_are_refused() {
         (&[1, 3][..], &ones[..], &ones[..], "a batch of 4 does not hold blocks of [1, 3]"),
         (&[2, 2], &ones, &ones, "block_shape begins with 2, expected 1 for the batch"),
         (&[1, 0], &ones, &ones, "block_shape [1, 0] has sides below 1"),
-        (&[1], &ones, &ones, "block_shape and the data's axes must have the same length, got 1 and 2"),
+        (
+            &[1],
+            &ones,
+            &ones,
+            "block_shape and the data's axes must have the same length, got 1 and 2",
+        ),
         (&[1, 2], &[0], &ones, "crops and the data's axes must have the same length, got 1 and 2"),
         (&[1, 2], &[1, 0], &ones, "crops begin with 1 and 0, expected 0 for the batch"),
         (&[1, 2], &[0, -1], &ones, "crops may not be negative, got -1"),
