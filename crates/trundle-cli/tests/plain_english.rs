@@ -52,9 +52,8 @@ fn user_visible_texts_are_plain() {
 fn check(file: &str, texts: &[(usize, String)], faults: &mut Vec<String>) {
     for (line, text) in texts {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let ends = [". ", "? ", "! ", "; "];
-        let text =
-            ends.iter().fold(text, |text, end| text.replace(end, &format!("{}\n", end.trim())));
+        let split = |text: String, end: &str| text.replace(end, &format!("{}\n", end.trim()));
+        let text = [". ", "? ", "! ", "; "].into_iter().fold(text, split);
         for sentence in text.lines() {
             let mut lower = format!("^ {} ", sentence.to_lowercase());
             ORDINARY.iter().for_each(|ordinary| lower = lower.replace(ordinary, " "));
@@ -62,9 +61,8 @@ fn check(file: &str, texts: &[(usize, String)], faults: &mut Vec<String>) {
                 let is_question = turn.starts_with('^') && sentence.ends_with('?');
                 if !is_question && sentence.split(' ').count() > 3 {
                     let turn = turn.trim_matches(['^', ' ']);
-                    faults.push(format!(
-                        "{file}:{line}: {sentence}\n  for \"{turn}\" write {instead}"
-                    ));
+                    let advice = format!("for \"{turn}\" write {instead}");
+                    faults.push(format!("{file}:{line}: {sentence}\n  {advice}"));
                 }
             }
         }
@@ -78,11 +76,8 @@ fn paragraphs<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(usize, String)> 
         if line.trim().is_empty() || line.trim_start().starts_with(['-', '>']) {
             found.push((number, String::new()));
         }
-        found
-            .last_mut()
-            .unwrap()
-            .1
-            .push_str(&format!("{} ", line.trim_start_matches(['-', '>', ' '])));
+        let words = line.trim_start_matches(['-', '>', ' ']);
+        found.last_mut().unwrap().1.push_str(&format!("{words} "));
     }
     found
 }
@@ -95,9 +90,8 @@ fn literals(source: &str) -> Vec<(usize, String)> {
         let rest = &source[at..];
         at += if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
-        } else if let Some(quote) = ["'\"'", "'\\''"].iter().find(|quote| rest.starts_with(**quote))
-        {
-            quote.len()
+        } else if rest.starts_with("'\"'") {
+            3
         } else if rest.starts_with('"') {
             let is_end = |at: &usize| {
                 rest[1..*at].bytes().rev().take_while(|c| *c == b'\\').count() % 2 == 0
@@ -119,7 +113,7 @@ fn literals(source: &str) -> Vec<(usize, String)> {
 /// Lists the Rust files of the folder, without tests.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let all = paths.filter(|path| !path.ends_with("tests"));
+    let all = paths.filter(|path| path.file_stem().is_some_and(|name| name != "tests"));
     let all = all.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
     all.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).collect()
 }
