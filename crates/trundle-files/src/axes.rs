@@ -254,7 +254,7 @@ mod tests {
     fn what_is_no_record_is_refused() {
         for text in ["", "o i", "[]", r#"{"x":1}"#, r#"{"x":"o i"} y"#] {
             let error = Record::of(&[pair(KEY, text)]).unwrap_err();
-            assert!(error.starts_with("metadata \"trundle.axes\" is not an object"), "{error}");
+            assert!(error.starts_with("metadata \"trundle.axes\" is not a JSON object"), "{error}");
         }
     }
 }

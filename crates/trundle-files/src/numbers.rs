@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn refused_memory_is_said_with_what_may_be_meant() {
         for (text, expected) in [
-            ("1.5G", "\"1.5\" is not a whole number; 1536M is"),
+            ("1.5G", "\"1.5\" is not a whole number; use 1536M"),
             ("1.5K", "\"1.5\" is not a whole number"),
             ("lots", "\"lots\" is not a size such as 512M or 4G"),
             ("48", "at least 4.0 KiB (4K) are needed, got 48 bytes; did you mean 48M?"),

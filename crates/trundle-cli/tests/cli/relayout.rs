@@ -408,7 +408,7 @@ fn what_a_rule_may_not_be() {
             (
                 &format!("relayout bad.safetensors -o out.safetensors --rule '{RULE}'"),
                 3,
-                "bad.safetensors: metadata \"trundle.axes\" is not an object",
+                "bad.safetensors: metadata \"trundle.axes\" is not a JSON object",
             ),
             (
                 &format!(

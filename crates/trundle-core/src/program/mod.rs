@@ -200,7 +200,7 @@ impl Program {
         inputs: &[TensorId],
         constant: impl FnOnce(Scalar) -> Result<Vec<u8>>,
     ) -> Result<TensorId> {
-        let operands = ("the operands", op.operands().len());
+        let operands = ("its operands", op.operands().len());
         check_sizes(("the tensors given to the operator", inputs.len()), operands)?;
         inputs.iter().try_for_each(|input| self.checked(*input).map(drop))?;
         match op {

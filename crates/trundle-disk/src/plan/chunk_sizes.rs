@@ -191,7 +191,7 @@ mod tests {
             ("-1=24", "a size is given for axis \"-1\""),
             ("x=24", "two axes are called \"x\""),
             ("2=1,y=2", "axis 2 has two sizes"),
-            ("0=1,2", "either all sizes"),
+            ("0=1,2", "name the axis of every size"),
             ("0=1,0=2", "axis 0 has two sizes"),
             ("1,2", "2 sizes of chunks, but the result has 3 axes"),
             ("3=1", "axis 3, but the result has 3 axes"),

@@ -76,7 +76,7 @@ fn a_level_has_the_ranks_and_types_of_its_table() {
             check_level(level, ones, (!ranks.contains(&rank)).then_some(&*fault));
         }
         for dtype in DType::NAMED.iter().copied().chain([DType::Bytes(12)]) {
-            let fault = format!("InputTensor has element type {dtype}: {level} has {names}");
+            let fault = format!("InputTensor has element type {dtype}: {level} supports {names}");
             check_level(level, rows(dtype, DType::U32), (!holds(names, dtype)).then_some(&*fault));
         }
         for dtype in [DType::U32, DType::U64] {
@@ -145,7 +145,7 @@ fn a_level_has_up_to_32_bits_of_elements() {
     assert_eq!(large.check(None), Ok(()));
     assert_eq!(
         message(large.check(Some(FeatureLevel::Level5_0))),
-        "InputTensor has 4294967296 elements: DirectML has 4294967295 at most"
+        "InputTensor has 4294967296 elements: DirectML allows at most 4294967295"
     );
 }
 
