@@ -228,9 +228,9 @@ def refusals(place):
     np.save(place.folder / "x.npy", np.arange(24).reshape(4, 6))
     there, gone = f"s3://{BUCKET}/h.zarr", f"s3://{BUCKET}/none.zarr"
     refused = [
-        (["info", gone], 1, "there is no zarr.json"),
+        (["info", gone], 1, "zarr.json, .zarray and .zgroup are missing"),
         (["info", f"s3://{BUCKET}/x.npy"], 3, "only Zarr stores are read"),
-        (["info", "s3://"], 1, "names no bucket"),
+        (["info", "s3://"], 1, "has no bucket name"),
         (["transpose", "x.npy", "-o", f"s3://{BUCKET}/y.npy"], 3, "only Zarr stores are written"),
         (["transpose", "x.npy", "-o", there], 2, "does not overwrite a store in a bucket"),
         (["transpose", "x.npy", "-o", there, "--force"], 2, "does not overwrite a store in a bucket"),
@@ -290,7 +290,7 @@ def unfinished(place):
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # A chunk of another job, which must not appear in the new store.
     place.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
-    place.run("info", target, expect=1, says="there is no zarr.json")
+    place.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
     place.run(*flip, expect=1, says="--force removes it and starts over")
     place.run(*flip, "--force")
     assert np.array_equal(place.download("many.zarr")[...], array[:, ::-1])
@@ -310,7 +310,7 @@ def tasks(place, chance, kills):
         plan = place.folder / f"plan{number}.json"
         dry = ["apply", source, chain, "-o", target, "--chunks", "10,16,12"]
         place.run("plan", *dry, "--tasks", plan.name, "--task-size", "64K")
-        place.run("info", target, expect=1, says="there is no zarr.json")
+        place.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
         count = 4
         numbers = [number for number in range(count) for _ in range(2)]
         chance.shuffle(numbers)

@@ -318,7 +318,7 @@ fn files_that_are_no_models_are_refused() {
         (path("none.onnx"), TRUNDLE_ERROR_FILE, "none.onnx: cannot read: "),
         (path("torn.onnx"), TRUNDLE_ERROR_MODEL, "torn.onnx: "),
         (path("text.xml"), TRUNDLE_ERROR_MODEL, "text.xml: "),
-        (path("model.npy"), TRUNDLE_ERROR_MODEL, "expected .xml or .onnx"),
+        (path("model.npy"), TRUNDLE_ERROR_MODEL, "expected the ending .xml or .onnx"),
         (computing, TRUNDLE_ERROR_UNSUPPORTED, "Relu (1 node), which computes"),
     ] {
         assert_refused(open(&path, TRUNDLE_LINKS_WITHIN, &mut kept), status, words);

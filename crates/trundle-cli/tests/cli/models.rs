@@ -351,7 +351,7 @@ fn an_operator_that_computes_is_refused_by_name() {
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.stderr.contains("Sigmoid") && run.stderr.contains("Transpose"), "{run:?}");
     assert!(run.stderr.starts_with("error: model.xml: "), "{run:?}");
-    place.run("run x.npy --out-dir=out").refused(3, "expected .xml or .onnx");
+    place.run("run x.npy --out-dir=out").refused(3, "expected the ending .xml or .onnx");
 }
 
 #[test]

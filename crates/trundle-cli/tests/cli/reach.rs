@@ -298,7 +298,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
             (
                 "info e4.npy --dtype i4 --shape 2,12",
                 3,
-                "holds one element in each byte ('|V1')[..]without a type",
+                "holds one element in each byte ('|V1')[..]leave out the type",
             ),
             ("info bf.npy --dtype f8e4m3", 3, "type V2 ('|V2'), not f8e4m3"),
             ("info bf.npy --dtype f16", 3, "type V2 ('|V2'), not f16"),

@@ -199,9 +199,9 @@ fn lengths_that_do_not_fit() {
     reverse("--batch-axis 5 --lengths 1", 3, "batch axis 5[..]rank 2[..]-2..=1");
 
     let both = "reverse - --axis 0 --lengths - -o out.npy";
-    refused(&place, &[(both, 2, "stdin holds either")]);
+    refused(&place, &[(both, 2, "stdin can supply")]);
     let both = "apply - 'reverse(axis=0, lengths=-)' -o out.npy";
-    refused(&place, &[(both, 2, "stdin holds either")]);
+    refused(&place, &[(both, 2, "stdin can supply")]);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn files_that_cannot_be_read_or_written() {
             ("view volume.npy -o out.jpg", 2, "out.jpg[..].png"),
             ("view volume.npy -o none/out.png", 1, "none/out.png: the folder none does not exist"),
             ("demo file.txt --size 8", 2, "file.txt: is not a folder"),
-            ("demo . --size 8", 2, "holds[..]not the demo's"),
+            ("demo . --size 8", 2, "holds[..]the demo did not write"),
         ],
     );
 }
@@ -417,7 +417,7 @@ pub(crate) mod unix {
         let before = names(&place);
         let to = |output: &'static str| place.run(&format!("transpose volume.npy -o {output}"));
         to("full.npy").refused(1, "full.npy: cannot write[..]No space left on device");
-        place.run(&verified).refused(2, "null.npy: --verify[..]only a file");
+        place.run(&verified).refused(2, "null.npy: --verify[..]files only");
         to("null.npy").done();
         to("loop.npy").refused(1, "loop.npy");
         place.run("info loop.npy").refused(1, "loop.npy: cannot open");

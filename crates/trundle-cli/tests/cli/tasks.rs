@@ -142,7 +142,7 @@ fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
         planned.finish().done();
         planned.check();
         let late = planned.task(0).done();
-        assert!(late.stderr.contains("all is finished"), "{late:?}");
+        assert!(late.stderr.contains("the output is complete"), "{late:?}");
         assert!(planned.finish().done().stderr.contains("was finished before"));
         planned.check();
     }
@@ -357,7 +357,7 @@ fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
         planned.task(0).done();
         planned.place.run("clean --force").done();
         planned.place.run(&format!("flip in.zarr --axes 0 -o {}", planned.output)).done();
-        planned.finish().refused(3, "is gone");
+        planned.finish().refused(3, "tasks are gone");
     }
 }
 
@@ -400,5 +400,5 @@ fn who_waits_for_what_is_gone_is_told() {
             remove(&planned.place.path(&name));
         }
     }
-    Run::awaited(child).refused(3, "is gone");
+    Run::awaited(child).refused(3, "tasks are gone");
 }

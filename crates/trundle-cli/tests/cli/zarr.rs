@@ -529,7 +529,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
             "is a folder but not a Zarr store, so it is not overwritten",
         ),
         ("flip x.zarr --axes 0 -o none/y.zarr", 1, "none does not exist"),
-        ("flip x.zarr --axes 0 -o - --to zarr", 3, "and no stream"),
+        ("flip x.zarr --axes 0 -o - --to zarr", 3, "and cannot be a stream"),
         ("flip x.zarr --axes 0 -o y.npy --chunks 2", 2, "npy has no chunks"),
         ("flip x.zarr --axes 0 -o y.zarr --chunks 2,2", 2, "2 sizes of"),
         ("flip x.zarr --axes 0 -o y.zarr --chunks x=2", 2, "axes have no names"),

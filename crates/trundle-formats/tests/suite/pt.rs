@@ -181,7 +181,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     ] {
         let said = fault(of(sizes, strides));
         let only = "only row-major strides are read (shape";
-        assert_eq!(said, format!("its strides are {strides:?}: {only} {sizes:?} are read"));
+        assert_eq!(said, format!("its strides are {strides:?}: {only} {sizes:?})"));
     }
     // Strides that have no effect may have any value.
     for (sizes, strides) in [

@@ -81,7 +81,7 @@ fn a_level_has_the_ranks_and_types_of_its_table() {
         }
         for dtype in [DType::U32, DType::U64] {
             let tensor = "SequenceLengthsTensor";
-            let fault = format!("{tensor} has element type {dtype}: {level} has {of_lengths}");
+            let fault = format!("{tensor} has element type {dtype}: {level} supports {of_lengths}");
             let is_there = holds(of_lengths, dtype);
             check_level(level, rows(DType::I8, dtype), (!is_there).then_some(&*fault));
         }

@@ -64,7 +64,7 @@ fn what_computes_is_refused_with_what_does_not() {
         assert_eq!(
             message,
             format!(
-                "layer 2 \"r\" ({kind}, line 11): not supported: {kind} (1 node), {why}; what is: \
+                "layer 2 \"r\" ({kind}, line 11): not supported: {kind} (1 node), {why}; supported: \
                  {names}"
             )
         );

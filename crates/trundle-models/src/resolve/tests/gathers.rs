@@ -387,7 +387,7 @@ fn a_cache_takes_rows_of_each_batch() {
     refused(of(1, true), Some(&[0, -1]), &[2, 2], "write index -1 is out of range");
     refused(of(1, true), None, &[2, 5], "5 rows are written along an axis of 4");
     refused(of(1, true), Some(&[0]), &[2, 2], "write_indices must have shape [2], got [1]");
-    refused(of(0, true), None, &[2, 2], "axis 0 has the batches");
+    refused(of(0, true), None, &[2, 2], "axis 0 holds the batches");
     refused(of(1, true), None, &[1, 2], "updates must have shape [2, 2], got [1, 2]");
 }
 
