@@ -49,7 +49,7 @@ ARITHMETIC = {
 LOOPS = {"Loop", "Scan"}
 
 # Valid reasons to refuse an arithmetic test: types of less than a byte, texts, and results out of range.
-NOT_RECKONED = ("reckoned", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "texts", "there is no number along", "which has batches")
+NOT_RECKONED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "texts", "has no elements along", "which has batches")
 
 # Patterns of tests that are refused, with a part of the error message.
 REFUSED = {
