@@ -217,7 +217,7 @@ fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
         },
         Error::Shape(ShapeError::RepeatedAxis { argument: "order", axis }) if by_name.is_some() => {
             let names = by_name.unwrap_or_default();
-            let name = names.split(", ").nth(*axis as usize).unwrap_or_default();
+            let name = names.split(", ").nth(axis.unsigned_abs() as usize).unwrap_or_default();
             format!("--dims names axis {name} twice")
         }
         Error::Shape(ShapeError::AxisOutOfRange {
