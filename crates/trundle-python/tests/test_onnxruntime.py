@@ -328,7 +328,7 @@ def test_models_that_are_none_are_refused():
         (of(b"no model\0at all"), "not an ONNX model"),
         (of(b""), "not an ONNX model"),
         (of(bends), "Relu (1 node), which computes"),
-        (of(two), "the model takes 2 inputs, got 1"),
+        (of(two), "wrong number of inputs: the model takes 2, got 1"),
         (of(TURNED, ["y", "z"]), "wrong number of outputs: the model gives 1, the node has 2"),
     ]:
         refused = refusal(make)

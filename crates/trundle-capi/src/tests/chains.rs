@@ -305,7 +305,7 @@ fn a_constant_stands_around_one_tensor() {
     assert_eq!(out, [0x1f, 0x32, 0x0f]);
     let (status, message) = planned(c"concat(_, b)", &[2], &[4]);
     assert_eq!(status, TRUNDLE_ERROR_CHAIN);
-    assert_eq!(message, "the chain takes b, which is none of the inputs");
+    assert_eq!(message, "the chain takes b, which is not one of the inputs");
     let (_, message) = planned(c"pad(1, value=256)", &[2], &[4]);
     assert!(message.contains("256 is not an element of type u8"), "{message}");
     assert_eq!(out_sizes(c"pad([1, 2])", &[2, 3]), [5, 6]);

@@ -125,7 +125,7 @@ fn ranks_and_lists_that_lie() {
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         for len in [(1 << 16) + 1, usize::MAX] {
-            let words = format!("order has {len} entries, of 65536 at most");
+            let words = format!("order has {len} entries, the limit is 65536");
             refused(TRUNDLE_ERROR_RANK, &words, |out| {
                 trundle_transpose(&desc, data(), [0].as_ptr(), len, &desc, out)
             });

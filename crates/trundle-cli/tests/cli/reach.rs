@@ -322,8 +322,8 @@ fn orders_are_read_and_refused_as_they_are_meant() {
     refused(
         &place,
         &[
-            (&to("0,1"), 3, "v of shape [2, 3, 4]: order has 2 entries, the tensor 3 axes"),
-            (&to("0"), 3, "order has 1 entry, the tensor 3 axes"),
+            (&to("0,1"), 3, "v of shape [2, 3, 4]: order has 2 entries, but the tensor has 3 axes"),
+            (&to("0"), 3, "order has 1 entry, but the tensor has 3 axes"),
             (&to("-1,0,1"), 3, "order entry -1[..]the axis that -1 counts from the end is 2"),
             (&to("zyx"), 2, "\"zyx\" is not a 64-bit integer[..]--dims, or use `trundle apply`"),
             ("transpose v.npy y.npy", 2, "'y.npy'[..]the result goes to -o: '-o y.npy'"),

@@ -116,7 +116,7 @@ fn arguments_against_the_rules_of_an_operator() {
             (
                 "transpose volume.npy -o out.npy --order 0,1",
                 3,
-                "volume of shape [4, 5, 6]: order has 2 entries, the tensor 3 axes",
+                "volume of shape [4, 5, 6]: order has 2 entries, but the tensor has 3 axes",
             ),
             (
                 "transpose volume.npy -o out.npy --order 0,1,3",
