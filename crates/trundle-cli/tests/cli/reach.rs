@@ -196,7 +196,7 @@ fn types_go_by_the_names_that_others_have_for_them() {
     refused(
         &place,
         &[
-            (&of("float"), 2, "\"float\" may be f32 or f64: say which"),
+            (&of("float"), 2, "\"float\" may be f32 or f64: choose one"),
             (&of("f4"), 2, "\"f4\" may be '<f4', f32 or f4e2m1"),
             (&of("f31"), 2, "unknown element type \"f31\": expected one of boolean"),
             (&of("<q4"), 2, "\"<q4\"[..]<f4"),

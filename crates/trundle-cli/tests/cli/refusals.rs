@@ -179,7 +179,7 @@ fn lengths_that_do_not_fit() {
     reverse("--lengths 1,two,3", 2, "lengths entry \"two\" is not an integer");
     reverse("--lengths 1,2,", 2, "lengths entry \"\" is not an integer");
     reverse("--lengths 1.5,2,3", 2, "lengths entry \"1.5\" is not an integer");
-    reverse("--lengths two", 2, "lengths entry \"two\" is not an integer[..]no file \"two\"");
+    reverse("--lengths two", 2, "lengths entry \"two\" is not an integer[..]file \"two\"");
     reverse("--lengths 1.5", 2, "lengths entry \"1.5\" is not an integer");
     reverse("--lengths none.npy", 1, "none.npy: cannot open");
     reverse("--lengths none.txt", 2, "no file \"none.txt\"");

@@ -120,7 +120,7 @@ fn what_is_recorded_counts_and_no_shape() {
         &[(
             "relayout out.safetensors -o no.safetensors --rule 't: c b a -> a b c'",
             3,
-            "out.safetensors: t: [..]recorded as \"b c a\"[..]makes \"a b c\" of \"c b a\"",
+            "out.safetensors: t: [..]recorded as \"b c a\"[..]turns \"c b a\" into \"a b c\"",
         )],
     );
 }
@@ -324,7 +324,7 @@ fn plan_says_what_would_become_of_each() {
     let args = format!("plan relayout in.safetensors --rule '{RULE}'");
     let text = place.run(&format!("{args} --verbose")).done().text();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("1 tensor moved, 1 as asked already, 1 copied, "), "{text}");
+    assert!(lines[0].starts_with("1 tensor moved, 1 already in this order, 1 copied, "), "{text}");
     assert!(lines[0].ends_with(", 1 pass: read, moved in memory and written whole"), "{text}");
     assert_eq!(lines[1], "  conv2.weight  bf16  is o h w i already");
     assert_eq!(lines[2], "  conv1.weight  f32  o i h w [4, 3, 2, 5] -> o h w i [4, 2, 5, 3]");
@@ -378,7 +378,7 @@ fn what_a_rule_may_not_be() {
                 2,
                 "no tensor name matches \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]similar names are conv",
             ),
-            (&rule("zzz: o i h w -> o h w i"), 2, "there are conv2.weight, bias, conv1.weight\n"),
+            (&rule("zzz: o i h w -> o h w i"), 2, "the tensors are conv2.weight, bias, conv1.weight\n"),
             (
                 &format!("{} --rule '*1.*: o i h w -> i o h w'", rule(RULE)),
                 2,

@@ -253,7 +253,7 @@ fn malformed_headers_are_refused_with_what_was_found() {
     let overlapping = r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},
         "y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
     let expected =
-        "malformed header: the data of \"y\" begins at byte 1, but that before it ends at 2";
+        "malformed header: the data of \"y\" begins at byte 1, but the previous tensor ends at 2";
     assert_eq!(refusal(file(overlapping, 3)), expected);
 }
 
