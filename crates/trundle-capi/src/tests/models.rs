@@ -372,7 +372,12 @@ fn inputs_that_do_not_fit_are_not_planned() {
     let wrong = [1i64, 1];
     let mut plan = without_provenance_mut(8);
     for (status, words, descs, elements) in [
-        (TRUNDLE_ERROR_SHAPE, "wrong number of inputs: the model takes 3, got 2", &[data, order][..], &elements[..]),
+        (
+            TRUNDLE_ERROR_SHAPE,
+            "wrong number of inputs: the model takes 3, got 2",
+            &[data, order][..],
+            &elements[..],
+        ),
         (TRUNDLE_ERROR_SHAPE, "wrong number of inputs: the model takes 3, got 0", &[], &[]),
         (
             TRUNDLE_ERROR_DTYPE,

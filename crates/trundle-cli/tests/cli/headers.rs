@@ -99,7 +99,10 @@ fn of_a_state_dict_nothing_is_run() {
         assert!(place.read("w.npy") == place.read("expected.npy"));
     }
     let info = place.run("info m.pt").done().text();
-    assert!(info.contains("evil  cannot be read: is made by os.system, and trundle never"), "{info}");
+    assert!(
+        info.contains("evil  cannot be read: is made by os.system, and trundle never"),
+        "{info}"
+    );
     assert!(!place.path("run").exists());
     place.write("t.pt", &state_dict(&tensor, &[1, 4]));
     place.run("info t.pt").refused(3, "its strides are [1, 4]");

@@ -378,7 +378,11 @@ fn what_a_rule_may_not_be() {
                 2,
                 "no tensor name matches \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]similar names are conv",
             ),
-            (&rule("zzz: o i h w -> o h w i"), 2, "the tensors are conv2.weight, bias, conv1.weight\n"),
+            (
+                &rule("zzz: o i h w -> o h w i"),
+                2,
+                "the tensors are conv2.weight, bias, conv1.weight\n",
+            ),
             (
                 &format!("{} --rule '*1.*: o i h w -> i o h w'", rule(RULE)),
                 2,

@@ -216,7 +216,7 @@ fn slices_at_indices_of_several_axes() {
     });
     let rows = i64s(&[2, 1], &[1, 0]);
     expect(merged(1), &[2, 3, 4], &[rows], &[2, 4], |i| vec![i[0], [1, 0][i[0]], i[1]]);
-    refuse(gather_nd(1), &[3, 4], &[i64s(&[2, 1], &[0; 2])], "equal sizes, got 3 and 2");
+    refuse(gather_nd(1), &[3, 4], &[i64s(&[2, 1], &[0; 2])], "the same length, got 3 and 2");
     refuse(gather_nd(2), &[2, 3, 4], &[i64s(&[2, 1], &[0; 2])], "batch axes 2 is out of range");
     refuse(gather_nd(0), &[3], &[i64s(&[], &[0])], "the rank of the indices 0 is out of range");
     refuse(gather_nd(0), &[3], &[i64s(&[1, 2], &[0, 0])], "the size of the last axis");

@@ -218,7 +218,10 @@ fn shapes_fit_what_the_model_states() {
     ] {
         assert_eq!(given_shapes(&sketch, &shapes), Err(says.into()));
     }
-    assert_eq!(given_shapes(&sketch, &[&[5, 3]]), Err("wrong number of inputs: the model takes 2, got 1".into()));
+    assert_eq!(
+        given_shapes(&sketch, &[&[5, 3]]),
+        Err("wrong number of inputs: the model takes 2, got 1".into())
+    );
 }
 
 #[test]
