@@ -65,7 +65,7 @@ fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<(
     let run = |tensor: &mut [u8], _: &mut [u8]| plan.run_slice(tensor);
     let Beside { fraction, millis } = beside_copies(bytes, settings, run)?;
     let scratch = plan.scratch_bytes() >> 10;
-    println!("{name}: {millis:.2} ms, {fraction:.2} of a copy, {scratch} KiB beside it");
+    println!("{name}: {millis:.2} ms, {fraction:.2} of a copy, {scratch} KiB of scratch memory");
     Ok(())
 }
 

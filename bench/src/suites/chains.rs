@@ -84,7 +84,7 @@ pub(super) fn suite() -> Suite {
     ];
     Suite {
         name: "chains",
-        about: "chains in one pass, each beside one operator with the same access pattern",
+        about: "chains in one pass, each next to one operator with the same access pattern",
         bars: Bars { mean: None, least: Some(0.90) },
         cases,
     }

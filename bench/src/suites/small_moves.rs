@@ -45,7 +45,7 @@ pub(super) fn suite() -> Suite {
     ];
     Suite {
         name: "small moves",
-        about: "tensors that fit in caches, planned and at once, beside memcpy",
+        about: "tensors that fit in caches, planned and one-shot, compared with memcpy",
         bars: Bars::default(),
         cases,
     }

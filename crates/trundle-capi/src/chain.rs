@@ -178,7 +178,7 @@ impl<'a> Inputs<'a> {
         let order: Vec<usize> = taken
             .iter()
             .map(|operand| {
-                let missing = format!("the chain takes {operand}, which is none of the inputs");
+                let missing = format!("the chain takes {operand}, which is not one of the inputs");
                 place(operand).ok_or_else(|| refused(missing))
             })
             .collect::<Result<_>>()?;
@@ -254,7 +254,9 @@ unsafe fn text<'a>(argument: &'static str, text: *const c_char) -> Result<&'a st
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|error| {
         let (bytes, good) = (text.count_bytes(), error.valid_up_to());
-        let message = format!("{argument} is not UTF-8: of its {bytes} bytes the first {good} are");
+        let message = format!(
+            "{argument} is not UTF-8: only the first {good} of its {bytes} bytes are valid"
+        );
         Failure::new(TRUNDLE_ERROR_CHAIN, message)
     })
 }

@@ -196,7 +196,7 @@ pub(crate) fn checked_rank(argument: impl Display, rank: u32) -> Result<usize> {
 
 #[cold]
 fn bad_rank(argument: &dyn Display, rank: u32) -> Failure {
-    let message = format!("{argument} has rank {rank}, of {MOST_AXES} at most");
+    let message = format!("{argument} has rank {rank}, the limit is {MOST_AXES}");
     Failure::new(TRUNDLE_ERROR_RANK, message)
 }
 

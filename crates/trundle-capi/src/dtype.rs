@@ -143,7 +143,8 @@ pub(crate) fn element_type(argument: impl Display, number: trundle_dtype) -> Res
     }
     let row = NUMBERED.iter().find(|(known, ..)| *known == number);
     row.map(|(.., dtype)| *dtype).ok_or_else(|| {
-        let message = format!("{argument} has element type {number}, which is no TRUNDLE_DTYPE_*");
+        let message =
+            format!("{argument} has element type {number}, which is not a TRUNDLE_DTYPE_*");
         Failure::new(TRUNDLE_ERROR_UNKNOWN_DTYPE, message)
     })
 }
@@ -280,7 +281,7 @@ mod tests {
             assert_eq!(refused.status, TRUNDLE_ERROR_UNKNOWN_DTYPE);
             assert_eq!(
                 refused.message,
-                format!("data_desc has element type {number}, which is no TRUNDLE_DTYPE_*")
+                format!("data_desc has element type {number}, which is not a TRUNDLE_DTYPE_*")
             );
             assert!(trundle_dtype_name(number).is_null());
         }

@@ -60,7 +60,7 @@ impl Failure {
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        Failure::new(TRUNDLE_ERROR_INTERNAL, format!("a fault of the library: {said}"))
+        Failure::new(TRUNDLE_ERROR_INTERNAL, format!("internal error of the library: {said}"))
     }
 
     /// Stores the message as the thread's latest one.
@@ -138,11 +138,11 @@ mod tests {
     #[test]
     fn a_panic_becomes_a_status_and_its_words_the_message() {
         assert_eq!(guarded(|| panic!("odd {}", 1)), TRUNDLE_ERROR_INTERNAL);
-        assert_eq!(last_message(), "a fault of the library: odd 1");
+        assert_eq!(last_message(), "internal error of the library: odd 1");
         assert_eq!(guarded(|| panic!("even")), TRUNDLE_ERROR_INTERNAL);
-        assert_eq!(last_message(), "a fault of the library: even");
+        assert_eq!(last_message(), "internal error of the library: even");
         assert_eq!(guarded(|| std::panic::panic_any(1)), TRUNDLE_ERROR_INTERNAL);
-        assert_eq!(last_message(), "a fault of the library: no message");
+        assert_eq!(last_message(), "internal error of the library: no message");
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub(crate) fn check_room<T>(
     needed: usize,
 ) -> Result<()> {
     if capacity < needed {
-        let message = format!("{argument} has room for {capacity}, of {needed} that are needed");
+        let message = format!("{argument} has room for {capacity}, but {needed} are needed");
         return Err(Failure::new(TRUNDLE_ERROR_BUFFER_SIZE, message));
     }
     if needed > 0 {
@@ -115,7 +115,7 @@ pub(crate) unsafe fn list<'a, T>(
     len: usize,
 ) -> Result<&'a [T]> {
     if len > MOST_ENTRIES {
-        let message = format!("{argument} has {len} entries, of {MOST_ENTRIES} at most");
+        let message = format!("{argument} has {len} entries, the limit is {MOST_ENTRIES}");
         return Err(Failure::new(TRUNDLE_ERROR_RANK, message));
     }
     // SAFETY: the caller upholds the `# Safety` of [`entries`].
@@ -133,13 +133,14 @@ fn check_span(argument: impl Display, first: usize, bytes: usize) -> Result<()> 
 
 #[cold]
 fn beyond_memory(argument: &dyn Display, first: usize, bytes: usize) -> Failure {
-    let message = format!("{argument} of {bytes} bytes from {first:#x} on goes beyond all memory");
+    let message =
+        format!("{argument} of {bytes} bytes from {first:#x} on exceeds the address space");
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
 }
 
 #[cold]
 fn before_memory(argument: &str, address: usize) -> Failure {
-    let message = format!("{argument} at {address:#x} reaches before all memory");
+    let message = format!("{argument} at {address:#x} reaches below address 0");
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
 }
 

@@ -264,7 +264,8 @@ impl trundle_model {
     ) -> Result<Vec<Descriptor>> {
         let inputs = &self.model.inputs;
         if count != inputs.len() {
-            let message = format!("the model takes {} inputs, got {count}", inputs.len());
+            let message =
+                format!("wrong number of inputs: the model takes {}, got {count}", inputs.len());
             return Err(Failure::new(TRUNDLE_ERROR_SHAPE, message));
         }
         // SAFETY: the caller guarantees `count` descriptions.
@@ -318,7 +319,7 @@ fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_p
 
 /// Returns the error for an input or output of strings.
 fn texts(what: &dyn Display) -> Failure {
-    let message = format!("{what} is of texts, which C has no element type for");
+    let message = format!("{what} holds strings, which have no element type in C");
     Failure::new(TRUNDLE_ERROR_DTYPE, message)
 }
 

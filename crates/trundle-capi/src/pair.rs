@@ -70,7 +70,8 @@ impl Pair {
         let shape = self.data.layout().shape();
         let batches = shape[normalize_axis("batch axis", batch_axis, shape.rank())?];
         if lengths != batches {
-            let message = format!("lengths has {lengths} entries, the batch axis {batches}");
+            let message =
+                format!("lengths has {lengths} entries, but the batch axis has size {batches}");
             return Err(Failure::new(TRUNDLE_ERROR_SHAPE, message));
         }
         check_shape("out", shape, &self.out)

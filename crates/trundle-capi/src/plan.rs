@@ -95,7 +95,7 @@ impl trundle_plan {
     pub(crate) fn own_bytes(&self) -> usize {
         match &self.work {
             Work::Chain(plan) => plan.own_bytes(),
-            _ => unreachable!("calls of other operators are not cached"),
+            _ => unreachable!("calls of this operator are not cached"),
         }
     }
 
@@ -368,7 +368,7 @@ fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
         return Ok(());
     }
     let plural = if planned == 1 { "" } else { "s" };
-    let message = format!("the plan is for {planned} {what}{plural}, and is run on {given}");
+    let message = format!("the plan is for {planned} {what}{plural}, but is run on {given}");
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 

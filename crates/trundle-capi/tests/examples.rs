@@ -21,7 +21,7 @@ const CACHE: &str = "  41  42  43  44\n  51  52  53  54\n   1   2   3   4\n  31 
                      9  10  11  12\n  21  22  23  24\n  43  44\n  53  54\n   3   4\n  33  34\n  \
                      11  12\n  23  24\n\
                      index 4 at [1, 0] is out of range for an axis of size 4: expected -4..=3\n\
-                     the plan is for 2 inputs, and is run on 1\n";
+                     the plan is for 2 inputs, but is run on 1\n";
 const MODEL: &str = "patches: ONNX, opset 17\ninput image: f32 -1 224 224 3\nits elements decide: 0\n\
                      1 pass over memory, 1204224 bytes\noutput patches: f32 2 196 768\n672 672\n1672 1672\n\
                      input \"image\" must have shape [batch, 224, 224, 3], got [2, 224, 3]\n";

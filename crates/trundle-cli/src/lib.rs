@@ -111,9 +111,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Moving(command) => commands::work::run(command),
         Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
         Command::Plan { model: Some(model), verbose, .. } => commands::run::plan(&model, verbose),
-        Command::Plan { .. } => Err(Failure::usage(
-            "what is to be planned is missing: a model, or an operation such as transpose",
-        )),
+        Command::Plan { .. } => {
+            Err(Failure::usage("nothing to plan: name a model, or an operation such as transpose"))
+        }
         Command::Run(run) => commands::run::run(&run),
         Command::Fuse(fuse) => commands::fuse::run(&fuse),
         Command::Info(info) => commands::info::run(&info),

@@ -21,7 +21,7 @@ pub(crate) fn forecast(model: &Model, planned: &PlannedModel) -> String {
         counted(model.outputs.len(), "output"),
         match on_the_way.len() {
             0 => String::new(),
-            several => format!(", {} written on the way", counted(several, "tensor")),
+            several => format!(", {} written in between", counted(several, "tensor")),
         },
     );
     let line = |name: &str, id: TensorId, note: &str| {
@@ -30,7 +30,7 @@ pub(crate) fn forecast(model: &Model, planned: &PlannedModel) -> String {
     };
     let named = model.outputs.iter().zip(resolved.outputs());
     let outputs = named.map(|(output, id)| line(&output.name, *id, ""));
-    let others = on_the_way.iter().map(|id| line(&resolved.name(*id), *id, ", on the way"));
+    let others = on_the_way.iter().map(|id| line(&resolved.name(*id), *id, ", in between"));
     first_lines(outputs.chain(others)).for_each(|line| text.push_str(&format!("{line}\n")));
     text
 }

@@ -105,7 +105,7 @@ fn from_file(
             let shape = if packed { input.static_shape().ok() } else { None };
             if packed && shape.is_none() {
                 return Err(Failure::refused(format!(
-                    "input {:?}: packed elements need a shape, and the model states {}",
+                    "input {:?}: packed elements need a shape, but the model states {}",
                     input.name,
                     Shown(&input.shape)
                 )));
@@ -118,7 +118,7 @@ fn from_file(
         .map_err(|error| Failure::from(error).within(&format!("input {:?}", input.name)))?;
     let [header] = file.headers() else {
         let (path, number) = (shown_path(&named.file), file.headers().len());
-        return Err(Failure::refused(format!("{path}: holds {number} tensors, not one")));
+        return Err(Failure::refused(format!("{path}: holds {number} tensors, expected one")));
     };
     let (shape, bytes) = (header.shape.clone(), header.data_bytes);
     let (file, path) = (Some(file), named.file.clone());

@@ -23,15 +23,14 @@ impl FromStr for Numbers {
             let entry = entry.trim();
             entry.parse().map_err(|_| {
                 let words: Vec<&str> = entry.split_whitespace().collect();
-                let hint = if words.len() > 1
-                    && words.iter().all(|word| word.parse::<i64>().is_ok())
-                {
-                    format!("; separate numbers by commas: {}", words.join(","))
-                } else if entry.chars().any(char::is_alphabetic) {
-                    "; axes with names are given by --dims, or moved by `trundle apply`".to_owned()
-                } else {
-                    String::new()
-                };
+                let hint =
+                    if words.len() > 1 && words.iter().all(|word| word.parse::<i64>().is_ok()) {
+                        format!("; separate numbers by commas: {}", words.join(","))
+                    } else if entry.chars().any(char::is_alphabetic) {
+                        "; give axis names by --dims, or use `trundle apply`".to_owned()
+                    } else {
+                        String::new()
+                    };
                 format!("\"{}\" is not a 64-bit integer{hint}", Shown(entry))
             })
         };
@@ -109,9 +108,6 @@ mod tests {
             numbers("2 0 1"),
             "\"2 0 1\" is not a 64-bit integer; separate numbers by commas: 2,0,1"
         );
-        assert!(
-            numbers("lat,lon")
-                .ends_with("axes with names are given by --dims, or moved by `trundle apply`")
-        );
+        assert!(numbers("lat,lon").ends_with("give axis names by --dims, or use `trundle apply`"));
     }
 }

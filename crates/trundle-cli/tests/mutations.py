@@ -406,7 +406,7 @@ def fault(program, command, folder):
     if "panicked at" in said:
         return f"panicked: {said[:400]}", run.returncode
     # Exceeding the memory limit is not a system error. The output of a valid model may be larger than the disk.
-    is_system = "(os error " in said or " bytes are needed on the disk, " in said
+    is_system = "(os error " in said or " of disk space are needed, " in said
     if run.returncode in (0, 2, 3) or (run.returncode == 1 and is_system):
         return None, run.returncode
     return f"exit code {run.returncode}: {said[:400]}", run.returncode

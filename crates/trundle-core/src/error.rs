@@ -57,9 +57,7 @@ impl fmt::Display for Error {
             Error::Op(error) => error.fmt(f),
             Error::Pattern(fault) => fault.fmt(f),
             Error::Move(error) => error.fmt(f),
-            Error::Stopped => {
-                f.write_str("the movement was stopped before its end: the output is incomplete")
-            }
+            Error::Stopped => f.write_str("the move was stopped early: the output is incomplete"),
             Error::DeviceFailed { message } => write!(f, "the device failed: {message}"),
         }
     }

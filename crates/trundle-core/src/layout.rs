@@ -128,7 +128,7 @@ impl Layout {
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if the number of strides differs from the number of axes.
     pub fn strided(shape: &Shape, offset_bytes: usize, strides_bytes: &[isize]) -> Result<Layout> {
-        check_sizes(("strides", strides_bytes.len()), ("the axes of the tensor", shape.rank()))?;
+        check_sizes(("strides", strides_bytes.len()), ("the shape of the tensor", shape.rank()))?;
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
     }
 

@@ -36,7 +36,7 @@ refusals! {
             left_size: usize,
             /// The number of entries of the second.
             right_size: usize,
-        } => "{left} and {right} must have equal sizes, got {left_size} and {right_size}";
+        } => "{left} and {right} must have the same length, got {left_size} and {right_size}";
         /// A tensor does not have the required shape.
         ShapeMismatch {
             /// The tensor's argument name.
@@ -52,7 +52,7 @@ refusals! {
             from: Shape,
             /// The requested shape.
             to: Shape,
-        } => "shape {from} has {} elements, and shape {to} has {}", from.elements(), to.elements();
+        } => "shape {from} has {}, but shape {to} has {}", elements_of(from.elements()), to.elements();
         /// The sizes of a reshape cannot have as many elements as the shape, or -1 is ambiguous.
         SizesDoNotFit {
             /// The current shape.
@@ -96,7 +96,7 @@ fn axes_of(rank: usize, negative_allowed: bool) -> String {
     let least = if negative_allowed { format!("-{rank}") } else { "0".to_owned() };
     match rank.checked_sub(1) {
         Some(last) => format!(" for rank {rank}: expected {least}..={last}"),
-        None => ": the tensor has rank 0, and so no axes".to_owned(),
+        None => ": the tensor has rank 0 and no axes".to_owned(),
     }
 }
 
@@ -111,11 +111,16 @@ fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
             );
         }
         (None, _) => "more elements than can be counted".to_owned(),
-        (Some(known), 0) => format!("{known} elements"),
-        (Some(0), _) => "no elements, whatever -1 is".to_owned(),
-        (Some(known), _) => format!("a multiple of {known} elements"),
+        (Some(known), 0) => elements_of(known),
+        (Some(0), _) => "no elements, whatever the value of -1".to_owned(),
+        (Some(known), _) => format!("a multiple of {}", elements_of(known)),
     };
-    format!("{have}, and shape {shape} has {elements}")
+    format!("{have}, but shape {shape} has {elements}")
+}
+
+/// Formats a number of elements.
+fn elements_of(count: usize) -> String {
+    if count == 1 { "1 element".to_owned() } else { format!("{count} elements") }
 }
 
 /// Product of the nonnegative sizes, unless it overflows.
@@ -381,7 +386,7 @@ impl Permutation {
     /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`], with the
     /// name `order`.
     pub fn new(order: &[i64], rank: usize) -> Result<Permutation, ShapeError> {
-        check_sizes(("order", order.len()), ("the axes of the tensor", rank))?;
+        check_sizes(("order", order.len()), ("the shape of the tensor", rank))?;
         let mut seen = vec![false; rank];
         let mut axes = Vec::with_capacity(rank);
         for &entry in order {
@@ -456,7 +461,7 @@ mod tests {
             message(i64::MIN, 1),
             format!("axis {} is out of range for rank 1: expected -1..=0", i64::MIN)
         );
-        assert_eq!(message(0, 0), "axis 0 is out of range: the tensor has rank 0, and so no axes");
+        assert_eq!(message(0, 0), "axis 0 is out of range: the tensor has rank 0 and no axes");
     }
 
     #[test]
@@ -470,7 +475,7 @@ mod tests {
         );
         assert_eq!(
             message(&[0, 1], 3),
-            "order and the axes of the tensor must have equal sizes, got 2 and 3"
+            "order and the shape of the tensor must have the same length, got 2 and 3"
         );
     }
 }

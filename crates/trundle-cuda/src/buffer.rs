@@ -128,7 +128,7 @@ impl Cuda {
             true => Ok(()),
             false => self
                 .stream
-                .check_no_capture("a buffer of its own may be gone when that is replayed"),
+                .check_no_capture("an owned buffer may be freed before the graph is replayed"),
         }
     }
 }

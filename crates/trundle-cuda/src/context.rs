@@ -60,14 +60,13 @@ impl Context {
         // SAFETY: loading the driver runs initialization code of the library that the system installed as the CUDA
         // driver.
         if !unsafe { sys::is_culib_present() } {
-            return Err(no_device("there is no such library".to_owned()));
+            return Err(no_device("found no such library".to_owned()));
         }
         let refused = |error: DriverError| no_device(format!("the driver says {}", said(error)));
         result::init().map_err(refused)?;
         let count = result::device::get_count().map_err(refused)?;
         let at = i32::try_from(ordinal).ok().filter(|at| *at < count);
-        let at = at
-            .ok_or_else(|| no_device(format!("the driver has {count}, the first of which is 0")))?;
+        let at = at.ok_or_else(|| no_device(format!("the driver has {count}, numbered from 0")))?;
         let device = result::device::get(at).map_err(refused)?;
         let name = result::device::get_name(device).map_err(refused)?;
         let capability = capability(device).map_err(refused)?;

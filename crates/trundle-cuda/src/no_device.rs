@@ -21,7 +21,7 @@ impl fmt::Display for NoDevice {
         let libraries = libraries.join(", ");
         write!(
             f,
-            "no CUDA device can be used: looked for device {ordinal} by {libraries}, and {found}"
+            "no CUDA device can be used: trundle searched for device {ordinal} by {libraries}, and {found}"
         )
     }
 }

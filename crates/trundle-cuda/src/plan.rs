@@ -60,7 +60,7 @@ impl CudaPlan {
         if !self.stream.is(stream) {
             return Err(misplaced(" has tables and", self.stream, stream));
         }
-        stream.check_no_capture("the tables of a plan may be gone when that is replayed")
+        stream.check_no_capture("the tables of a plan may be freed before the graph is replayed")
     }
 
     /// Checks the buffer sizes and returns the launches.
@@ -77,7 +77,7 @@ impl CudaPlan {
 }
 
 fn misplaced(has: &str, planned: Stream, run: Stream) -> Error {
-    let message = format!("the plan{has} was made on {planned:?}, and is run on {run:?}");
+    let message = format!("the plan{has} was made on {planned:?}, but is run on {run:?}");
     Error::DeviceFailed { message }
 }
 

@@ -61,7 +61,7 @@ impl Stream {
         match unsafe { result::stream::is_capturing(self.handle) }.map_err(failed)? {
             CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Ok(()),
             _ => {
-                let message = format!("the stream is captured into a graph meanwhile, and {what}");
+                let message = format!("the stream is being captured into a graph, and {what}");
                 Err(Error::DeviceFailed { message })
             }
         }
@@ -78,7 +78,7 @@ impl Stream {
         if bytes > isize::MAX.unsigned_abs() {
             return Err(Error::too_large(what()));
         }
-        self.check_no_capture("memory of its own would be gone when that is replayed")?;
+        self.check_no_capture("memory allocated now would be freed before the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
         // Zero-byte allocations fail, and sub-byte stores access the whole word.
         let bytes = bytes.max(1).next_multiple_of(WORD);
@@ -143,7 +143,7 @@ impl Stream {
     /// # Safety
     /// The range must be valid, and no other code may use it.
     pub(crate) unsafe fn write<T: Copy>(self, address: u64, values: &[T]) -> Result<()> {
-        self.check_no_capture("what the host has now would be gone when that is replayed")?;
+        self.check_no_capture("host memory may have changed when the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
         if let Some(piece) = self.context.staging.piece(size_of_val(values)) {
             // SAFETY: the range is valid by the contract of this function; the stream is alive and its context is
@@ -162,7 +162,7 @@ impl Stream {
     /// # Safety
     /// The range must be valid, and no other code may write to it.
     pub(crate) unsafe fn read(self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        self.check_no_capture("nothing is read from it before that is replayed")?;
+        self.check_no_capture("it has no results before the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
         // SAFETY: the range is valid by the contract of this function, and `bytes` is borrowed until the copy is
         // done.
@@ -181,7 +181,7 @@ impl Stream {
     }
 
     pub(crate) fn wait(self) -> Result<()> {
-        self.check_no_capture("nothing of it is done before that is replayed")?;
+        self.check_no_capture("its work is done only when the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
         // SAFETY: the stream lives.
         unsafe { result::stream::synchronize(self.handle) }.map_err(failed)

@@ -34,7 +34,7 @@ pub enum Problem {
         source: io::Error,
     },
     /// The memory limit is too low.
-    #[error("{needed} bytes of memory are needed, {limit} may be used")]
+    #[error("{needed} bytes of memory are needed, the limit is {limit}")]
     Memory {
         /// The smallest limit that is enough, in bytes.
         needed: u64,
@@ -45,7 +45,7 @@ pub enum Problem {
     #[error("{0}")]
     Chunks(String),
     /// The disk has too little space for the output and intermediates.
-    #[error("{needed} bytes are needed on the disk, {available} are free")]
+    #[error("{needed} bytes of disk space are needed, {available} are free")]
     Space {
         /// The bytes of the output and of intermediates.
         needed: u64,

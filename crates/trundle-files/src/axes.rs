@@ -81,7 +81,7 @@ impl Record {
             return Ok(Record::default());
         };
         serde_json::from_str(text).map(Record).map_err(|error| {
-            format!("metadata \"{KEY}\" is not an object of names and axes in JSON: {error}")
+            format!("metadata \"{KEY}\" is not a JSON object of names and axes: {error}")
         })
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn what_is_no_record_is_refused() {
         for text in ["", "o i", "[]", r#"{"x":1}"#, r#"{"x":"o i"} y"#] {
             let error = Record::of(&[pair(KEY, text)]).unwrap_err();
-            assert!(error.starts_with("metadata \"trundle.axes\" is not an object"), "{error}");
+            assert!(error.starts_with("metadata \"trundle.axes\" is not a JSON object"), "{error}");
         }
     }
 }

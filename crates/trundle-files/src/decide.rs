@@ -73,7 +73,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         None => to.stated_format(),
     };
     if to.metadata_only && (to.chunks.is_some() || to.shards.is_some() || to.codecs.is_some()) {
-        let why = "metadata only: the output keeps the source's chunks, shards and codec, which cannot be chosen";
+        let why = "metadata only: the output keeps the source's chunks, shards and codec, so they cannot be chosen";
         return Err(Failure::usage(why));
     }
     let is_relayout = matches!(request.work, Work::Relayout { .. });
@@ -114,7 +114,8 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     let jobs = decision.jobs(&opened, format, &metadata, &options);
     let jobs = jobs.map_err(|failure| match &decision {
         Decision::Chain { .. } if request.tensor.is_some() && decision.kept().contains(&true) => {
-            failure.with_setting(Setting::Only, "leaves out what --tensor does not name")
+            failure
+                .with_setting(Setting::Only, "leaves out the tensors that --tensor does not name")
         }
         _ => failure,
     })?;
@@ -150,7 +151,9 @@ impl Request {
     pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
         match &self.inputs[..] {
             [input] => Ok(input),
-            inputs => Err(Failure::usage(format!("this takes 1 file, got {}", inputs.len()))),
+            inputs => {
+                Err(Failure::usage(format!("this command takes 1 file, got {}", inputs.len())))
+            }
         }
     }
 }
@@ -182,7 +185,7 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
             (vec![split::input(request, parts)?], decide)
         }
         Work::Relayout { .. } if named.is_some() => {
-            return Err(Failure::usage("relayout has rules in place of the name of a tensor"));
+            return Err(Failure::usage("relayout selects tensors by its rules"));
         }
         Work::Relayout { rules: given, rule_files } => {
             let rules = rules(given, rule_files)?;

@@ -204,7 +204,7 @@ impl From<trundle_formats::Error> for Failure {
         match &error.problem {
             Problem::Exists => failure.with_setting(Setting::Force, "overwrites it"),
             Problem::Unfinished => {
-                failure.with_setting(Setting::Force, "removes that and begins anew")
+                failure.with_setting(Setting::Force, "removes it and starts over")
             }
             Problem::HintMissing(_) => {
                 failure.with_setting(Setting::DType, "and --shape are needed")
@@ -224,12 +224,12 @@ impl From<trundle_disk::Error> for Failure {
         let message = match *problem {
             File(error) if subject.is_empty() => return Failure::from(error),
             Space { needed, available } => {
-                let [needed, available] = [needed, available].map(memory::exact);
-                format!("{subject}{needed} are needed on the disk, {available} are free")
+                let [needed, available] = memory::distinct(needed, available);
+                format!("{subject}{needed} of disk space are needed, {available} are free")
             }
             Memory { needed, limit } => {
-                let needed = memory::enough(needed, limit);
-                format!("{subject}{}", Memory { needed, limit })
+                let [needed, limit] = memory::distinct(memory::enough(needed, limit), limit);
+                format!("{subject}{needed} of memory are needed, the limit is {limit}")
             }
             ref problem => format!("{subject}{problem}"),
         };

@@ -55,7 +55,7 @@ fn passes(tensors: &[TensorJob]) -> String {
     match tensors.iter().map(TensorJob::passes).max() {
         None | Some(0) => String::new(),
         Some(passes) if passes > 1 && tensors.iter().all(|tensor| tensor.tiles().is_empty()) => {
-            format!("{}, as the stages do not compose into one", counted(passes, "pass"))
+            format!("{}, because the stages do not compose into one", counted(passes, "pass"))
         }
         Some(passes) => counted(passes, "pass"),
     }
@@ -64,7 +64,7 @@ fn passes(tensors: &[TensorJob]) -> String {
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
     if all(|tensor| tensor.encoded_chunks().is_some()) {
-        ", nothing is decoded: the chunks are copied encoded"
+        ", nothing is decoded: chunks are copied in encoded form"
     } else if all(TensorJob::is_by_header) {
         ", nothing moves: the header says column-major (--row-major moves the elements)"
     } else if all(TensorJob::is_copy) {

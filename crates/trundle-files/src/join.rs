@@ -34,7 +34,7 @@ impl Files {
             of_part.push(file);
         }
         if of_part.is_empty() {
-            return Err(Failure::usage("expected at least one file to join"));
+            return Err(Failure::usage("expected one or more files to join"));
         }
         Ok((Files(of_part), request.described.of_all(&paths)?))
     }
@@ -120,7 +120,8 @@ fn check_meaning(
         return Ok(());
     }
     let lines: Vec<String> = first_lines(lines).collect();
-    let refusal = format!("attributes differ that say what elements mean:\n{}", lines.join("\n"));
+    let refusal =
+        format!("attributes that give the elements their meaning differ:\n{}", lines.join("\n"));
     let hint = format!(
         "decode the files first, or pass --ignore-attrs {} to write the values of {}",
         attributes.join(","),
@@ -455,12 +456,11 @@ impl Joined {
                 if compare(&mut both, [tensor.indices[0], *index], options, observer)?.is_some() {
                     let (file, first) = (shown_path(other.path), shown_path(first.path));
                     let refusal = format!(
-                        "{file}: \"{}\" has other elements than in {first}, and not the axis along which \
-                         they could follow each other",
+                        "{file}: \"{}\" differs from {first} and does not have the joined axis",
                         Shown(&tensor.name)
                     );
                     return Err(Failure::refused(refusal)
-                        .with_hint("`trundle cmp` says which")
+                        .with_hint("`trundle cmp` shows the elements that differ")
                         .with_setting(Setting::Tensor, "picks others"));
                 }
             }

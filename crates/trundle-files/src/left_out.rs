@@ -19,10 +19,10 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {
-        lines.push(format!("left out, as the format cannot hold them: {}", parts.join("; ")));
+        lines.push(format!("left out because the format cannot store them: {}", parts.join("; ")));
     }
     if !unread.is_empty() {
-        lines.push(format!("left out, as trundle does not read them: {}", counted(unread)));
+        lines.push(format!("left out because trundle does not read them: {}", counted(unread)));
     }
     let were = |names: &BTreeSet<String>, what: &str| {
         let were = if names.len() == 1 { "was" } else { "were" };

@@ -34,15 +34,16 @@ pub fn fits(needed: u64, limit: Option<Bytes>) -> bool {
 }
 
 fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
-    let (needed, limit) = (exact(needed), exact(limit));
+    let [needed, limit] = distinct(needed, limit);
     Failure::refused(format!("{needed} of memory are needed, {whose} {limit}"))
 }
 
-/// Formats a number of bytes exactly, followed by a rounded one with its unit.
-pub(crate) fn exact(bytes: u64) -> String {
-    match bytes {
-        0..1024 => readable(bytes),
-        _ => format!("{bytes} bytes ({})", readable(bytes)),
+/// Formats two sizes with their units, or in bytes if they would look the same.
+pub(crate) fn distinct(one: u64, other: u64) -> [String; 2] {
+    let both = [one, other].map(readable);
+    match both[0] == both[1] && one != other {
+        true => [one, other].map(|bytes| format!("{bytes} bytes")),
+        false => both,
     }
 }
 

@@ -20,7 +20,7 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     let failure = Failure::refused(format!("{file}: \"{own}\" cannot be read: {why}"));
     Err(match name {
         Some(_) => failure,
-        None => failure.with_setting(Setting::Tensor, "leaves it out, where NAME may be '*'"),
+        None => failure.with_setting(Setting::Tensor, "leaves it out (NAME may be '*')"),
     })
 }
 
@@ -54,7 +54,7 @@ pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec
 pub(crate) fn not_found(file: &Path, headers: &[Header], name: &str) -> Failure {
     let names = listed(headers.iter().map(|header| &header.name));
     let (file, name) = (shown_path(file), Shown(name));
-    Failure::refused(format!("{file}: no tensor is named \"{name}\", there are: {names}"))
+    Failure::refused(format!("{file}: no tensor is named \"{name}\"; the file has {names}"))
 }
 
 /// Lists the first names, and counts the others.

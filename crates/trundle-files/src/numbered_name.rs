@@ -20,14 +20,16 @@ pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failur
     let (Some(place), None) = (places.next(), places.next()) else {
         let (shown, like) = (shown_path(path), with_place(path));
         return Err(Failure::usage(format!(
-            "{shown}: -o is to have one place for the numbers of the parts, as in {}",
+            "{shown}: -o needs {{}} once, where the part number goes, as in {}",
             shown_path(&like)
         )));
     };
     let (front, behind) = (&text[..place.start], &text[place.end..]);
     if behind.contains(std::path::is_separator) {
         let shown = shown_path(path);
-        return Err(Failure::usage(format!("{shown}: numbers are of files, not of folders")));
+        return Err(Failure::usage(format!(
+            "{shown}: the part number must be in the file name, not in a folder's name"
+        )));
     }
     let digits = place.digits.unwrap_or(digits_of_last);
     let numbers = 0..count;
@@ -107,9 +109,8 @@ mod tests {
     fn what_has_no_one_place_is_refused_with_one() {
         let refusal = |path: &str| numbered(Path::new(path), 3).unwrap_err().to_string();
         let like = |path: &str, like: &str| {
-            let expected = format!(
-                "{path}: -o is to have one place for the numbers of the parts, as in {like}"
-            );
+            let expected =
+                format!("{path}: -o needs {{}} once, where the part number goes, as in {like}");
             assert_eq!(refusal(path), expected);
         };
         like("a/part.npy", "a/part-{}.npy");
@@ -117,6 +118,9 @@ mod tests {
         like("-", "part-{}.npy");
         like("{}-{}.npy", "part-{}.npy");
         like("%d-{}.npz", "part-{}.npz");
-        assert_eq!(refusal("{}/x.npy"), "{}/x.npy: numbers are of files, not of folders");
+        assert_eq!(
+            refusal("{}/x.npy"),
+            "{}/x.npy: the part number must be in the file name, not in a folder's name"
+        );
     }
 }

@@ -65,7 +65,7 @@ impl FromStr for Bytes {
     fn from_str(text: &str) -> Result<Bytes, String> {
         let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         if digits.is_empty() {
-            return Err(format!("\"{}\" is not a number of bytes, as 512M or 4G", Shown(text)));
+            return Err(format!("\"{}\" is not a size such as 512M or 4G", Shown(text)));
         }
         let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
             "" | "B" => 0,
@@ -79,7 +79,7 @@ impl FromStr for Bytes {
             let fraction: Option<f64> = digits.parse().ok().filter(|_| shift >= 20);
             let smaller =
                 fraction.filter(|fraction| (0.0..1e9).contains(fraction)).map(|fraction| {
-                    format!("; {}M is", (fraction * f64::from(1 << (shift - 20))).round())
+                    format!("; use {}M", (fraction * f64::from(1 << (shift - 20))).round())
                 });
             let smaller = smaller.unwrap_or_default();
             format!("\"{}\" is not a whole number{smaller}", Shown(digits))
@@ -188,9 +188,9 @@ mod tests {
     #[test]
     fn refused_memory_is_said_with_what_may_be_meant() {
         for (text, expected) in [
-            ("1.5G", "\"1.5\" is not a whole number; 1536M is"),
+            ("1.5G", "\"1.5\" is not a whole number; use 1536M"),
             ("1.5K", "\"1.5\" is not a whole number"),
-            ("lots", "\"lots\" is not a number of bytes, as 512M or 4G"),
+            ("lots", "\"lots\" is not a size such as 512M or 4G"),
             ("48", "at least 4.0 KiB (4K) are needed, got 48 bytes; did you mean 48M?"),
             ("1K", "at least 4.0 KiB (4K) are needed, got 1.0 KiB"),
         ] {

@@ -234,7 +234,7 @@ impl Operation {
                 }
                 let unfilled = Unfilled::of(declared, &numbers);
                 let lacks = || {
-                    Failure::usage(format!("{} lacks its {}", declared.name, unfilled.argument()))
+                    Failure::usage(format!("{} needs its {}", declared.name, unfilled.argument()))
                 };
                 let own = own.as_ref().ok_or_else(lacks)?;
                 if let Some(one) = own.one.and_then(|length| OneLength::of(length, &unfilled)) {
@@ -266,7 +266,7 @@ fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, 
     DECLARATIONS.into_iter().find(is_meant).ok_or_else(|| {
         let (name, count) = (Shown(name), arguments.len());
         Failure::usage(format!(
-            "no operator of one tensor is called {name} and takes {count} arguments"
+            "no operator on one tensor is called {name} and takes {count} arguments"
         ))
     })
 }
@@ -274,7 +274,7 @@ fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, 
 /// Returns the tensor files that a chain names, without its input.
 ///
 /// # Errors
-/// If the chain does not use its input, or two tensors would come from stdin.
+/// If the chain does not use the inputs input, or two tensors would come from stdin.
 fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     let (mut takes_input, mut files) = (false, Vec::new());
     for operand in chain.inputs() {
@@ -285,11 +285,11 @@ fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     }
     if !takes_input {
         let (input, file) = (Shown(input.display()), files.first().map_or("", String::as_str));
-        return Err(Failure::usage(format!("{input}: the chain does not use it"))
-            .with_hint(format!("\"_\" stands for it, as in concat(_, {}, axis=0)", Shown(file))));
+        return Err(Failure::usage(format!("{input}: the chain does not use the input"))
+            .with_hint(format!("write \"_\" for it, as in concat(_, {}, axis=0)", Shown(file))));
     }
     if input == Path::new("-") && files.iter().any(|file| file == "-") {
-        return Err(Failure::usage("stdin holds one of the tensors, not two"));
+        return Err(Failure::usage("stdin can supply only one tensor, not two"));
     }
     Ok(files)
 }
@@ -310,7 +310,7 @@ fn numbers(
     match text.split(',').map(number).collect::<Result<_, _>>() {
         Ok(values) => Ok(NumbersFile::list(values)),
         Err(entry) if !names_a_file(text) => Err(Failure::usage(format!(
-            "{argument} entry \"{}\" is not an integer, and there is no file \"{}\"",
+            "{argument} entry \"{}\" is not an integer, and the file \"{}\" does not exist",
             Shown(entry),
             Shown(text)
         ))),
@@ -367,7 +367,7 @@ fn read_numbers(
     held: &mut u64,
 ) -> Result<NumbersFile, Failure> {
     if file == "-" && input == Path::new("-") {
-        let message = format!("stdin holds either the tensor to move or the {argument}");
+        let message = format!("stdin can supply the tensor or the {argument}, not both");
         return Err(Failure::usage(message));
     }
     if Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("txt")) {
@@ -377,15 +377,17 @@ fn read_numbers(
         Err(error)
             if matches!(error.problem, Problem::HintMissing(_) | Problem::UnknownEnding { .. }) =>
         {
-            let why = format!("{error}: {argument} are a list, an .npy file or a .txt file");
-            return Err(Failure::usage(why));
+            let file = Shown(file);
+            return Err(Failure::usage(format!(
+                "{file}: give {argument} as a list, an .npy file or a .txt file"
+            )));
         }
         opened => opened?,
     };
     let [header] = opened.headers() else {
         let tensors = opened.headers().len();
         return Err(Failure::refused(format!(
-            "{}: {argument} are one tensor, got {tensors}",
+            "{}: {argument} must be one tensor, got {tensors}",
             Shown(file)
         )));
     };
@@ -393,7 +395,7 @@ fn read_numbers(
     let elements = header.shape.elements();
     let name = header.element.name();
     let no_integers =
-        || Failure::refused(format!("{}: {argument} are integers, got {name}", Shown(file)));
+        || Failure::refused(format!("{}: {argument} must be integers, got {name}", Shown(file)));
     let width = header.element.dtype().width();
     // A tensor of a zero-width type may have 2^62 elements in a small file.
     if width == 0 && elements > 0 {

@@ -51,7 +51,7 @@ impl Destination {
         if self.verify && is_special(path) {
             let output = shown_path(path);
             return Err(Failure::usage(format!(
-                "{output}: --verify reads the output back, which only a file can do"
+                "{output}: --verify reads the output back, which works for files only"
             )));
         }
         Ok(())
@@ -95,7 +95,7 @@ impl Destination {
             return Ok(None);
         }
         let failure =
-            |error| Failure::from(error).with_setting(Setting::To, "says what is to be written");
+            |error| Failure::from(error).with_setting(Setting::To, "selects the output format");
         Format::of(path).map(Some).map_err(failure)
     }
 

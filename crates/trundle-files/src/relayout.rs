@@ -41,7 +41,7 @@ pub(crate) fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure
     let keeping: Vec<&str> =
         keeping().filter_map(|format| format.endings().first().copied()).collect();
     Err(Failure::usage(format!(
-        "{}: .{} cannot store metadata, where relayout records the axes: write a .{} file",
+        "{}: .{} cannot store metadata, which relayout needs to record the axes: write a .{} file",
         shown_path(output),
         format.name(),
         keeping.join(" or .")
@@ -116,7 +116,7 @@ impl Relaid {
 pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
     let already = match already {
         0 => String::new(),
-        count => format!(", {count} as asked already"),
+        count => format!(", {count} already in this order"),
     };
     format!("{} moved{already}, {copied} copied", counted(moved, "tensor"))
 }
@@ -156,11 +156,11 @@ fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, 
         Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),
         Some(axes) if !axes.agree_with(&rule.from) => {
             return Err(Failure::refused(format!(
-                "{}: its axes are recorded as \"{}\", and the rule makes \"{}\" of \"{}\"",
+                "{}: its axes are recorded as \"{}\", but the rule turns \"{}\" into \"{}\"",
                 Shown(&header.name),
                 Shown(axes),
-                rule.to,
-                rule.from
+                rule.from,
+                rule.to
             )));
         }
         _ => {}

@@ -191,7 +191,7 @@ impl Decided {
         }
         if !job.left_out().metadata.is_empty() {
             let keys = listed(job.left_out().metadata.iter());
-            lines.push_str(&format!("  the format keeps no metadata; left out: {keys}\n"));
+            lines.push_str(&format!("  the format stores no metadata; left out: {keys}\n"));
         }
         for line in left_out::lines(job.left_out()) {
             lines.push_str(&format!("  {line}\n"));

@@ -50,7 +50,7 @@ pub(crate) fn rules(given: &[String], files: &[PathBuf]) -> Result<Vec<Arc<Rule>
             }
         }
         if begin == rules.len() {
-            return Err(Failure::usage(format!("{}: it contains no rule", shown_path(file))));
+            return Err(Failure::usage(format!("{}: the file has no rules", shown_path(file))));
         }
     }
     Ok(rules)
@@ -85,8 +85,9 @@ impl Rule {
         }
         let pattern = Pattern::new(names).map_err(|error| {
             let at = names.char_indices().nth(error.pos).map_or(names.len(), |(at, _)| at);
-            let how = "*, ?, [a-z] and [!a-z] stand for other characters; [*], [?] and [[] for themselves";
-            formed(&format!("not a pattern of names: {}", error.msg), at..names.len(), how)
+            let how =
+                "*, ?, [a-z] and [!a-z] match other characters; [*], [?] and [[] match themselves";
+            formed(&format!("not a valid name pattern: {}", error.msg), at..names.len(), how)
         })?;
         let axes = &text[axes_begin..];
         let shifted = |mut error: NotationError| {
@@ -161,11 +162,11 @@ pub(crate) fn assigned(
 }
 
 fn names_none(rule: &Rule, headers: &[Header]) -> Failure {
-    let message = format!("no tensor has a name like \"{}\"", rule.names);
+    let message = format!("no tensor name matches \"{}\"", rule.names);
     let mut error = NotationError::new(message, &rule.text, 0..rule.names.len());
     error.suggestion = Some(match &near(&rule.names, headers)[..] {
-        [] => format!("there are {}", listed(headers.iter().map(|header| &header.name))),
-        near => format!("near to it are {}", Shown(near.join(", "))),
+        [] => format!("the tensors are {}", listed(headers.iter().map(|header| &header.name))),
+        near => format!("similar names are {}", Shown(near.join(", "))),
     });
     Failure::usage(format!("{}: {error}", rule.place))
 }

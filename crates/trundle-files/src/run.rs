@@ -114,13 +114,13 @@ impl Decided {
         if !keys.is_empty() {
             let axes = match keys.iter().any(|key| *key == axes::KEY) {
                 true => {
-                    "; without the record of axes in it, relayout cannot tell what it has already moved"
+                    "; without the recorded axes, relayout cannot tell which tensors it has already moved"
                 }
                 false => "",
             };
             let why = match lost.metadata.is_empty() {
                 true => "metadata about the axis order no longer applies",
-                false => "the format keeps no metadata",
+                false => "the format stores no metadata",
             };
             warnings.push(format!("{why}; left out: {}{axes}", listed(keys.iter())));
             more["metadata_left_out"] = json!(keys);
@@ -141,7 +141,7 @@ impl Decided {
             more["attributes_differ"] = json!(differ);
             let names = listed(differ.iter());
             warnings.push(format!(
-                "attributes differ between the files, and the output has the values of the first file: {names}"
+                "attributes differ between the files; the output has the values of the first file: {names}"
             ));
         }
         (warnings.into_iter().map(|warning| format!("{output}: {warning}")).collect(), more)

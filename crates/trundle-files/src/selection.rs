@@ -52,7 +52,7 @@ impl Choice {
             let failure = cannot_keep(inputs[0].path(), tensor);
             return Err(failure.with_setting(
                 Setting::Only,
-                "with --tensor NAME leaves it out, where NAME may be '*'",
+                "with --tensor NAME leaves it out (NAME may be '*')",
             ));
         }
         let headers = file.headers();
@@ -86,8 +86,7 @@ impl Choice {
         memory::check(held.saturating_add(least), max_mem).map_err(|failure| {
             match memory::fits(operation.numbers_bytes.saturating_add(least), max_mem) {
                 true => failure.with_hint(
-                    "put_along_axis and scatter_nd hold an index for each element of the axes that they \
-                     put others along",
+                    "put_along_axis and scatter_nd keep an index in memory for each element of the changed axes",
                 ),
                 false => failure,
             }
@@ -209,13 +208,18 @@ fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
     match error {
         Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }) => match by_name {
             Some(names) => {
-                format!("--dims names {left_size} of its axes ({names}), and needs all of them")
+                format!("--dims must name all axes of the tensor ({names}), got {left_size}")
             }
             None => {
                 let (entries, axes) = (counted(*left_size, "entry"), shape.rank());
-                format!("order has {entries}, the tensor {}", counted(axes, "axis"))
+                format!("order has {entries}, but the tensor has {}", counted(axes, "axis"))
             }
         },
+        Error::Shape(ShapeError::RepeatedAxis { argument: "order", axis }) if by_name.is_some() => {
+            let names = by_name.unwrap_or_default();
+            let name = names.split(", ").nth(axis.unsigned_abs() as usize).unwrap_or_default();
+            format!("--dims names axis {name} twice")
+        }
         Error::Shape(ShapeError::AxisOutOfRange {
             argument: "order entry", axis, rank, ..
         }) if *axis < 0 && axis.unsigned_abs() as usize <= *rank => {

@@ -23,11 +23,11 @@ pub(crate) fn input(request: &Request, parts: &Parts) -> Result<Input, Failure> 
     let path = request.only_input()?;
     if path == Path::new("-") {
         return Err(Failure::usage(
-            "stdin can be read once, and each part reads what is cut: write it to a file first",
+            "stdin can be read only once, but every part reads the input: write it to a file first",
         ));
     }
     if parts.count() == 0 {
-        return Err(Failure::usage("--sizes has no sizes"));
+        return Err(Failure::usage("--sizes is empty"));
     }
     request.described.of(path)
 }
@@ -40,7 +40,9 @@ impl Parts {
     fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
         let asked = match self {
             Parts::Count(parts) if *parts > size => {
-                return Err(format!("axis {axis} of size {size} does not make {parts} parts"));
+                return Err(format!(
+                    "axis {axis} of size {size} cannot be split into {parts} parts"
+                ));
             }
             Parts::Count(parts) => {
                 let longer = |part: usize| usize::from(part < size % parts);
@@ -55,7 +57,7 @@ impl Parts {
         match asked.free {
             Some(free) if sum <= size => sizes[free] = size - sum,
             None if sum == size => {}
-            _ => return Err(format!("the sizes add up to {sum}, and axis {axis} has size {size}")),
+            _ => return Err(format!("the sizes add up to {sum}, but axis {axis} has size {size}")),
         }
         Ok(sizes)
     }

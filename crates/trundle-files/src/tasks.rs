@@ -48,7 +48,9 @@ impl Decided {
         for other in inputs.chain(self.outputs.iter().map(PathBuf::as_path)) {
             if is_within(path, other) {
                 let (plan, other) = (shown_path(path), shown_path(other));
-                return Err(Failure::usage(format!("{plan}: the plan cannot be within {other}")));
+                return Err(Failure::usage(format!(
+                    "{plan}: the plan file cannot be inside {other}"
+                )));
             }
         }
         let folder = here()?;
@@ -80,7 +82,7 @@ impl Decided {
         request.resources.max_mem = Some(Bytes(self.options.max_bytes));
         request.resources.sharing = None;
         let [job] = &*std::mem::take(&mut self.jobs) else {
-            return Err(Failure::refused("tasks write one output"));
+            return Err(Failure::refused("a task plan has one output"));
         };
         job.begin_tasks(&self.sources(), &output, options, |tasks| {
             request.resources.storage = Some(StorageChoice::Kind(tasks.storage()));
@@ -139,9 +141,9 @@ impl PlanFile {
         match read.trundle_tasks {
             VERSION => serde_json::from_str(text).map_err(|error| no_plan(&error)),
             older if older < VERSION => Err(Failure::refused(
-                "this plan was written by an older trundle; run `trundle plan --tasks` again",
+                "an older trundle wrote this plan; run `trundle plan --tasks` again",
             )),
-            other => Err(no_plan(&format!("it is of version {other}, not {VERSION}"))),
+            other => Err(no_plan(&format!("its version is {other}, not {VERSION}"))),
         }
     }
 
@@ -201,7 +203,7 @@ impl PlanFile {
             false => {
                 let folder = shown_path(&self.folder);
                 Err(Failure::usage(format!(
-                    "the paths of the plan count from {folder}: go there first"
+                    "the plan's paths are relative to {folder}: run the command there"
                 )))
             }
         }
@@ -231,7 +233,7 @@ impl PlanFile {
             text.push_str(&format!("  {of_stages}{tasks} {bytes}\n"));
         }
         if stages.len() > 1 {
-            text.push_str("  a stage begins when all tasks of the one before are done\n");
+            text.push_str("  a stage starts when all tasks of the previous stage are done\n");
         }
         text + &format!("next: trundle task {plan} N for each, then trundle finish {plan}\n")
     }

@@ -133,7 +133,7 @@ fn calls_that_no_command_makes_are_refused() {
     assert_eq!(refusal(Request::new(Vec::new(), join())).code(), 2);
     for work in [chain("flip(axes=[1])"), relayout()] {
         let failure = refusal(Request::new(vec![input.clone(); 2], work));
-        assert_eq!(failure.to_string(), "this takes 1 file, got 2");
+        assert_eq!(failure.to_string(), "this command takes 1 file, got 2");
     }
     let mut picked = Request::new(vec![input], relayout());
     picked.tensor = Some("in".to_owned());
@@ -168,10 +168,10 @@ fn plans_of_other_versions_are_refused() {
     let older = PlanFile::parse(r#"{"trundle_tasks": 1, "command": []}"#).unwrap_err();
     assert_eq!(
         older.to_string(),
-        "this plan was written by an older trundle; run `trundle plan --tasks` again"
+        "an older trundle wrote this plan; run `trundle plan --tasks` again"
     );
     let newer = PlanFile::parse(r#"{"trundle_tasks": 3}"#).unwrap_err();
-    assert_eq!(newer.to_string(), "is not a task plan: it is of version 3, not 2");
+    assert_eq!(newer.to_string(), "is not a task plan: its version is 3, not 2");
 }
 
 #[test]

@@ -293,7 +293,7 @@ fn kept(key: &str) -> String {
 }
 
 fn removing(source: io::Error) -> Problem {
-    Problem::Io { doing: "remove what is there", source }
+    Problem::Io { doing: "remove the existing objects", source }
 }
 
 impl ObjectStore for BucketOutput {

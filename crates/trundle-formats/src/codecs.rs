@@ -243,10 +243,10 @@ impl FromStr for Codec {
             },
             "shuffle" => Codec::Shuffle {
                 element_bytes: number(words.next(), "an element size", (1, MOST_BYTES))?
-                    .ok_or("shuffle needs the bytes of an element: shuffle:4")?,
+                    .ok_or("shuffle needs the element size in bytes, as in shuffle:4")?,
             },
             "crc32c" => Codec::Crc32c,
-            "none" => return Err("none stands alone".to_owned()),
+            "none" => return Err("none cannot be combined with other codecs".to_owned()),
             _ => {
                 return Err(format!(
                     "\"{name}\" is not a codec: zstd:3, gzip:6, blosc:lz4:5:shuffle, crc32c, or none"
@@ -255,7 +255,7 @@ impl FromStr for Codec {
         };
         match words.next() {
             None => Ok(codec),
-            Some(word) => Err(format!("\"{word}\" is one word more than {name} has")),
+            Some(word) => Err(format!("\"{word}\" is one value too many for {name}")),
         }
     }
 }
@@ -324,13 +324,13 @@ mod tests {
             ("gzip:10", "\"10\" is not a level: 0 to 9"),
             ("gzip:six", "\"six\" is not a level"),
             ("gzip:-1", "\"-1\" is not a level"),
-            ("gzip:6:7", "\"7\" is one word more than gzip has"),
+            ("gzip:6:7", "\"7\" is one value too many for gzip"),
             ("zstd:3:sum", "\"sum\" is not checksum"),
             ("blosc:gzip", "\"gzip\" is not blosclz, lz4, "),
             ("blosc:lz4:5:yes", "\"yes\" is not noshuffle, "),
             ("blosc:lz4:5:shuffle:0:256", "\"256\" is not an element size: 1 to 255"),
-            ("shuffle", "needs the bytes of an element"),
-            ("zstd,none", "none stands alone"),
+            ("shuffle", "needs the element size in bytes"),
+            ("zstd,none", "none cannot be combined with other codecs"),
         ] {
             let error = text.parse::<Codecs>().unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

@@ -79,11 +79,11 @@ pub enum Problem {
     OtherFolder,
     /// A store in a bucket is not overwritten.
     #[error(
-        "already exists, and a store in a bucket is not replaced: while one is written over the other, neither is whole. Remove it first, or choose another name"
+        "already exists, and trundle does not overwrite a store in a bucket: remove it first, or choose another name"
     )]
     NotReplaced,
     /// Another process writes to the same path in a bucket, or was interrupted.
-    #[error("is being written by another process, or was left unfinished by one")]
+    #[error("is being written by another process, or an interrupted process left it unfinished")]
     Unfinished,
     /// The output's folder is missing.
     #[error("the folder {} does not exist", .0.display())]
@@ -115,7 +115,7 @@ pub enum Problem {
         why: String,
     },
     /// The number of CRC-32 values is wrong.
-    #[error("as many values of CRC-32 as tensors are needed: expected {expected}, got {got}")]
+    #[error("each tensor needs a CRC-32: expected {expected}, got {got}")]
     Crc32s {
         /// Number of tensors in the file.
         expected: usize,
@@ -168,7 +168,7 @@ pub enum Problem {
     #[error("{0}")]
     HintMissing(&'static str),
     /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data begins.
-    #[error("states where its data begins: an offset is only for raw bytes")]
+    #[error("states where its data begins: an offset works for raw bytes only")]
     Offset,
     /// The content contradicts its [`TensorHint`](crate::TensorHint).
     #[error("{0}")]

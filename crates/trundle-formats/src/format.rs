@@ -144,7 +144,9 @@ impl Format {
     ) -> Result<FileSkeleton, Problem> {
         let Some(skeleton) = self.skeleton else {
             let name = self.name;
-            return Err(Problem::Unsupported(format!("format {name} is read, but not written")));
+            return Err(Problem::Unsupported(format!(
+                "trundle reads format {name} but cannot write it: choose another, such as .npy, .h5 or .zarr"
+            )));
         };
         if self.holds_one && tensors.len() != 1 {
             let tensors = tensors.iter().map(|tensor| tensor.name.to_owned()).collect();

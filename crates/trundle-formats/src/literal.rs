@@ -100,7 +100,9 @@ impl<'a> Parser<'a> {
     fn value(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
         self.skip_space();
         if depth > MAX_DEPTH {
-            return Err(self.error(format!("more than {MAX_DEPTH} brackets in each other")));
+            return Err(
+                self.error(format!("brackets are nested more than {MAX_DEPTH} levels deep"))
+            );
         }
         match self.peek() {
             Some('(') => self.tuple(depth),
@@ -376,7 +378,7 @@ mod tests {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(Literal::parse(&nested(MAX_DEPTH)).is_ok());
         for open in ["[", "(", "{1:"] {
-            let expected = format!("more than {MAX_DEPTH} brackets in each other");
+            let expected = format!("brackets are nested more than {MAX_DEPTH} levels deep");
             assert!(error(&open.repeat(1 << 20)).starts_with(&expected));
         }
     }

@@ -381,7 +381,9 @@ pub(crate) fn find_folder_place(
 ) -> Result<PathBuf, Problem> {
     let name = format.name;
     if is_stream(path) || is_special(path) {
-        return Err(Problem::Unsupported(format!("format {name} is a folder, and no stream")));
+        return Err(Problem::Unsupported(format!(
+            "format {name} is a folder and cannot be a stream"
+        )));
     }
     let place = follow_links(path).map_err(Problem::writing)?;
     if place.file_name().is_none() {
@@ -494,5 +496,5 @@ pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {
             _ => return Ok(place),
         }
     }
-    Err(io::Error::other(format!("more than {MAX_LINKS} symbolic links lead to each other")))
+    Err(io::Error::other(format!("more than {MAX_LINKS} symbolic links in a chain")))
 }

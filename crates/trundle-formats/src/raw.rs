@@ -24,8 +24,7 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
-    let undescribed =
-        Problem::HintMissing("raw bytes say neither their element type nor their shape");
+    let undescribed = Problem::HintMissing("raw bytes have no element type and no shape");
     let start = hint.offset.unwrap_or(0);
     let bytes = source.length().map(|length| length.saturating_sub(start));
     let Some(element) = &hint.element else { return Err(undescribed) };

@@ -74,7 +74,7 @@ impl Shared for SharedBucket {
 
     /// Tasks that write to a bucket share no files.
     fn work_file(&self, _: &str) -> io::Result<File> {
-        let why = "tasks write to a bucket in one pass only: more memory or larger chunks may make it one";
+        let why = "tasks write to a bucket in one pass only: use more memory or larger chunks";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 

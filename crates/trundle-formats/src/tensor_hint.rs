@@ -56,7 +56,8 @@ impl TensorHint {
         let others = shape.iter().enumerate().filter(|(axis, _)| *axis != free);
         let bits = others.fold(bits, |bits, (_, size)| bits.saturating_mul(*size as u128));
         let size = (8 * u128::from(bytes)).checked_div(bits).ok_or_else(|| {
-            let why = "the tensor has no bytes whatever the size of -1 is".to_owned();
+            let why = "the size of -1 cannot be computed: the tensor has no bytes for any size"
+                .to_owned();
             Problem::HintDiffers(why)
         })?;
         let mut sizes = shape.to_vec();
@@ -160,12 +161,12 @@ impl TensorHint {
         let (element, name) = (in_file_of(element, stated)?, element.name());
         let bytes = stated.data_bytes as u64;
         let shape = self.shape_in(&element, Some(bytes))?.ok_or(Problem::HintMissing(
-            "packed elements are stored as bytes, which do not state the shape of their tensor",
+            "packed elements are stored as bytes, so the file does not state the shape",
         ))?;
         let bytes = shape.bytes(element.width())?;
         if *stated.shape != [bytes] {
             return Err(Problem::HintDiffers(format!(
-                "holds bytes of shape {}, not the [{bytes}] that {name} {shape} is packed into",
+                "holds bytes of shape {}, but {name} {shape} is packed into [{bytes}]",
                 stated.shape
             )));
         }
@@ -180,8 +181,7 @@ fn is_packed(element: &StoredDType) -> bool {
 fn in_file_of(element: &StoredDType, stated: &Header) -> Result<StoredDType, Problem> {
     if is_packed(element) && stated.element.is_void() {
         return Err(Problem::HintDiffers(format!(
-            "holds one element in each byte ({}), as ml_dtypes stores {}: without a type, they are \
-             moved as they are; packing them would be a conversion",
+            "holds one element in each byte ({}), as ml_dtypes stores {}: leave out the type to move them unchanged",
             stated.element.descr(),
             element.name(),
         )));

@@ -68,7 +68,7 @@ impl StoredDType {
         let dtype = same.map_or_else(|| DType::from_name(&small), |(dtype, _)| Ok(*dtype));
         dtype.map(StoredDType::new).map_err(|error| {
             match UNSURE.iter().find(|(known, _)| *known == small) {
-                Some((_, meant)) => format!("\"{shown}\" may be {meant}: say which"),
+                Some((_, meant)) => format!("\"{shown}\" may be {meant}: choose one"),
                 None => Shown(error).to_string(),
             }
         })

@@ -86,8 +86,7 @@ impl Attribute {
         let mut data = cursor.read_bytes(rest)?.to_vec();
         let bytes = space.elements().and_then(|count| count.checked_mul(datatype.width as u64));
         let bytes = bytes.filter(|bytes| *bytes <= data.len() as u64);
-        let bytes =
-            bytes.ok_or_else(|| Error::malformed("an attribute is shorter than it says"))?;
+        let bytes = bytes.ok_or_else(|| Error::malformed("an attribute is shorter than stated"))?;
         data.truncate(bytes as usize);
         Ok(Attribute { name, datatype, space, data })
     }

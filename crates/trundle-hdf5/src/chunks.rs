@@ -170,7 +170,7 @@ impl Chunked {
         }
         table.sort_unstable_by_key(|stored| stored.number);
         if table.windows(2).any(|pair| pair[0].number == pair[1].number) {
-            return Err(Error::malformed("two of them have the same place"));
+            return Err(Error::malformed("two chunks have the same position"));
         }
         Ok(table)
     }

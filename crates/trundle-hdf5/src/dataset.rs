@@ -79,7 +79,7 @@ impl Dataset {
         let dtype = datatype.name()?;
         let space = Dataspace::parse(&needed(kind::DATASPACE, "sizes")?, metadata)?;
         if space.is_null {
-            return Err(Error::unsupported("has no elements, and no sizes"));
+            return Err(Error::unsupported("has no dataspace (no sizes)"));
         }
         if header.messages.iter().any(|message| message.kind == kind::EXTERNAL_FILES) {
             return Err(Error::unsupported("its data is in other files"));
@@ -192,7 +192,7 @@ fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, 
     let bytes = bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES);
     let bytes = bytes.ok_or_else(|| {
         Error::unsupported(format!(
-            "chunks of sizes {chunk:?} of {width} bytes each, where {MOST_CHUNK_BYTES} bytes are the most"
+            "chunks of sizes {chunk:?} with {width}-byte elements, the limit is {MOST_CHUNK_BYTES} bytes"
         ))
     })?;
     Ok(bytes as usize)

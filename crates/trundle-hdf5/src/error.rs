@@ -59,6 +59,6 @@ impl From<Error> for io::Error {
 /// and nothing that `read` changed is used afterwards.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(Error::malformed("its metadata contradicts itself, and could not be read to the end"))
+        Err(Error::malformed("its metadata is inconsistent and cannot be read"))
     })
 }

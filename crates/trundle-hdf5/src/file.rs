@@ -132,7 +132,7 @@ impl Walk<'_> {
             }
             let added = match target {
                 _ if name.is_empty() || name == "." || name.contains('/') => {
-                    Err(Error::malformed("its name is none"))
+                    Err(Error::malformed("its name is invalid"))
                 }
                 Target::Object(address) => self.object(&path, address, depth),
                 // The target of a soft link is found under its own name.

@@ -43,7 +43,7 @@ const MOST_ADDED_BYTES: usize = 64 << 10;
 pub(crate) struct Filters(Vec<FilterDescription>);
 
 impl Filters {
-    /// Reads a filter message; an error if one of the filters cannot be undone.
+    /// Reads a filter message; an error if one of the filters is not supported.
     pub(crate) fn parse(body: &[u8]) -> Result<Filters, Error> {
         let filters = filter_pipeline::parse(&mut Cursor::new(body), 8, 8, body.len())?.filters;
         for filter in &filters {
@@ -54,13 +54,10 @@ impl Filters {
             let stated = filter.name.as_deref().filter(|name| !name.is_empty());
             let name = known.or(stated).unwrap_or("without a name");
             let id = filter.id;
-            return Err(Error::unsupported(format!("the filter {id} ({name}) cannot be undone")));
+            return Err(Error::unsupported(format!("the filter {id} ({name}) is not supported")));
         }
         if filters.len() > 32 {
-            return Err(Error::malformed(format!(
-                "{} filters, where 32 are the most",
-                filters.len()
-            )));
+            return Err(Error::malformed(format!("{} filters, the limit is 32", filters.len())));
         }
         Ok(Filters(filters))
     }
@@ -136,7 +133,8 @@ fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
                 }
             }
             Some(distance) => {
-                let from = out.len().checked_sub(distance).ok_or("LZF: a copy of nothing")?;
+                let from =
+                    out.len().checked_sub(distance).ok_or("LZF: a copy before the first byte")?;
                 // A copy may overlap its own output.
                 for at in from..from + count {
                     out.push(out[at]);

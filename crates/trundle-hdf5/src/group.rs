@@ -93,7 +93,7 @@ pub(crate) fn dense(metadata: &Metadata, heap: u64, tree: u64) -> Result<Vec<Vec
         | BTreeV2Record::AttributeNameHash { heap_id, .. }
         | BTreeV2Record::AttributeCreationOrder { heap_id, .. }) = record
         else {
-            return Err(Error::malformed("a tree of links or attributes is one of something else"));
+            return Err(Error::malformed("a tree of links or attributes has another type"));
         };
         objects.push(heap.get_object_storage_cached_with_registry(
             &heap_id,

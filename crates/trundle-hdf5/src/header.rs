@@ -65,9 +65,7 @@ impl ObjectHeader {
             let (address, bytes) = blocks[next];
             (next, all, read) = (next + 1, all + 1, read.saturating_add(bytes));
             if read > MOST_BYTES || all > MOST_BLOCKS {
-                return Err(Error::malformed(format!(
-                    "the header at byte {address} goes on without an end"
-                )));
+                return Err(Error::malformed(format!("the header at byte {address} has no end")));
             }
             let block = continuation(metadata, style, address, bytes as usize)?;
             blocks.extend(header.add(metadata, style, &block)?);
@@ -195,7 +193,7 @@ fn continuation(
 
 fn check_bytes(bytes: u64) -> Result<(), Error> {
     if bytes > MOST_BYTES {
-        let why = format!("an object header of {bytes} bytes, where {MOST_BYTES} are the most");
+        let why = format!("an object header of {bytes} bytes, the limit is {MOST_BYTES}");
         return Err(Error::unsupported(why));
     }
     Ok(())

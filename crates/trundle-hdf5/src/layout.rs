@@ -34,7 +34,7 @@ impl Dataspace {
         }
         let axes = usize::from(axes);
         if axes > MOST_AXES {
-            return Err(Error::unsupported(format!("{axes} axes, where {MOST_AXES} are the most")));
+            return Err(Error::unsupported(format!("{axes} axes, the limit is {MOST_AXES}")));
         }
         let mut list = || -> Result<Vec<u64>, Error> {
             (0..axes).map(|_| Ok(cursor.read_length(metadata.length_size)?)).collect()
@@ -100,9 +100,7 @@ impl Layout {
                         chunked_by_tree(&mut cursor, axes, address)
                     }
                     (2, version) => chunked(&mut cursor, metadata, version),
-                    (3, _) => {
-                        Err(Error::unsupported("is virtual: its data is that of other datasets"))
-                    }
+                    (3, _) => Err(Error::unsupported("is virtual: its data is in other datasets")),
                     _ => Err(unknown("class", class)),
                 }
             }

@@ -86,7 +86,7 @@ impl Storage for Metadata {
 
     fn read_range(&self, offset: u64, len: usize) -> hdf5_reader::error::Result<StorageBuffer> {
         if len > MOST_PIECE_BYTES {
-            let why = format!("metadata of {len} bytes, where {MOST_PIECE_BYTES} are the most");
+            let why = format!("metadata of {len} bytes, the limit is {MOST_PIECE_BYTES}");
             return Err(ReaderError::InvalidData(why));
         }
         let read = self.read(offset, len).map_err(|error| match error {

@@ -209,9 +209,9 @@ catalogue! {
     "gathered": gather::gathered(GatherTile, Gathered, Ordinary) [] [] [scalar],
         "many short axes: element by element, from tables of offsets over several of them";
     "indexed": gather::indexed(IndexTile, Indexed, Ordinary) [] [] [scalar],
-        "indices say where elements are read: element by element";
+        "indices select elements: element by element";
     "indexed-runs": rows::indexed_runs(IndexTile, IndexedRuns, Streaming) [avx512 avx2] [neon] [portable],
-        "indices say where rows are read: they are written as one, and those to come prefetched";
+        "indices select rows: each is written as one run, and later rows are prefetched";
     "regrouped": rows::regrouped(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "short rows that follow each other: vectors are shuffled from windows of the source";
     "runs": rows::runs(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],

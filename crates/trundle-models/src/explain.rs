@@ -143,7 +143,7 @@ impl fmt::Display for PlannedModel {
             let name = Shown(model.name(pass.target));
             write!(f, "\n\npass {index}: writes {name}, {element} {shape}")?;
             if !model.outputs().contains(&pass.target) {
-                f.write_str(", since what reads it cannot go straight through it")?;
+                f.write_str(", because the operators that read it cannot be merged with it")?;
             }
             let called = |id: &TensorId| {
                 let is_roll = self.rolls().contains(id);
@@ -152,12 +152,12 @@ impl fmt::Display for PlannedModel {
             };
             let via: Vec<String> = pass.via.iter().rev().map(called).collect();
             if !via.is_empty() {
-                write!(f, "\n  straight through {}", via.join(", "))?;
+                write!(f, "\n  merged with {}", via.join(", "))?;
             }
             for part in &pass.parts {
                 write!(f, "\nfrom {}", Shown(model.name(part.from)))?;
                 let Some(work) = &part.work else {
-                    f.write_str("\nin tiles, since it would be too many boxes")?;
+                    f.write_str("\nin tiles, because it would need too many boxes")?;
                     continue;
                 };
                 let plan = self.program().plans_of(part);

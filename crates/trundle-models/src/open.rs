@@ -36,7 +36,7 @@ impl Model {
         let Some((_, read)) = dialect else {
             let path = path.display();
             return Err(Error::Malformed(format!(
-                "{path}: not the ending of a model: expected .xml or .onnx"
+                "{path}: not a model file: expected the ending .xml or .onnx"
             )));
         };
         read(path, links).map_err(|error| error.within(path))

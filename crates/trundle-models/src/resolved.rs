@@ -54,7 +54,9 @@ impl ResolvedModel {
         };
         match known && tensors.iter().zip(&model.infos).all(fits) {
             true => Ok(model),
-            false => Err(Error::Malformed("what is known of the tensors is not theirs".into())),
+            false => {
+                Err(Error::Malformed("the stated types or shapes do not fit the tensors".into()))
+            }
         }
     }
 

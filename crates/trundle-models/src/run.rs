@@ -133,7 +133,9 @@ impl PlannedModel {
         let takes = self.model().inputs();
         if inputs.len() != takes {
             let got = inputs.len();
-            return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
+            return Err(Error::Input(format!(
+                "wrong number of inputs: the model takes {takes}, got {got}"
+            )));
         }
         self.given.iter().zip(inputs).try_for_each(|(id, input)| self.check_bytes(*id, input.len()))
     }
@@ -143,7 +145,7 @@ impl PlannedModel {
         if outputs.len() != ids.len() {
             let (got, gives) = (outputs.len(), ids.len());
             return Err(Error::Input(format!(
-                "the model gives {gives} outputs, got {got} buffers"
+                "wrong number of output buffers: the model needs {gives}, got {got}"
             )));
         }
         ids.iter().zip(outputs).try_for_each(|(id, output)| self.check_bytes(*id, output.len()))
@@ -154,7 +156,10 @@ impl PlannedModel {
         let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
         let element = model.element(id);
         if element == ElementType::String {
-            return Err(Error::Input(format!("{:?} is of texts, and no bytes", model.name(id))));
+            return Err(Error::Input(format!(
+                "{:?} holds strings, which have no fixed size in bytes",
+                model.name(id)
+            )));
         }
         match bytes == needed {
             true => Ok(()),
@@ -170,7 +175,7 @@ impl PlannedModel {
         let (model, got) = (self.model(), inputs.len());
         let needed = model.inputs();
         if got < needed {
-            return Err(Error::Input(format!("{got} inputs, of {needed} that are needed")));
+            return Err(Error::Input(format!("got {got} inputs, expected {needed}")));
         }
         self.given.iter().zip(&inputs[..needed]).try_for_each(|(id, data)| {
             data.check(model.element(*id), model.shape(*id))

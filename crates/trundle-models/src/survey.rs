@@ -24,10 +24,14 @@ impl Why {
     fn said(self) -> [&'static str; 2] {
         match self {
             Why::Computes => ["which computes", "which compute"],
-            Why::Moves => {
-                ["which moves elements, but not yet here", "which move elements, but not yet here"]
-            }
-            Why::Shapes => ["whose sizes its elements say", "whose sizes their elements say"],
+            Why::Moves => [
+                "which moves elements but is not implemented",
+                "which move elements but are not implemented",
+            ],
+            Why::Shapes => [
+                "whose output shape depends on its elements",
+                "whose output shapes depend on their elements",
+            ],
             Why::Holds => {
                 ["which holds graphs or lists of tensors", "which hold graphs or lists of tensors"]
             }
@@ -66,7 +70,7 @@ impl Survey {
     pub(crate) fn finish(self, supported: &str) -> Result<()> {
         let Some(first) = &self.first else { return Ok(()) };
         let list = self.list();
-        Err(Error::Unsupported(format!("{first}: not supported: {list}; what is: {supported}")))
+        Err(Error::Unsupported(format!("{first}: not supported: {list}; supported: {supported}")))
     }
 
     fn list(&self) -> String {
@@ -111,7 +115,7 @@ pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut dependents = model.inputs.iter().map(|input| input.value).collect();
     add_arithmetic(&model.nodes, &mut dependents, &mut survey);
     Error::Unsupported(format!(
-        "{first}: not supported: {}: numbers are reckoned with only where shapes and constants say them",
+        "{first}: not supported: {}: arithmetic is supported only on shapes and constants",
         survey.list()
     ))
 }
@@ -158,7 +162,7 @@ mod tests {
         assert_eq!(
             survey.finish("Concat, Transpose").unwrap_err().to_string(),
             "Gather \"n\": not supported: Conv (1 node), Relu (2 nodes), which compute; \
-             Gather (1 node), which moves elements, but not yet here; \
+             Gather (1 node), which moves elements but is not implemented; \
              Foo of domain a (1 node), which is not known; what is: Concat, Transpose"
         );
         assert!(Survey::default().finish("").is_ok());
@@ -169,6 +173,6 @@ mod tests {
         let mut survey = Survey::default();
         (0..1000).for_each(|n| survey.add(Why::Unknown, format!("op{n:04}"), String::new));
         let message = survey.finish("Concat").unwrap_err().to_string();
-        assert!(message.contains("; and 960 more operators; what is"), "{message}");
+        assert!(message.contains("; and 960 more operators; supported"), "{message}");
     }
 }

@@ -300,10 +300,13 @@ fn buffers_that_do_not_fit_are_refused() {
         }
         planned.run_into(inputs, &mut outputs).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[], &[6]), "the model takes 1 inputs, got 0");
+    assert_eq!(refused(&[], &[6]), "wrong number of inputs: the model takes 1, got 0");
     assert_eq!(refused(&[&six[..4]], &[6]), "\"t0\" is u16 [3], 6 bytes, got 4");
     assert_eq!(refused(&[&six], &[4]), "\"t1\" is u16 [3], 6 bytes, got 4");
-    assert_eq!(refused(&[&six], &[2, 4]), "the model gives 1 outputs, got 2 buffers");
+    assert_eq!(
+        refused(&[&six], &[2, 4]),
+        "wrong number of output buffers: the model needs 1, got 2"
+    );
     assert_eq!(out, [9; 6]);
     let stopped = planned.run_into_while(&[&six], &mut [&mut out], Some(&|| false));
     assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
@@ -366,7 +369,7 @@ fn inputs_that_do_not_fit_are_refused() {
     program.output(given).unwrap();
     let planned = PlannedModel::new(model(program, U16, Vec::new()), None).unwrap();
     let refused = |inputs: &[Data]| planned.run(inputs, &mut |_| ()).unwrap_err().to_string();
-    assert_eq!(refused(&[]), "0 inputs, of 1 that are needed");
+    assert_eq!(refused(&[]), "got 0 inputs, expected 1");
     assert_eq!(
         refused(&[Data::Bytes(Bytes::from_static(&[1, 2]))]),
         "input \"t0\": its shape [3] of u16 is 6 bytes, but it holds 2"

@@ -46,6 +46,6 @@ fn read(text: Vec<u8>) -> Result<Chain> {
     let chain: Chain = text.parse().map_err(|error| Failure(format!("{error}")))?;
     match chain.inputs().len() {
         1 => Ok(chain),
-        inputs => Err(Failure(format!("the chain must take one tensor, and takes {inputs}"))),
+        inputs => Err(Failure(format!("the chain must take one tensor, but takes {inputs}"))),
     }
 }

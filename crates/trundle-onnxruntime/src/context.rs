@@ -74,9 +74,9 @@ fn check(element: ElementType, stated: Option<ElementType>) -> Result<()> {
     match stated {
         Some(stated) if stated == element => Ok(()),
         Some(stated) => {
-            let problem = format!("is of {element}, but the graph says that it is of {stated}");
+            let problem = format!("is of {element}, but the graph states {stated}");
             Err(Failure(problem))
         }
-        None => Err(Failure(format!("is of {element}, but the graph does not say so"))),
+        None => Err(Failure(format!("is of {element}, but the graph does not state it"))),
     }
 }

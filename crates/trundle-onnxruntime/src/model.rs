@@ -34,9 +34,9 @@ impl Operator for Moved {
         let (gives, has) = (model.outputs.len(), stated.len());
         match gives == has {
             true => Ok(Moved { model, plans: PlanCache::default(), stated }),
-            false => {
-                Err(Failure(format!("the model gives {gives} outputs, and the node has {has}")))
-            }
+            false => Err(Failure(format!(
+                "wrong number of outputs: the model gives {gives}, the node has {has}"
+            ))),
         }
     }
 
@@ -70,7 +70,10 @@ impl Moved {
     fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
         let takes = self.model.inputs.len();
         if takes != inputs.len() {
-            return Err(Failure(format!("the model takes {takes} inputs, got {}", inputs.len())));
+            return Err(Failure(format!(
+                "wrong number of inputs: the model takes {takes}, got {}",
+                inputs.len()
+            )));
         }
         for (number, (own, given)) in self.model.inputs.iter().zip(inputs).enumerate() {
             if own.element != given.element {

@@ -94,8 +94,7 @@ impl<'py> Array<'py> {
             unsafe { (PyDataType_FLAGS(py, fields.descr), PyDataType_ELSIZE(py, fields.descr)) };
         if flags & NPY_ITEM_REFCOUNT != 0 {
             let message = format!(
-                "{argument} has elements of type {}, which are references to Python objects: \
-                 trundle moves bytes",
+                "{argument} has elements of type {}, which are references to Python objects; trundle moves plain bytes",
                 self.dtype()
             );
             return Err(PyTypeError::new_err(message));
@@ -128,7 +127,7 @@ impl<'py> Array<'py> {
         let masked = MASKED.import(self.object.py(), "numpy.ma", "MaskedArray")?;
         match self.object.is_instance(masked)? {
             true => Err(PyTypeError::new_err(format!(
-                "{argument} is a masked array: move its data and its mask each"
+                "{argument} is a masked array: move its data and its mask separately"
             ))),
             false => Ok(()),
         }
@@ -160,7 +159,7 @@ impl<'py> Array<'py> {
         match is_same {
             true => Ok(()),
             false => Err(PyTypeError::new_err(format!(
-                "{argument} has elements of type {}, not {}: trundle moves elements and casts none",
+                "{argument} has elements of type {}, not {}: trundle does not cast",
                 self.dtype(),
                 other.dtype()
             ))),
@@ -177,8 +176,7 @@ impl<'py> Array<'py> {
         match wanted.eq(&own)? {
             true => Ok(()),
             false => Err(PyTypeError::new_err(format!(
-                "{argument} has elements of type {own}, not {wanted}: trundle moves elements and \
-                 casts none, as {argument}.astype({wanted}) does"
+                "{argument} has elements of type {own}, not {wanted}: trundle does not cast; use {argument}.astype({wanted})"
             ))),
         }
     }

@@ -80,8 +80,7 @@ fn refuse_lazy(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     let class = object.get_type().name()?;
     Err(PyTypeError::new_err(format!(
-        "{argument} is lazy (class {class}, by Dask), and its elements are not in memory: give \
-         {argument}.compute(), or move each block by map_blocks"
+        "{argument} is lazy (class {class}, by Dask): pass {argument}.compute(), or move each block by map_blocks"
     )))
 }
 
@@ -89,10 +88,10 @@ fn refuse_lazy(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
 fn no_array(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     let class = object.get_type().name()?;
     let hint = match object.hasattr("toarray")? {
-        true => format!(": give {argument}.toarray()"),
+        true => format!(": pass {argument}.toarray()"),
         false => String::new(),
     };
     Ok(PyTypeError::new_err(format!(
-        "{argument} must be an array or something that numpy makes one of, not {class}{hint}"
+        "{argument} must be an array or convertible to a numpy array, not {class}{hint}"
     )))
 }

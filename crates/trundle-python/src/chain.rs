@@ -303,7 +303,7 @@ impl Chain {
 
     fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match text_of(other)? {
-            Some(_) => Err(PyTypeError::new_err("chains are joined by |, as in a | b, not by +")),
+            Some(_) => Err(PyTypeError::new_err("join chains by |, as in a | b, not by +")),
             None => Ok(PyNotImplemented::get(other.py()).to_owned().into_any()),
         }
     }
@@ -370,7 +370,7 @@ impl Chain {
         if let Some((argument, name)) =
             slots.chain(inputs_named).find(|(_, name)| KEYWORDS.contains(&&***name))
         {
-            let message = format!("{argument}={name}: a call has another keyword of that name");
+            let message = format!("{argument}={name}: the call already has a keyword of that name");
             return Err(PyValueError::new_err(message));
         }
         let whole = match open.slots() {
@@ -426,7 +426,7 @@ impl Chain {
         given: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Vec<Tensor<'py>>> {
         if x.is_some() && !self.inputs.contains(&Operand::Previous) {
-            let message = "the chain takes no array without a name: _ stands for one in it";
+            let message = "the chain takes no unnamed array: write _ for one in the chain";
             return Err(PyTypeError::new_err(message));
         }
         let mut tensors: Vec<Tensor<'py>> = Vec::with_capacity(self.inputs.len());
@@ -480,7 +480,7 @@ impl Chain {
                 continue;
             }
             let takes = match names.as_slice() {
-                [] => "it leaves nothing open".to_owned(),
+                [] => "it has no open names".to_owned(),
                 names => format!("it takes {}", names.join(", ")),
             };
             return Err(PyTypeError::new_err(format!(

@@ -84,7 +84,7 @@ impl Plan {
     fn __str__(&self) -> String {
         let copied = match &self.overlap {
             Some(Overlap::InPlace(plan)) => return plan.to_string(),
-            Some(Overlap::Copied(bytes)) => format!("x is copied before, {bytes} bytes\n"),
+            Some(Overlap::Copied(bytes)) => format!("x is copied first, {bytes} bytes\n"),
             None => String::new(),
         };
         copied + &self.planned.any().0.to_string()

@@ -104,7 +104,7 @@ impl<'py> Foreign<'py> {
             dtype.map_or_else(|_| "another".to_owned(), |name| name.to_string())
         };
         Err(PyTypeError::new_err(format!(
-            "{argument} has elements of type {}, not {}: trundle moves elements and casts none",
+            "{argument} has elements of type {}, not {}: trundle does not cast",
             name(self),
             name(other)
         )))
@@ -119,8 +119,7 @@ impl<'py> Foreign<'py> {
         match own.eq(dtype)? {
             true => Ok(()),
             false => Err(PyTypeError::new_err(format!(
-                "{argument} has elements of type {own}, not {dtype}: trundle moves elements and \
-                 casts none"
+                "{argument} has elements of type {own}, not {dtype}: trundle does not cast"
             ))),
         }
     }
@@ -160,8 +159,7 @@ fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack>
 /// The error for a device that is not supported, or not for arrays of this library.
 fn not_reached(argument: &str, device: DLDevice) -> PyErr {
     PyValueError::new_err(format!(
-        "{argument} is on a device of DLPack's type {}: trundle moves what is in the memory of the CPU, and tensors of \
-         PyTorch and arrays of CuPy on GPUs of NVIDIA's",
+        "{argument} is on a device of DLPack's type {}: trundle moves arrays in CPU memory, and PyTorch tensors and CuPy arrays on NVIDIA GPUs",
         device.device_type.0
     ))
 }
@@ -200,7 +198,7 @@ fn refuse_references(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> 
     match dtype.getattr(intern!(py, "as_numpy_dtype")) {
         Ok(of_numpy) if !of_numpy.is(py.get_type::<PyAny>()) => Ok(()),
         _ => Err(PyTypeError::new_err(format!(
-            "{argument} has elements of type {}, which are references: trundle moves bytes",
+            "{argument} has elements of type {}, which are references; trundle moves plain bytes",
             dtype.getattr(intern!(py, "name"))?
         ))),
     }

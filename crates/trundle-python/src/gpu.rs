@@ -110,7 +110,7 @@ impl fmt::Display for GpuPlan {
             write!(f, "\nfrom {source} to {target}: ")?;
             match work {
                 Moves::One(work) => trundle_gpu::GpuMove::of(work).fmt(f)?,
-                Moves::Tiles(_) => f.write_str("in tiles, each planned when it is moved")?,
+                Moves::Tiles(_) => f.write_str("in tiles; each is planned when it is moved")?,
             }
         }
         Ok(())

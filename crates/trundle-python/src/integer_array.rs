@@ -147,7 +147,7 @@ impl IntegerArray {
             Unfilled::ScatterNd { inputs } => {
                 Ok(ScatterNd::new(inputs, self.indices(py, name)?).into())
             }
-            _ => Err(PyTypeError::new_err(format!("{name} is of no use for this stage"))),
+            _ => Err(PyTypeError::new_err(format!("this stage does not use {name}"))),
         }
     }
 
@@ -221,8 +221,7 @@ fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     }
     if library::is_on_gpu(lengths)? {
         return Err(PyTypeError::new_err(format!(
-            "{name} must be on the CPU, since they decide what is launched: to copy them from a GPU waits for all that it \
-             was given, so that is for the caller to do, as by {name}.cpu() of PyTorch or {name}.get() of CuPy"
+            "{name} must be on the CPU; copy them first, by {name}.cpu() in PyTorch or {name}.get() in CuPy (this waits for the GPU)"
         )));
     }
     let numpy = lengths.py().import("numpy")?;

@@ -25,7 +25,7 @@ impl Extent {
     /// If the extent is on a GPU; plans for the CPU are only made for memory on the CPU.
     #[inline]
     pub(crate) fn on_cpu(self) -> Extent {
-        assert!(matches!(self.place, Place::Cpu), "the CPU cannot read what is on {}", self.place);
+        assert!(matches!(self.place, Place::Cpu), "the CPU cannot read memory on {}", self.place);
         self
     }
 }

@@ -197,7 +197,9 @@ impl Model {
         let inputs = &self.model.inputs;
         if arrays.len() > inputs.len() {
             let (takes, got) = (inputs.len(), arrays.len());
-            return Err(PyTypeError::new_err(format!("the model takes {takes} inputs, got {got}")));
+            return Err(PyTypeError::new_err(format!(
+                "wrong number of inputs: the model takes {takes}, got {got}"
+            )));
         }
         for name in named.into_iter().flat_map(PyDictMethods::keys) {
             let name = name.to_string();
@@ -296,7 +298,7 @@ fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
     let got = array.dtype();
     if !got.is(&dtype) && !got.eq(&dtype)? {
         return Err(PyTypeError::new_err(format!(
-            "{argument} is of dtype {dtype}, got {got}: nothing is cast, give {name}.astype('{dtype}')"
+            "{argument} is of dtype {dtype}, got {got}: trundle does not cast, pass {name}.astype('{dtype}')"
         )));
     }
     let mut array = array;
@@ -375,7 +377,7 @@ fn dtype_of<'py>(py: Python<'py>, what: &str, element: ElementType) -> PyResult<
     };
     dtype.ok_or_else(|| {
         PyTypeError::new_err(format!(
-            "{what} is of {element}, which arrays do not hold: run the model by trundle run"
+            "{what} is of {element}, which arrays cannot hold: use `trundle run`"
         ))
     })
 }

@@ -253,7 +253,7 @@ pub(crate) fn no_count(argument: &str, count: impl Display) -> PyErr {
 /// # Errors
 /// TypeError for anything but one integer, ValueError for an integer beyond 64 bits.
 pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let too_large = || format!("{name}={value}: no axis is of that size");
+    let too_large = || format!("{name}={value}: an axis cannot have that size");
     one(name, value, || Err(PyValueError::new_err(too_large())))
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn plan_tasks(
     let workers = usize::try_from(options.workers).ok().and_then(NonZeroUsize::new);
     request.resources.sharing = Some(workers.ok_or_else(|| {
         let workers = options.workers;
-        PyValueError::new_err(format!("workers is {workers}: at least 1 is needed"))
+        PyValueError::new_err(format!("workers must be 1 or more, got {workers}"))
     })?);
     let planned =
         py.detach(|| decide(request)?.begin_tasks(PathBuf::new(), task_size, |plan| plan.text()));

@@ -191,7 +191,7 @@ impl<'py> Tensor<'py> {
                 foreign.check_dtype(argument, own)
             }
             _ => Err(PyTypeError::new_err(format!(
-                "{argument} must be an array of the kind of the first one"
+                "{argument} must be the same kind of array as the first one"
             ))),
         }
     }
@@ -205,7 +205,7 @@ impl<'py> Tensor<'py> {
         match own.ordinal() == others.ordinal() {
             true => Ok(()),
             false => Err(PyValueError::new_err(format!(
-                "{argument} is on {others}, and what is moved is on {own}: nothing is copied between devices"
+                "{argument} is on {others}, but the moved array is on {own}: trundle does not copy between devices"
             ))),
         }
     }
@@ -236,7 +236,7 @@ impl<'py> Tensor<'py> {
                 Ok(target)
             }
             _ => Err(PyTypeError::new_err(format!(
-                "{argument} must be an array of the kind that is moved, not {}",
+                "{argument} must be the same kind of array as x, not {}",
                 object.get_type().name()?
             ))),
         }

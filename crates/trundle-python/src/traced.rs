@@ -6,9 +6,8 @@ use pyo3::prelude::*;
 use crate::dlpack;
 
 const PURE_CALLBACK: &str = "call trundle through jax.pure_callback";
-const CUSTOM_OP: &str = "call the function of that name in trundle.torch, whose operators are of \
-                         torch.library, or leave the call to Python by torch.compiler.disable";
-const RULES: &str = "call the function of that name in trundle.torch, which has rules for it";
+const CUSTOM_OP: &str = "call the function of that name in trundle.torch, or exclude the call by torch.compiler.disable";
+const RULES: &str = "call the function of that name in trundle.torch";
 const NUMPY_FUNCTION: &str = "call trundle through tf.numpy_function";
 
 /// Kinds of tracers: the package, the end of the class name, the tracing function, and how to call trundle
@@ -42,7 +41,7 @@ pub(crate) fn refusal(argument: &str, object: &Bound<'_, PyAny>) -> Option<PyErr
         return None;
     }
     Some(PyTypeError::new_err(format!(
-        "{argument} is traced by {by} (class {name}), and has no elements to move: {instead}"
+        "{argument} is traced by {by} (class {name}) and has no elements to move: {instead}"
     )))
 }
 

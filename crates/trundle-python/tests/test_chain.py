@@ -451,7 +451,7 @@ def test_refused_lengths_at_the_call(name):
 
 
 def test_a_chain_without_open_lengths_takes_none():
-    with pytest.raises(TypeError, match="'lengths'; it leaves nothing open"):
+    with pytest.raises(TypeError, match="'lengths'; it has no open names"):
         trundle.chain("flip(0)")(BATCHES, lengths=[1, 2, 3])
 
 
@@ -463,7 +463,7 @@ def test_names_of_lengths_that_a_call_has_already(name):
 
 @pytest.mark.parametrize("file", ["lens.npy", "'lens'", '"n"', "a/b", "n-1"])
 def test_lengths_are_in_no_file(file):
-    with pytest.raises(ValueError, match=r"no file is read here[\s\S]*\^[\s\S]*lengths=n"):
+    with pytest.raises(ValueError, match=r"chains do not read files here[\s\S]*\^[\s\S]*lengths=n"):
         trundle.chain(f"reverse(1, lengths={file})")
 
 

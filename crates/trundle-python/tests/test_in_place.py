@@ -84,7 +84,7 @@ def test_a_plan_says_how(rng):
     # Arrays that overlap differently are copied.
     rows = np.zeros((SIDE + 1, SIDE))
     plan = turn.plan(rows[1:], out=rows[:-1])
-    assert str(plan).startswith(f"x is copied before, {x.nbytes} bytes")
+    assert str(plan).startswith(f"x is copied first, {x.nbytes} bytes")
     assert plan.scratch_bytes == x.nbytes
     assert not str(turn.plan(x, out=np.empty_like(x))).startswith(("in place", "x is copied"))
 

@@ -171,11 +171,11 @@ def test_what_does_not_fit_is_refused(tmp_path):
     x = np.zeros((2, 3), np.float32)
     for call, message in [
         (lambda: model(), "input 'x' is missing"),
-        (lambda: model(x, x), "the model takes 1 inputs, got 2"),
+        (lambda: model(x, x), "wrong number of inputs: the model takes 1, got 2"),
         (lambda: model(x, x=x), "input 'x' is given twice"),
         (lambda: model(y=x), "the model has no input 'y': it takes 'x'"),
         (lambda: model(x.astype(">f4")), "is of dtype float32, got >f4"),
-        (lambda: model(x.astype(int)), r"got int64: nothing is cast, give x.astype\('float32'\)"),
+        (lambda: model(x.astype(int)), r"got int64: trundle does not cast, pass x.astype\('float32'\)"),
         (lambda: model(np.ma.array(x)), "input 'x' is a masked array"),
         (lambda: model(x.astype(object)), "references to Python objects"),
         (lambda: model(x, threads="2"), "threads"),
@@ -195,7 +195,7 @@ def test_files_that_are_no_models_are_refused(tmp_path):
     assert raised.value.errno == 2 and raised.value.filename == str(tmp_path / "none.onnx")
     other = tmp_path / "model.txt"
     other.write_text("no model")
-    with pytest.raises(ValueError, match="not the ending of a model"):
+    with pytest.raises(ValueError, match="not a model file"):
         trundle.Model(other)
     other = tmp_path / "model.onnx"
     other.write_bytes(b"no model")

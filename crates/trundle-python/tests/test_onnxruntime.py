@@ -328,8 +328,8 @@ def test_models_that_are_none_are_refused():
         (of(b"no model\0at all"), "not an ONNX model"),
         (of(b""), "not an ONNX model"),
         (of(bends), "Relu (1 node), which computes"),
-        (of(two), "the model takes 2 inputs, got 1"),
-        (of(TURNED, ["y", "z"]), "the model gives 1 outputs, and the node has 2"),
+        (of(two), "wrong number of inputs: the model takes 2, got 1"),
+        (of(TURNED, ["y", "z"]), "wrong number of outputs: the model gives 1, the node has 2"),
     ]:
         refused = refusal(make)
         assert 'trundle.Move "the node": ' in refused and message in refused
@@ -366,7 +366,7 @@ def test_outputs_of_another_type_are_refused():
     model = inner([node("Shape", ["a"], ["b"])], ["a"], ["b"])
     run = session([move(model, ["x"], ["y"])], [typed("x")], [typed("y", TensorProto.DOUBLE)])
     refused = refusal(lambda: run.run(None, {"x": np.zeros((2, 3), np.float32)}))
-    assert "output 0: is of i64, but the graph says that it is of f64" in refused
+    assert "output 0: is of i64, but the graph states f64" in refused
 
 
 def of_domain(kind, inputs, element=TensorProto.FLOAT, sizes=None, **attributes):
@@ -397,7 +397,7 @@ def test_rolls_that_do_not_fit_are_refused():
     run = of_domain("Roll", ["x", "shift", "axes"])
     x = np.zeros((2, 3), np.float32)
     for shift, axes, message in [
-        ([1, 2, 3], [0, 1], "shift and axes must have equal sizes, got 3 and 2"),
+        ([1, 2, 3], [0, 1], "shift and axes must have the same length, got 3 and 2"),
         ([1], [2], "axis"),
         ([[1]], [0], "shift must have at most 1 axis, got 2"),
     ]:
@@ -462,8 +462,8 @@ def test_chains(sizes):
 def test_chains_that_do_not_fit_are_refused():
     for text, message in [
         ("flop(axes=[2])", "flop"),
-        ("concat(_, b, axis=0)", "the chain must take one tensor, and takes 2"),
-        ("reverse(axis=0, lengths=file.npy)", "no file is read here"),
+        ("concat(_, b, axis=0)", "the chain must take one tensor, but takes 2"),
+        ("reverse(axis=0, lengths=file.npy)", "chains do not read files here"),
     ]:
         refused = refusal(lambda text=text: of_domain("Chain", ["x"], chain=text))
         assert 'trundle.Chain "the node": ' in refused and message in refused

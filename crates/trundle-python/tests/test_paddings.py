@@ -227,7 +227,7 @@ def test_modes():
         with pytest.raises(ValueError, match="mode must be one of constant, edge, reflect, symmetric, wrap, not"):
             trundle.pad(x, 1, mode)
     for mode in ("mean", "maximum", "minimum", "median", "linear_ramp", "empty"):
-        with pytest.raises(ValueError, match=f'not "{mode}", whose elements are not those of x'):
+        with pytest.raises(ValueError, match=f'not "{mode}", which computes new elements'):
             trundle.pad(x, 1, mode)
     for mode in (1, b"edge", lambda *_: None):
         with pytest.raises(TypeError, match="mode must be a str"):

@@ -234,7 +234,7 @@ def test_classes_of_tensors_are_left_to_themselves():
     for tensor in (x.as_subclass(Named), torch.nn.Parameter(x, requires_grad=False)):
         result = trundle.flip(tensor)
         assert type(result) is torch.Tensor and torch.equal(result, torch.flip(x, (0, 1)))
-        with pytest.raises(TypeError, match="out must be an array of the kind"):
+        with pytest.raises(TypeError, match="out must be the same kind of array"):
             trundle.flip(x, out=tensor)
 
 

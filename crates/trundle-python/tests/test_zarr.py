@@ -95,7 +95,7 @@ def test_tasks_by_number(place):
                 trundle.zarr.finish("plan.json")
             assert trundle.zarr.run_task("plan.json", number)
             assert not trundle.zarr.run_task("plan.json", number)
-    with pytest.raises(ValueError, match=f"there is no task {len(planned)}"):
+    with pytest.raises(ValueError, match=f"task {len(planned)} does not exist"):
         trundle.zarr.run_task("plan.json", len(planned))
     trundle.zarr.finish("plan.json")
     assert (read("y.zarr") == moved(place)).all()

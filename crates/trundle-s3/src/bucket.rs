@@ -130,7 +130,7 @@ impl Bucket {
         };
         if bytes != whole {
             let all = got.meta.size;
-            let why = format!("has {all} bytes, not the {whole} that were asked for");
+            let why = format!("has {all} bytes, expected {whole}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         let mut read = Vec::new();

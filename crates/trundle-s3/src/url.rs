@@ -11,11 +11,11 @@ pub(crate) fn parts(url: &str) -> io::Result<(&str, &str)> {
     let rest = url.strip_prefix("s3://").unwrap_or(url);
     let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
     if bucket.is_empty() {
-        return refused("names no bucket: expected s3://BUCKET/PATH");
+        return refused("has no bucket name: expected s3://BUCKET/PATH");
     }
     let path = path.trim_end_matches('/');
     if path.is_empty() {
-        return refused("names a bucket and nothing in it: expected s3://BUCKET/PATH");
+        return refused("has no path in the bucket: expected s3://BUCKET/PATH");
     }
     if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
         return refused("has a part that is empty, `.` or `..`");

@@ -228,12 +228,12 @@ def refusals(place):
     np.save(place.folder / "x.npy", np.arange(24).reshape(4, 6))
     there, gone = f"s3://{BUCKET}/h.zarr", f"s3://{BUCKET}/none.zarr"
     refused = [
-        (["info", gone], 1, "there is no zarr.json"),
+        (["info", gone], 1, "zarr.json, .zarray and .zgroup are missing"),
         (["info", f"s3://{BUCKET}/x.npy"], 3, "only Zarr stores are read"),
-        (["info", "s3://"], 1, "names no bucket"),
+        (["info", "s3://"], 1, "has no bucket name"),
         (["transpose", "x.npy", "-o", f"s3://{BUCKET}/y.npy"], 3, "only Zarr stores are written"),
-        (["transpose", "x.npy", "-o", there], 2, "a store in a bucket is not replaced"),
-        (["transpose", "x.npy", "-o", there, "--force"], 2, "a store in a bucket is not replaced"),
+        (["transpose", "x.npy", "-o", there], 2, "does not overwrite a store in a bucket"),
+        (["transpose", "x.npy", "-o", there, "--force"], 2, "does not overwrite a store in a bucket"),
         (["transpose", "x.npy", "-o", f"s3://{BUCKET}/in", "--to", "zarr"], 2, "is a folder but not a Zarr store"),
         (["transpose", "x.npy", "-o", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
         (["info", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
@@ -279,19 +279,19 @@ def unfinished(place):
     assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
     begun_and_told(signal.SIGKILL)
     told = place.run("clean", target)
-    assert f"{target}: not finished, or being written, which a bucket does not tell" in told, told
+    assert f"{target}: unfinished or still being written (a bucket cannot tell)" in told, told
     assert place.keys("many.zarr")
     told = place.run("clean", target, "--force")
     assert " removed" in told and place.keys("many.zarr") == [], told
     told = place.run("clean", target)
-    assert "nothing is left here" in told, told
+    assert "nothing to clean" in told, told
     begun_and_told(signal.SIGKILL)
     left = place.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # A chunk of another job, which must not appear in the new store.
     place.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
-    place.run("info", target, expect=1, says="there is no zarr.json")
-    place.run(*flip, expect=1, says="--force removes that and begins anew")
+    place.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
+    place.run(*flip, expect=1, says="--force removes it and starts over")
     place.run(*flip, "--force")
     assert np.array_equal(place.download("many.zarr")[...], array[:, ::-1])
     assert len(place.keys("many.zarr")) == 1101
@@ -310,7 +310,7 @@ def tasks(place, chance, kills):
         plan = place.folder / f"plan{number}.json"
         dry = ["apply", source, chain, "-o", target, "--chunks", "10,16,12"]
         place.run("plan", *dry, "--tasks", plan.name, "--task-size", "64K")
-        place.run("info", target, expect=1, says="there is no zarr.json")
+        place.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
         count = 4
         numbers = [number for number in range(count) for _ in range(2)]
         chance.shuffle(numbers)

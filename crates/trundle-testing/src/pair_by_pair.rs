@@ -84,7 +84,7 @@ impl Bytewise for Cells {
     }
 
     fn get(&self, at: usize) -> u8 {
-        self.0[at].unwrap_or_else(|| panic!("byte {at} is read, which nobody has written"))
+        self.0[at].unwrap_or_else(|| panic!("byte {at} is read before it is written"))
     }
 
     fn to_vec(&self) -> Vec<u8> {

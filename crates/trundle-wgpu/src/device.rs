@@ -64,9 +64,7 @@ impl Wgpu {
         let mut found = Vec::new();
         for adapter in &adapters {
             let opened = match choice {
-                Choice::Gpu if is_emulated(adapter) => {
-                    Err("which the CPU only emulates".to_owned())
-                }
+                Choice::Gpu if is_emulated(adapter) => Err("which the CPU emulates".to_owned()),
                 _ => Wgpu::of(adapter),
             };
             match opened {

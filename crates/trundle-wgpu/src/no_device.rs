@@ -19,9 +19,9 @@ impl fmt::Display for NoDevice {
             [] => "no interface".to_owned(),
             interfaces => interfaces.join(", "),
         };
-        write!(f, "no GPU can be used: looked for one by {asked}")?;
+        write!(f, "no GPU can be used: trundle searched by {asked}")?;
         match &self.found[..] {
-            [] => f.write_str(", and there is none"),
+            [] => f.write_str(", and found none"),
             found => write!(f, ", and found {}", found.join("; ")),
         }
     }

@@ -232,7 +232,7 @@ pub(crate) fn bytes_of_chunk(sizes: &[u64], width: usize) -> Result<u64, Error> 
     bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
         let sizes = listed(sizes);
         Error::Unsupported(format!(
-            "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
+            "chunks of {sizes} elements of {width} bytes, the limit is {MOST_CHUNK_BYTES} bytes"
         ))
     })
 }
@@ -258,7 +258,7 @@ pub(crate) fn listed(sizes: &[u64]) -> String {
 /// from the store, and panics if the sum overflows.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(|| on_a_core(decode)))
-        .unwrap_or_else(|_| Err("contradicts itself, and could not be decoded".to_owned()))
+        .unwrap_or_else(|_| Err("is inconsistent and cannot be decoded".to_owned()))
 }
 
 fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<Shards>, Error> {
@@ -426,7 +426,7 @@ fn element_type(array: &Inner) -> Result<String, Error> {
 fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
     let rank = array.shape().len();
     if rank > MOST_AXES {
-        return Err(Error::Unsupported(format!("{rank} axes, where {MOST_AXES} are the most")));
+        return Err(Error::Unsupported(format!("{rank} axes, the limit is {MOST_AXES}")));
     }
     if let ArrayMetadata::V3(metadata) = array.metadata()
         && metadata.chunk_grid.name() != "regular"
@@ -443,7 +443,7 @@ fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
         return Ok((stored, None));
     }
     let inner = array.effective_subchunk_shape();
-    let inner = inner.ok_or_else(|| Error::unsupported("shards whose chunks nobody can tell"))?;
+    let inner = inner.ok_or_else(|| Error::unsupported("shards with unknown chunk sizes"))?;
     let inner: Vec<u64> = inner.iter().map(|size| size.get()).collect();
     if stored.iter().zip(&inner).any(|(shard, chunk)| !shard.is_multiple_of(*chunk)) {
         return Err(Error::unsupported("shards that are not a whole number of chunks"));
@@ -461,7 +461,7 @@ fn encoded_bytes(array: &Inner, sizes: &[u64]) -> Result<u64, Error> {
             Ok(bytes)
         }
         BytesRepresentation::UnboundedSize => {
-            Err(Error::unsupported("chunks of which nothing says how long they can be"))
+            Err(Error::unsupported("chunks of unknown encoded size"))
         }
     }
 }

@@ -97,7 +97,7 @@ impl Bounded {
                 match lz4_flex::block::decompress_into(block, &mut unpacked) {
                     Ok(found) if found == bytes => Ok(Some(unpacked)),
                     Ok(found) => Err(CodecError::Other(format!(
-                        "lz4: {found} bytes, where {bytes} are stated"
+                        "lz4: {found} bytes, but {bytes} are stated"
                     ))),
                     Err(error) => Err(CodecError::Other(format!("lz4: {error}"))),
                 }
@@ -198,7 +198,7 @@ impl BytesToBytesCodecTraits for Bounded {
         decoded: &BytesRepresentation,
         options: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
-        let no_bound = || CodecError::Other("nothing says how many bytes it decodes to".to_owned());
+        let no_bound = || CodecError::Other("its decoded size is unknown".to_owned());
         match (self.unpacked(&encoded, decoded.size().ok_or_else(no_bound)?)?, &self.inner) {
             (Some(unpacked), _) => Ok(Cow::Owned(unpacked)),
             (None, Some(inner)) => inner.decode(encoded, decoded, options),

@@ -73,14 +73,14 @@ impl NewArray {
     pub fn check(&self) -> Result<(), Error> {
         let (rank, depth) = (self.shape.len(), self.path.split('/').count());
         if rank > MOST_AXES {
-            return Err(Error::Unsupported(format!("{rank} axes, where {MOST_AXES} are the most")));
+            return Err(Error::Unsupported(format!("{rank} axes, the limit is {MOST_AXES}")));
         }
         if depth >= MOST_DEPTH {
-            let why = format!("{depth} folders deep, where {MOST_DEPTH} are the most");
+            let why = format!("{depth} folders deep, the limit is {MOST_DEPTH}");
             return Err(Error::Unsupported(why));
         }
         if self.fill.is_empty() {
-            return Err(Error::unsupported("elements of no bytes"));
+            return Err(Error::unsupported("elements of 0 bytes"));
         }
         self.bytes_at_once()?;
         self.builder()?.build_metadata().map_err(Error::unsupported)?;
@@ -126,7 +126,9 @@ impl NewArray {
         if !self.order.is_sorted() {
             let metadata = json!({"name": "transpose", "configuration": {"order": self.order}});
             let Codec::ArrayToArray(transpose) = codec(&metadata)? else {
-                return Err(Error::Unsupported("codec transpose is none of arrays".to_owned()));
+                return Err(Error::Unsupported(
+                    "codec transpose does not encode arrays".to_owned(),
+                ));
             };
             builder.array_to_array_codecs(vec![transpose]);
         }
@@ -141,7 +143,7 @@ impl NewArray {
 fn codec_of_bytes(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
     match codec(metadata)? {
         Codec::BytesToBytes(codec) => Ok(codec),
-        _ => Err(Error::Unsupported(format!("codec {} is none of bytes", metadata["name"]))),
+        _ => Err(Error::Unsupported(format!("codec {} does not encode bytes", metadata["name"]))),
     }
 }
 

@@ -114,7 +114,7 @@ pub fn check_bytes(bytes: u64, most: u64) -> io::Result<()> {
     if bytes <= most {
         return Ok(());
     }
-    Err(wrong(format!("is {bytes} bytes, where {most} at most were expected")))
+    Err(wrong(format!("is {bytes} bytes, expected at most {most}")))
 }
 
 /// Checks that an object has the expected length.
@@ -144,10 +144,10 @@ impl Part {
         };
         let range = range.filter(|range| range.start <= range.end && range.end <= all);
         let range =
-            range.ok_or_else(|| wrong(format!("its index leads out of its {all} bytes")))?;
+            range.ok_or_else(|| wrong(format!("its index points beyond its {all} bytes")))?;
         let length = range.end - range.start;
         if length > most {
-            return Err(wrong(format!("has a part of {length} bytes, more than were expected")));
+            return Err(wrong(format!("has a part of {length} bytes, more than expected")));
         }
         Ok(range)
     }

@@ -402,7 +402,7 @@ fn lz4_that_ends_early_or_says_less_is_refused() {
         (&[][..], "is too short for lz4"),
         (&[240, 0, 0], "is too short for lz4"),
         // 5 bytes where 240 are stated, and a block that ends within a literal.
-        (&[240, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], "5 bytes, where 240 are stated"),
+        (&[240, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], "5 bytes, but 240 are stated"),
         (&[240, 0, 0, 0, 0xf0, 200, 1], "lz4: "),
         // A copy from before the beginning.
         (&[240, 0, 0, 0, 0x04, 9, 0], "lz4: "),

@@ -397,9 +397,10 @@ impl FromStr for Chain {
         Chain::parse(text, |_, _| Err(())).map_err(|error| match error {
             ParseError::Notation(error) => error,
             ParseError::Read { argument, file, text, span, .. } => {
-                let message = format!("{argument} in {}: no file is read here", quoted(&file));
+                let message =
+                    format!("{argument} in {}: chains do not read files here", quoted(&file));
                 notation::Fault::new(span, message)
-                    .suggest(format!("write a list, as {argument}=[2, 4, 3]"))
+                    .suggest(format!("write a list such as {argument}=[2, 4, 3]"))
                     .within(&text)
             }
         })

@@ -182,7 +182,10 @@ impl fmt::Display for InPlacePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (passes, scratch) = (self.passes(), self.scratch_bytes());
         let plural = if passes == 1 { "" } else { "es" };
-        write!(f, "in place, {passes} pass{plural} over the tensor, {scratch} bytes beside it")?;
+        write!(
+            f,
+            "in place, {passes} pass{plural} over the tensor, {scratch} bytes of scratch memory"
+        )?;
         for pass in &self.passes {
             let (first, end) = (pass.stages.start + 1, pass.stages.end);
             let of = if end == first {

@@ -148,8 +148,8 @@ fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, 
 fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> Result<Program> {
     let width = data.width();
     let element = vec![0; width.bytes(width.units())];
-    let value = ("the bytes of the value", size_of_val(value));
-    check_sizes(value, ("those of an element", element.len()))?;
+    let value = ("the value", size_of_val(value));
+    check_sizes(value, ("an element (in bytes)", element.len()))?;
     programs::padded(data.shape(), width, widths, &element)
 }
 
@@ -355,7 +355,7 @@ mod tests {
         ));
         assert_eq!(
             pad(&parts[0], &[[1, 1]], &[]).unwrap_err().to_string(),
-            "the bytes of the value and those of an element must have equal sizes, got 0 and 4"
+            "the value and an element (in bytes) must have the same length, got 0 and 4"
         );
         assert!(pad(&parts[0], &[[usize::MAX, 1]], &[0]).is_err());
         let bytes = TensorView::from_slice(&[1u8, 2], &row).unwrap();

@@ -374,13 +374,13 @@ impl fmt::Display for Plan {
             let before = number.checked_sub(1).map(|before| &self.passes[before]);
             let stage = pass.stages.start + 1;
             if is_part(pass) {
-                f.write_str(": some axes, since all of them at once would be too many blocks")?;
+                f.write_str(": some of the axes, because all at once would need too many blocks")?;
             } else if pass.stages.is_empty() && passes > 1 {
-                f.write_str(": a copy, since axes are split or merged across gaps of a layout")?;
+                f.write_str(": a copy, because axes are split or merged across gaps in a layout")?;
             } else if before.is_some_and(is_part) {
                 f.write_str(": the other axes")?;
             } else if before.is_some_and(|before| !before.stages.is_empty()) {
-                write!(f, ": stage {stage} does not compose with what comes before it")?;
+                write!(f, ": stage {stage} does not compose with the stages before it")?;
             }
             for op in self.chain.ops().get(pass.stages.clone()).unwrap_or_default() {
                 write!(f, "\n  {op:#}")?;

@@ -99,9 +99,9 @@ impl<B: Backend> fmt::Display for Plans<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Plans::One(plan) => plan.fmt(f),
-            Plans::Tiles(_) => f.write_str("in tiles, each planned when it is moved"),
+            Plans::Tiles(_) => f.write_str("in tiles; each is planned when it is moved"),
             Plans::Pass(plan, _) => plan.fmt(f),
-            Plans::Along => f.write_str("together with what it is around"),
+            Plans::Along => f.write_str("together with the step that it surrounds"),
         }
     }
 }
@@ -562,7 +562,7 @@ fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Us
                 (is_there || given(source))
                     && read.written >= read.bytes
                     && src_bytes <= read.bytes,
-                "a step reads {src_bytes} bytes of {source:?}, of which those before it write {} of {}",
+                "a step reads {src_bytes} bytes of {source:?}, but earlier steps write {} of {}",
                 read.written,
                 read.bytes
             );

@@ -22,8 +22,8 @@ pub fn check(ending: &str, bytes: &[u8]) {
     let mut written = Vec::new();
     format
         .write_to(&mut written, &tensors, &held.metadata, &mut |_| ())
-        .expect("what was read is written");
-    let again = read(format, &written).expect("what was written is read");
+        .expect("a read file is writable");
+    let again = read(format, &written).expect("a written file is readable");
     assert_eq!(held.metadata, again.metadata);
     assert_eq!(held.tensors.len(), again.tensors.len());
     for ((header, data), (header_again, data_again)) in held.tensors.iter().zip(&again.tensors) {

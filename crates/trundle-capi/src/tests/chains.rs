@@ -103,10 +103,10 @@ fn what_is_no_chain_is_shown_with_carets() {
         ),
         (
             c"reverse(axis=1, lengths=lens.npy)",
-            "lengths in \"lens.npy\": no file is read here\n  reverse(axis=1, lengths=lens.npy)\n  \
-             \u{20}                       ^^^^^^^^\n  write a list, as lengths=[2, 4, 3]",
+            "lengths in \"lens.npy\": chains do not read files here\n  reverse(axis=1, lengths=lens.npy)\n  \
+             \u{20}                       ^^^^^^^^\n  write a list such as lengths=[2, 4, 3]",
         ),
-        (c"flip(0) \xff\xff", "chain is not UTF-8: of its 10 bytes the first 8 are"),
+        (c"flip(0) \xff\xff", "chain is not UTF-8: only the first 8 of its 10 bytes are valid"),
     ] {
         assert_eq!(planned(text, &[2, 3], &[2, 3]), (TRUNDLE_ERROR_CHAIN, message.to_owned()));
         let (desc, mut rank) = (packed(TRUNDLE_DTYPE_U8, &[2, 3]), 7);
@@ -131,9 +131,9 @@ fn a_stage_that_does_not_fit_is_shown_in_the_chain() {
         (c"transpose(0, 0)", TRUNDLE_ERROR_AXIS, "order has axis 0 twice"),
         (c"h w c -> c h w", TRUNDLE_ERROR_SHAPE, "the pattern is for 3 axes"),
         (c"(h p) w -> h p w, p=4", TRUNDLE_ERROR_SHAPE, "does not split into p = 4"),
-        (c"reshape(4)", TRUNDLE_ERROR_SHAPE, "have 4 elements, and shape [2, 3] has 6"),
+        (c"reshape(4)", TRUNDLE_ERROR_SHAPE, "have 4 elements, but shape [2, 3] has 6"),
         (c"broadcast(4, 3)", TRUNDLE_ERROR_SHAPE, "cannot be broadcast to [4, 3]"),
-        (c"roll(shift=[1, 2], axes=[0])", TRUNDLE_ERROR_SHAPE, "must have equal sizes"),
+        (c"roll(shift=[1, 2], axes=[0])", TRUNDLE_ERROR_SHAPE, "must have the same length"),
         (
             c"slice(starts=[0], stops=[0], axes=[0]) | pad([[1, 0], [0, 0]], wrap)",
             TRUNDLE_ERROR_SHAPE,
@@ -205,7 +205,7 @@ fn pointers_that_chains_are_given_are_checked() {
         refused(null_pointer, "data_desc is a null", sizes_of(text, null(), first, 2, rank_at));
         refused(null_pointer, "sizes is a null", sizes_of(text, &desc, null_mut(), 2, rank_at));
         refused(TRUNDLE_ERROR_MISALIGNED, "sizes is 0x", sizes_of(text, &desc, odd, 2, rank_at));
-        let words = "sizes has room for 1, of 2 that are needed";
+        let words = "sizes has room for 1, but 2 are needed";
         refused(TRUNDLE_ERROR_BUFFER_SIZE, words, sizes_of(text, &desc, first, 1, rank_at));
     }
     assert_eq!((kept.addr(), sizes, rank), (8, [7; 2], 7));
@@ -255,7 +255,7 @@ fn a_chain_takes_several_tensors_by_their_names() {
     assert_eq!(only.unwrap(), [7, 7, 8, 8]);
     assert_eq!(
         run(c"concat(_, c)", &[3, 2]).unwrap_err(),
-        "the chain takes c, which is none of the inputs"
+        "the chain takes c, which is not one of the inputs"
     );
     assert_eq!(run(c"flip(0)", &[2, 2]).unwrap_err(), "the chain takes no \"b\"");
     let twice = [(c"a", &[2][..], &[1, 2][..]), (c"a", &[2], &[3, 4])];
@@ -305,7 +305,7 @@ fn a_constant_stands_around_one_tensor() {
     assert_eq!(out, [0x1f, 0x32, 0x0f]);
     let (status, message) = planned(c"concat(_, b)", &[2], &[4]);
     assert_eq!(status, TRUNDLE_ERROR_CHAIN);
-    assert_eq!(message, "the chain takes b, which is none of the inputs");
+    assert_eq!(message, "the chain takes b, which is not one of the inputs");
     let (_, message) = planned(c"pad(1, value=256)", &[2], &[4]);
     assert!(message.contains("256 is not an element of type u8"), "{message}");
     assert_eq!(out_sizes(c"pad([1, 2])", &[2, 3]), [5, 6]);

@@ -110,8 +110,8 @@ fn a_level_refuses_what_the_operator_allows() {
     let rows = tensor(TRUNDLE_DTYPE_U64, &ROWS, 24);
     let (numbers, lengths) = ([0u64; 12], [0u64; 3]);
     for (level, words) in [
-        (0x2100, "InputTensor has element type f64: DML_FEATURE_LEVEL_2_1 has"),
-        (0x4fff, "DML_FEATURE_LEVEL_4_0 has"),
+        (0x2100, "InputTensor has element type f64: DML_FEATURE_LEVEL_2_1 supports"),
+        (0x4fff, "DML_FEATURE_LEVEL_4_0 supports"),
         (0x2000, "feature level 0x2000 has no reverse subsequences: DML_FEATURE_LEVEL_2_1"),
         (1, "feature level 0x1 has no reverse subsequences"),
     ] {

@@ -318,7 +318,7 @@ fn files_that_are_no_models_are_refused() {
         (path("none.onnx"), TRUNDLE_ERROR_FILE, "none.onnx: cannot read: "),
         (path("torn.onnx"), TRUNDLE_ERROR_MODEL, "torn.onnx: "),
         (path("text.xml"), TRUNDLE_ERROR_MODEL, "text.xml: "),
-        (path("model.npy"), TRUNDLE_ERROR_MODEL, "expected .xml or .onnx"),
+        (path("model.npy"), TRUNDLE_ERROR_MODEL, "expected the ending .xml or .onnx"),
         (computing, TRUNDLE_ERROR_UNSUPPORTED, "Relu (1 node), which computes"),
     ] {
         assert_refused(open(&path, TRUNDLE_LINKS_WITHIN, &mut kept), status, words);
@@ -372,8 +372,13 @@ fn inputs_that_do_not_fit_are_not_planned() {
     let wrong = [1i64, 1];
     let mut plan = without_provenance_mut(8);
     for (status, words, descs, elements) in [
-        (TRUNDLE_ERROR_SHAPE, "the model takes 3 inputs, got 2", &[data, order][..], &elements[..]),
-        (TRUNDLE_ERROR_SHAPE, "the model takes 3 inputs, got 0", &[], &[]),
+        (
+            TRUNDLE_ERROR_SHAPE,
+            "wrong number of inputs: the model takes 3, got 2",
+            &[data, order][..],
+            &elements[..],
+        ),
+        (TRUNDLE_ERROR_SHAPE, "wrong number of inputs: the model takes 3, got 0", &[], &[]),
         (
             TRUNDLE_ERROR_DTYPE,
             "inputs[0]: \"data\" must have element type u8, got i8",
@@ -456,7 +461,7 @@ fn texts_are_refused() {
     let (mut plan, mut rank) = (null_mut(), 7);
     let desc = packed(TRUNDLE_DTYPE_U64, &sizes);
     assert_eq!(model.plan(&[desc], &[], &mut plan), TRUNDLE_ERROR_DTYPE);
-    let words = "\"words\" is of texts, which C has no element type for";
+    let words = "\"words\" holds strings, which have no element type in C";
     assert_eq!(last_message(), format!("inputs[0]: {words}"));
     // SAFETY: only `rank` could be written.
     let refused = unsafe { trundle_model_input(model.0, 0, null_mut(), null_mut(), 0, &mut rank) };
@@ -484,7 +489,7 @@ fn what_is_asked_of_models_and_plans_is_checked() {
             (number, "input 3 is out of range: the model has 3", {
                 input(model.0, 3, &mut dtype, to, 8, &mut rank)
             }),
-            (room, "sizes has room for 1, of 2", input(model.0, 0, &mut dtype, to, 1, &mut rank)),
+            (room, "sizes has room for 1, but 2", input(model.0, 0, &mut dtype, to, 1, &mut rank)),
             (null_pointer, "model is a null", input(null(), 0, &mut dtype, to, 8, &mut rank)),
             (null_pointer, "rank is a null", input(model.0, 0, &mut dtype, to, 8, null_mut())),
             (null_pointer, "sizes is a null", {
@@ -496,7 +501,7 @@ fn what_is_asked_of_models_and_plans_is_checked() {
             (number, "output 3 is out of range: the plan has 3", {
                 trundle_plan_output(plan.0, 3, &mut dtype, to, 8, &mut rank)
             }),
-            (room, "sizes has room for 1, of 2", {
+            (room, "sizes has room for 1, but 2", {
                 trundle_plan_output(plan.0, 0, &mut dtype, to, 1, &mut rank)
             }),
             (null_pointer, "plan is a null", {

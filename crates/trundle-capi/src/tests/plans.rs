@@ -96,7 +96,7 @@ fn a_plan_says_what_it_does() {
     for capacity in [1, bytes - 1] {
         let refused = describe(text.start(), capacity, &mut needed);
         assert_eq!(refused, TRUNDLE_ERROR_BUFFER_SIZE);
-        let words = format!("buffer has room for {capacity}, of {bytes} that are needed");
+        let words = format!("buffer has room for {capacity}, but {bytes} are needed");
         assert_eq!(last_message(), words);
     }
     assert_eq!(describe(null_mut(), bytes, &mut needed), TRUNDLE_ERROR_NULL_POINTER);
@@ -297,23 +297,23 @@ fn the_tensors_of_each_run_are_checked() {
         (misaligned, "data is 0x", &one, &[odd], &[to]),
         (misaligned, "out is 0x", &one, &[from], &[at(2)]),
         (overlap, "overlaps data at 0x", &one, &[within], &[to]),
-        (shape, "the plan is for 1 input, and is run on 0", &one, &[], &[to]),
-        (shape, "the plan is for 1 input, and is run on 2", &one, &[from; 2], &[to]),
-        (shape, "the plan is for 2 inputs, and is run on 1", &joined, &[from], &[to]),
-        (shape, "the plan is for 2 inputs, and is run on 3", &joined, &[from; 3], &[to]),
+        (shape, "the plan is for 1 input, but is run on 0", &one, &[], &[to]),
+        (shape, "the plan is for 1 input, but is run on 2", &one, &[from; 2], &[to]),
+        (shape, "the plan is for 2 inputs, but is run on 1", &joined, &[from], &[to]),
+        (shape, "the plan is for 2 inputs, but is run on 3", &joined, &[from; 3], &[to]),
         (null_pointer, "inputs[1]: data is a null", &joined, &[from, null()], &[to]),
         (null_pointer, "out is a null", &joined, &[from; 2], &[null_mut()]),
         (misaligned, "inputs[0]: data is 0x", &joined, &[odd, from], &[to]),
         (overlap, "overlaps data at 0x", &joined, &[from, within], &[to]),
-        (shape, "the plan is for 2 inputs, and is run on 1", &scattered, &[from], &[to]),
+        (shape, "the plan is for 2 inputs, but is run on 1", &scattered, &[from], &[to]),
         (null_pointer, "inputs[0]: data is a null", &scattered, &[null(), from], &[to]),
         (null_pointer, "inputs[1]: updates is a null", &scattered, &[from, null()], &[to]),
         (misaligned, "inputs[1]: updates is 0x", &scattered, &[from, odd], &[to]),
         (overlap, "overlaps data at 0x", &scattered, &[within, from], &[to]),
         (overlap, "overlaps updates at 0x", &scattered, &[from, within], &[to]),
-        (shape, "the plan is for 2 outputs, and is run on 0", &split, &[from], &[]),
-        (shape, "the plan is for 2 outputs, and is run on 1", &split, &[from], &[to]),
-        (shape, "the plan is for 2 outputs, and is run on 3", &split, &[from], &[to; 3]),
+        (shape, "the plan is for 2 outputs, but is run on 0", &split, &[from], &[]),
+        (shape, "the plan is for 2 outputs, but is run on 1", &split, &[from], &[to]),
+        (shape, "the plan is for 2 outputs, but is run on 3", &split, &[from], &[to; 3]),
         (null_pointer, "data is a null", &split, &[null()], &[to, at(16)]),
         (null_pointer, "outputs[1]: out is a null", &split, &[from], &[to, null_mut()]),
         (misaligned, "outputs[0]: out is 0x", &split, &[from], &[at(2), at(20)]),
@@ -323,10 +323,10 @@ fn the_tensors_of_each_run_are_checked() {
     ] {
         assert_refused(plan.run_all(inputs, outputs), status, words);
     }
-    assert_refused(joined.run(from, to), shape, "for 2 inputs, and is run on 1");
-    assert_refused(split.run(from, to), shape, "for 2 outputs, and is run on 1");
-    assert_refused(split.run_inputs(&[from; 2], to), shape, "for 1 input, and is run on 2");
-    assert_refused(joined.run_outputs(from, &[to]), shape, "for 2 inputs, and is run on 1");
+    assert_refused(joined.run(from, to), shape, "for 2 inputs, but is run on 1");
+    assert_refused(split.run(from, to), shape, "for 2 outputs, but is run on 1");
+    assert_refused(split.run_inputs(&[from; 2], to), shape, "for 1 input, but is run on 2");
+    assert_refused(joined.run_outputs(from, &[to]), shape, "for 2 inputs, but is run on 1");
     out.assert_untouched();
     // Inputs may share memory.
     assert_ok(joined.run_inputs(&[from; 2], to));

@@ -125,14 +125,18 @@ fn ranks_and_lists_that_lie() {
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         for len in [(1 << 16) + 1, usize::MAX] {
-            let words = format!("order has {len} entries, of 65536 at most");
+            let words = format!("order has {len} entries, the limit is 65536");
             refused(TRUNDLE_ERROR_RANK, &words, |out| {
                 trundle_transpose(&desc, data(), [0].as_ptr(), len, &desc, out)
             });
         }
-        refused(TRUNDLE_ERROR_SHAPE, "has 18446744073709551615 entries, the batch axis 1", |out| {
-            trundle_reverse_sequence(&desc, data(), [0].as_ptr(), usize::MAX, 0, 0, &desc, out)
-        });
+        refused(
+            TRUNDLE_ERROR_SHAPE,
+            "has 18446744073709551615 entries, but the batch axis has size 1",
+            |out| {
+                trundle_reverse_sequence(&desc, data(), [0].as_ptr(), usize::MAX, 0, 0, &desc, out)
+            },
+        );
     }
     let sizes = [1; 256];
     let high = packed(TRUNDLE_DTYPE_U8, &sizes);
@@ -146,7 +150,7 @@ fn unknown_types() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     for dtype in [0, -1, 14, 99, i32::MIN] {
         let unknown = trundle_tensor_desc { dtype, ..desc };
-        let words = format!("out_desc has element type {dtype}, which is no TRUNDLE_DTYPE_*");
+        let words = format!("out_desc has element type {dtype}, which is not a TRUNDLE_DTYPE_*");
         refused(TRUNDLE_ERROR_UNKNOWN_DTYPE, &words, |out| {
             transpose(&desc, data(), &[], &unknown, out)
         });
@@ -165,9 +169,9 @@ fn sizes_and_strides_that_overflow() {
         (vec![2, 2], Some(vec![i64::MAX / 4, i64::MAX / 4]), "too large to be addressed"),
         (vec![2, 2], Some(vec![1 << 60, -1 << 60]), "too large to be addressed"),
         // Without overflow, but larger than any memory.
-        (vec![1 << 56], None, "goes beyond all memory"),
-        (vec![2], Some(vec![1 << 56]), "goes beyond all memory"),
-        (vec![2], Some(vec![-1 << 60]), "reaches before all memory"),
+        (vec![1 << 56], None, "goes exceeds the address space"),
+        (vec![2], Some(vec![1 << 56]), "goes exceeds the address space"),
+        (vec![2], Some(vec![-1 << 60]), "reaches below address 0"),
     ] {
         let desc = match &strides {
             Some(strides) => strided(TRUNDLE_DTYPE_F32, &sizes, strides),
@@ -263,9 +267,11 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
     refused(TRUNDLE_ERROR_AXIS, "order entry -1 is out of range", to(&turned, &[0, -1]));
     // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
-        refused(TRUNDLE_ERROR_SHAPE, "shift and axes must have equal sizes, got 2 and 1", |out| {
-            trundle_roll(&desc, data(), [0, 0].as_ptr(), 2, [0].as_ptr(), 1, &desc, out)
-        });
+        refused(
+            TRUNDLE_ERROR_SHAPE,
+            "shift and axes must have the same length, got 2 and 1",
+            |out| trundle_roll(&desc, data(), [0, 0].as_ptr(), 2, [0].as_ptr(), 1, &desc, out),
+        );
         refused(TRUNDLE_ERROR_AXIS, "axis 2 is out of range for rank 2: expected -2..=1", |out| {
             trundle_roll(&desc, data(), [0].as_ptr(), 1, [2].as_ptr(), 1, &desc, out)
         });
@@ -366,8 +372,8 @@ fn widths_modes_and_values_of_a_padding() {
     let nowhere = without_provenance(8);
     for mode in [TRUNDLE_PAD_CONSTANT, TRUNDLE_PAD_EDGE] {
         let shape = TRUNDLE_ERROR_SHAPE;
-        pad(&[1, 1, 1], mode, nowhere, &out_desc, shape, "must have equal sizes, got 3 and 4");
-        pad(&[], mode, nowhere, &out_desc, shape, "must have equal sizes, got 0 and 4");
+        pad(&[1, 1, 1], mode, nowhere, &out_desc, shape, "must have the same length, got 3 and 4");
+        pad(&[], mode, nowhere, &out_desc, shape, "must have the same length, got 0 and 4");
         pad(&[2], mode, nowhere, &out_desc, shape, "out must have shape [6, 7], got [4, 5]");
         let words = "width -1 is out of range";
         pad(&[1, -1], mode, nowhere, &out_desc, TRUNDLE_ERROR_NUMBER, words);
@@ -462,7 +468,8 @@ fn indices_and_updates_of_scatters() {
     let words = "updates must have element type f32, got i32";
     refused(TRUNDLE_ERROR_DTYPE, words, |out| along(&at, nowhere, &ints, 1, to, out));
     let row = packed(TRUNDLE_DTYPE_I64, &[2]);
-    let words = "the axes of the indices and those of the data must have equal sizes, got 1 and 2";
+    let words =
+        "the shape of the indices and the shape of the data must have the same length, got 1 and 2";
     refused(shape, words, |out| along(&row, nowhere, &pair, 1, to, out));
     let (more, wide) = (packed(TRUNDLE_DTYPE_I64, &[3, 1]), packed(TRUNDLE_DTYPE_F32, &[3, 1]));
     let words = "indices of shape [3, 1] reach beyond data of shape [2, 3]";
@@ -547,7 +554,8 @@ fn indices_of_gathers_along_an_axis_and_of_several() {
     let words = "the size of the last axis of the indices 2 is out of range";
     refused(number, words, |out| nd(&at, nowhere, 1, &row, out));
     let three = packed(TRUNDLE_DTYPE_I32, &[3, 1]);
-    let words = "a batch axis of the tensor and that of the indices must have equal sizes";
+    let words =
+        "a batch axis of the tensor and the same axis of the indices must have the same length";
     refused(shape, words, |out| nd(&three, nowhere, 1, &row, out));
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
     refused(null_pointer, "indices is a null", |out| nd(&at, null(), 0, &row, out));

@@ -112,8 +112,8 @@ fn what_does_not_fit_is_refused_before_any_part_is_written() {
     let (first, second) = (output(&one, at[0]), output(&two, at[1]));
     let (shape, null_pointer) = (TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_NULL_POINTER);
     for (status, words, outputs, axis) in [
-        (shape, "must have equal sizes, got 2 and 3", &[first, output(&one, at[1])][..], 1),
-        (shape, "must have equal sizes, got 4 and 3", &[second, output(&two, at[2])], 1),
+        (shape, "must have the same length, got 2 and 3", &[first, output(&one, at[1])][..], 1),
+        (shape, "must have the same length, got 4 and 3", &[second, output(&two, at[2])], 1),
         (
             shape,
             "outputs[1]: out must have shape [2, 2], got [3, 2]",

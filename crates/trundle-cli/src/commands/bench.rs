@@ -28,12 +28,12 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     }
     let device = device::open(args.device.device)?;
     if device.is_some() && (args.threads.is_some() || args.large_pages) {
-        return Err(Failure::usage("--threads and --large-pages are for --device cpu"));
+        return Err(Failure::usage("--threads and --large-pages work with --device cpu only"));
     }
     let files = [&args.svg, &args.json].map(Option::as_deref);
     let streamed = files.iter().flatten().filter(|path| **path == Path::new("-")).count();
     if streamed > 1 {
-        return Err(Failure::usage("--svg and --json cannot both be stdout"));
+        return Err(Failure::usage("--svg and --json cannot both write to stdout"));
     }
     for path in files.into_iter().flatten() {
         Output::check(path, args.force)?;

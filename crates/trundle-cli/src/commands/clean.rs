@@ -90,14 +90,14 @@ impl Told<'_> {
         let Told { left, is_resumable, age, is_removed } = self;
         let what = match (left.state, is_removed) {
             (_, true) => "removed",
-            (LeftoverState::InUse, _) => "in use by a process that runs",
-            (LeftoverState::Unknown, _) => "perhaps in use, which the system does not tell",
+            (LeftoverState::InUse, _) => "in use by a running process",
+            (LeftoverState::Unknown, _) => "may be in use (the system cannot tell)",
             (LeftoverState::InBucket, _) => {
-                "not finished, or being written, which a bucket does not tell"
+                "unfinished or still being written (a bucket cannot tell)"
             }
-            (LeftoverState::Finished, _) => "finished, but its name was taken",
+            (LeftoverState::Finished, _) => "finished, but a file with its name already existed",
             (LeftoverState::Interrupted, _) if *is_resumable => {
-                "interrupted, to go on with by --resume"
+                "interrupted; --resume continues it"
             }
             (LeftoverState::Interrupted, _) => "interrupted",
         };
@@ -130,7 +130,7 @@ impl Told<'_> {
 
 fn text(folder: &Path, told: &[Told<'_>], force: bool) -> String {
     if told.is_empty() {
-        return format!("{}: nothing is left here\n", shown_path(folder));
+        return format!("{}: nothing to clean\n", shown_path(folder));
     }
     let mut text: String = told.iter().map(Told::lines).collect();
     let is_removable = |each: &Told<'_>| is_removable(each.left.state);

@@ -30,7 +30,7 @@ fn told(args: &CmpArgs) -> Result<bool, Failure> {
     let start = Instant::now();
     let paths = [&*args.one, &*args.other];
     if paths == [Path::new("-"); 2] {
-        return Err(Failure::usage("stdin holds either the one file or the other"));
+        return Err(Failure::usage("stdin can supply only one of the two files"));
     }
     let inputs = args.described.description().of_all(&paths)?;
     let mut files = [inputs[0].open()?, inputs[1].open()?];

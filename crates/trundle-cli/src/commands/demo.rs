@@ -44,7 +44,7 @@ fn prepare(folder: &Path) -> Result<(), Failure> {
         let name = entry.map_err(failed)?.file_name();
         if !NAMES.iter().any(|known| name == *known) {
             return Err(Failure::usage(format!(
-                "{}: holds {}, which is not the demo's: name a new or empty folder",
+                "{}: holds {}, which the demo did not write: choose a new or empty folder",
                 shown_path(folder),
                 Shown(name.display())
             )));
@@ -175,12 +175,12 @@ impl Report {
         };
         let [before, after] = self.pictures.each_ref().map(|picture| shown_path(picture));
         format!(
-            "a 3-D Shepp-Logan phantom of f32 {shape} ({size}), its axes z y x put in the order x y z\n\
+            "a 3-D Shepp-Logan phantom of f32 {shape} ({size}), transposed from z y x to x y z\n\
              \n\
              moved     {moved} read and written, {passes} pass\n\
              copied    {copied}, the same bytes in the same run\n\
              speed     {of_copy:>8.2} of the copy\n\
-             verified  read back from the file: every element is at the place that the operator gives it\n\
+             verified  read back from the file: every element is where the operator puts it\n\
              drawn     {before} and {after}: the middle slice before and after\n\
              \n\
              in {seconds:.1} s, as these commands do:\n  {commands}\n",

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
     let fused = partition.fused().map_err(within)?;
     if fused.is_external && folder(&args.model) != folder(&args.output) {
         return Err(Failure::usage(format!(
-            "{}: tensors of the model are in files beside it, where the output has to be too: -o {}",
+            "{}: the model has tensors in other files of its folder, so the output must be in that folder: -o {}",
             shown_path(&args.output),
             Shown(
                 args.model
@@ -59,16 +59,16 @@ fn text(fused: &Fused, args: &FuseArgs) -> String {
     let written: usize = fused.nodes.iter().map(|node| node.written).sum();
     let output = shown_path(&args.output);
     let mut text = match fused.nodes.len() {
-        0 => format!("{output}: the same model, since nothing is gained by fusing"),
+        0 => format!("{output}: the same model: fusing would gain nothing"),
         nodes => format!(
-            "{output}: {} that only move became {nodes}, to write {}",
+            "{output}: {} that only move became {nodes}, which write {}",
             counted(operators, "node"),
             counted(written.saturating_sub(given(&fused.nodes)), "fewer tensor"),
         ),
     };
     if fused.unchanged > 0 {
         text.push_str(&format!(
-            "; {} as before, where nothing is gained",
+            "; {} unchanged, where fusing would gain nothing",
             counted(fused.unchanged, "subgraph"),
         ));
     }

@@ -108,7 +108,7 @@ fn text(
     let subgraphs = partition.subgraphs();
     let moving: usize = subgraphs.iter().map(|subgraph| subgraph.operators.len()).sum();
     let mut text = format!(
-        "{}: not run as a whole, since {} of {} only move, in {}\n",
+        "{}: the model also computes; {} of {} only move, in {}\n",
         shown_path(&args.model),
         moving,
         counted(partition.nodes(), "node"),
@@ -136,8 +136,7 @@ fn text(
     let unknown: Vec<&Error> = movements.iter().filter_map(|each| each.as_ref().err()).collect();
     if let Some(error) = unknown.first() {
         text.push_str(&format!(
-            "  not known of {}: {error}\n  say the shapes of inputs by --input NAME=FILE; of tensors between operators, \
-             onnx.shape_inference.infer_shapes_path (Python) writes those that it finds out into a copy of the model\n",
+            "  unknown for {}: {error}\n  give input shapes by --input NAME=FILE, or write the other shapes into a copy of the model by onnx.shape_inference.infer_shapes_path (Python)\n",
             counted(unknown.len(), "subgraph"),
         ));
     }

@@ -19,7 +19,7 @@ pub(crate) fn run(command: MovingCommand<PlannedArgs, DryArgs>) -> Result<(), Fa
     let device = device::open(device)?;
     if device.is_some() && tasks.is_some() {
         return Err(Failure::usage(
-            "--tasks is for --device cpu: what a device does are launches, which --json lists",
+            "--tasks works with --device cpu only; for other devices, --json lists the launches",
         ));
     }
     let mut decided = decide(request)?;

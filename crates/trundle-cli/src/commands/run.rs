@@ -198,8 +198,7 @@ pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
     if !Model::is_known(&args.model) {
         let file = shown_path(&args.model);
         return Err(Failure::usage(format!(
-            "{file}: not a model, whose name ends in .xml or .onnx; to plan a movement of a file, \
-             name the operation first: trundle plan transpose {file} ..."
+            "{file}: not a model (.xml or .onnx); to plan a move of a file, name the operation first: trundle plan transpose {file} ..."
         )));
     }
     let model = match open(args) {
@@ -318,7 +317,7 @@ impl Written {
         };
         match file.headers() {
             [header] if header.shape == self.shape && header.element == self.element => {}
-            _ => return Err(differs("the file does not state what was written")),
+            _ => return Err(differs("the file has another type or shape")),
         }
         let mut compared = Compared {
             written: self,
@@ -330,11 +329,9 @@ impl Written {
         file.copy_to(0, &mut compared, progress)?;
         compared.compare(true);
         match compared.difference {
-            Some(index) => Err(differs(&format!(
-                "the element of the file at {index:?} is not the one it should be"
-            ))),
+            Some(index) => Err(differs(&format!("the element at {index:?} is wrong"))),
             None if compared.elements == self.shape.elements() => Ok(()),
-            None => Err(differs("the file does not have all elements")),
+            None => Err(differs("elements are missing in the file")),
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
         wanted = subcommands(wanted).find(|each| each.get_name() == word).ok_or_else(|| {
             let names: Vec<&str> = subcommands(wanted).map(Command::get_name).collect();
             let there_are = match names.is_empty() {
-                true => format!("{} has no commands of its own", wanted.get_name()),
+                true => format!("{} has no subcommands", wanted.get_name()),
                 false => format!("the commands are {}", names.join(", ")),
             };
             Failure::usage(format!("no command is named {word:?}: {there_are}"))

@@ -57,7 +57,9 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
             let file = shown_path(&args.plan);
             say(&match (is_new, is_finished) {
                 (true, _) => format!("{file}: task {number} is done"),
-                (_, true) => format!("{file}: task {number} was done before; all is finished"),
+                (_, true) => {
+                    format!("{file}: task {number} was done before, and the output is complete")
+                }
                 _ => format!("{file}: task {number} was done before"),
             });
         }
@@ -79,7 +81,7 @@ fn number_of_array() -> Result<usize, Failure> {
     };
     number
         .parse()
-        .map_err(|_| Failure::usage(format!("--array: {name} is {number:?}, no number of a task")))
+        .map_err(|_| Failure::usage(format!("--array: {name} is {number:?}, not a task number")))
 }
 
 /// Completes the output of a plan, so that it appears under its name.

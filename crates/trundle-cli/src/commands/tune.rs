@@ -30,8 +30,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         Some(path) => Output::check(path, args.force)?,
         // Fails before the search, not after it.
         None if !args.dry_run && tuning::kept_path().is_none() => {
-            let text =
-                "neither XDG_CACHE_HOME nor HOME says where to keep the record; -o FILE does";
+            let text = "cannot choose a folder for the record: neither XDG_CACHE_HOME nor HOME is set; use -o FILE";
             return Err(Failure::usage(text));
         }
         None => {}
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         }
         None if args.dry_run => None,
         None => {
-            let failed = |error| Failure::running(format!("the record cannot be kept: {error}"));
+            let failed = |error| Failure::running(format!("cannot store the record: {error}"));
             Some(tuned.keep().map_err(failed)?)
         }
     };
@@ -70,15 +69,15 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
 }
 
 fn forget(json: bool) -> Result<(), Failure> {
-    let failed = |error| Failure::running(format!("the record cannot be removed: {error}"));
+    let failed = |error| Failure::running(format!("cannot delete the record: {error}"));
     let was_kept = tuning::forget().map_err(failed)?;
     if json {
         let path = tuning::kept_path().map(|path| path.to_string_lossy().into_owned());
         return print_json(&json!({ "forgotten": was_kept, "path": path }));
     }
     print(match was_kept {
-        true => "the record is forgotten\n",
-        false => "no record is kept\n",
+        true => "the record was deleted\n",
+        false => "no record is stored\n",
     })
 }
 
@@ -108,7 +107,7 @@ fn changes(before: &Tuning, after: &Tuning) -> String {
             format!("{after} (built in: {before})\n")
         })
         .collect();
-    if lines.is_empty() { "what is built in is the fastest\n".to_owned() } else { lines }
+    if lines.is_empty() { "the built-in values are the fastest\n".to_owned() } else { lines }
 }
 
 fn report(tuned: &Tuned, file: Option<&Path>) -> Value {

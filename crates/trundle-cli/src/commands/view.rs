@@ -120,8 +120,7 @@ impl Drawn {
                 Ok(sample) if sample.requests() > MOST_REQUESTS => {
                     let requests = sample.requests();
                     refused = Some(Failure::refused(format!(
-                        "{requests} chunks or runs would be read, {MOST_REQUESTS} are the most for \
-                         a picture; --slice can draw one axis"
+                        "{requests} chunks or runs would be read, the limit for a picture is {MOST_REQUESTS}; use --slice to draw fewer axes"
                     )));
                 }
                 Ok(sample) if sample.cost().seconds <= MOST_SECONDS => {
@@ -140,7 +139,7 @@ impl Drawn {
         match (slow, refused) {
             (Some((steps, sample)), _) => self.load(&steps, sample, source, progress),
             (None, Some(failure)) => Err(failure),
-            (None, None) => Err(Failure::running("the slice has no picture")),
+            (None, None) => Err(Failure::running("the slice cannot be drawn")),
         }
     }
 
@@ -199,7 +198,7 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
         (shown_path(path), listed(chosen.iter().map(|index| &headers[*index].name)));
     Err(Failure::usage(match headers.len() {
         0 => format!("{path}: holds no tensor"),
-        _ => format!("{path}: name one tensor with --tensor, there are: {names}"),
+        _ => format!("{path}: choose one tensor with --tensor: {names}"),
     }))
 }
 

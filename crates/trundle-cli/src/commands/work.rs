@@ -58,7 +58,9 @@ fn check_streams(request: &Request, json: bool) -> Result<(), Failure> {
         return Err(Failure::usage("--json and -o - cannot both write to stdout"));
     }
     if stdout().is_terminal() {
-        return Err(Failure::usage("-o - puts the tensor's bytes on stdout, which is a terminal"));
+        return Err(Failure::usage(
+            "-o - writes the tensor's bytes to stdout, which is a terminal: redirect it",
+        ));
     }
     Ok(())
 }

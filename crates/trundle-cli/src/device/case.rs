@@ -30,7 +30,7 @@ pub(super) fn timed<G: Gpu>(gpu: &G, case: &Case, rounds: usize) -> Result<CaseR
     let mut copied = gpu.buffer(case.bytes())?;
     runner.run(&[&src], &mut [&mut dst])?;
     if gpu.read(&dst)? != expected {
-        return Err(named(Failure::running("the result is not as on the CPU")));
+        return Err(named(Failure::running("the result differs from the CPU's")));
     }
     drop(expected);
     let record = in_turn(

@@ -62,8 +62,9 @@ fn wgpu() -> Result<Box<dyn Device>, Failure> {
     match Wgpu::open(choice) {
         Ok(gpu) => Ok(Box::new(gpu)),
         Err(refusal) if refusal.found.is_empty() => Err(Failure::running(&refusal)),
-        Err(refusal) => Err(Failure::running(&refusal)
-            .with_hint("TRUNDLE_GPU=emulated allows one that is emulated")),
+        Err(refusal) => {
+            Err(Failure::running(&refusal).with_hint("TRUNDLE_GPU=emulated allows an emulated one"))
+        }
     }
 }
 
@@ -86,7 +87,7 @@ fn cuda() -> Result<Box<dyn Device>, Failure> {
 #[cfg(not(all(feature = "wgpu", feature = "cuda")))]
 fn not_built(feature: &str) -> Failure {
     Failure::running(format!(
-        "--device {feature} needs a program that is built for it: looked for none; \
+        "--device {feature} needs a program that is built with it; \
          build it with `cargo install --path crates/trundle-cli --features {feature}`"
     ))
 }

@@ -21,7 +21,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     work.begun_and_killed("");
     let before = work.state();
     let text = work.place.run("clean").done().text();
-    assert!(text.starts_with("y.npy: interrupted, to go on with by --resume, "), "{text}");
+    assert!(text.starts_with("y.npy: interrupted; --resume continues it, "), "{text}");
     for ending in [".part", ".journal", ".pass0"] {
         let file = work.file(ending).unwrap();
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -48,7 +48,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
         (&bytes.into(), &true.into())
     );
     assert_eq!(work.names(), ["x.npy"]);
-    assert_eq!(work.place.run("clean").done().text(), ".: nothing is left here\n");
+    assert_eq!(work.place.run("clean").done().text(), ".: nothing to clean\n");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn what_a_process_uses_stays_and_comes_to_its_end() {
     let child = work.begun_and_stopped("");
     let before = work.names();
     let text = work.place.run("clean --force").done().text();
-    assert!(text.starts_with("y.npy: in use by a process that runs, "), "{text}");
+    assert!(text.starts_with("y.npy: in use by a running process, "), "{text}");
     assert!(text.ends_with("\n0 bytes removed\n"), "{text}");
     assert_eq!(left(&work.place, "--force")[0]["state"], "in use");
     assert_eq!(work.names(), before);

@@ -453,7 +453,7 @@ fn what_cannot_be_compared_is_refused() {
     refused(
         &place,
         &[
-            ("cmp - -", 2, "stdin holds either the one file or the other"),
+            ("cmp - -", 2, "stdin can supply only one of the two files"),
             ("cmp a.npy", 2, "<B>"),
             ("cmp a.npy none.npy", 2, "none.npy: cannot open"),
             ("cmp a.npy short.npy", 3, "short.npy"),

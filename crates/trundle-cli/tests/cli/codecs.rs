@@ -105,7 +105,8 @@ fn what_is_not_kept_of_codecs_is_said() {
     let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-zarr/tests/stores");
     let place = Place::new();
     let source = |name: &str| stores.join(name).to_str().unwrap().to_owned();
-    let zlib = "codecs of the source are not kept: numcodecs.zlib, in whose place is gzip of the same level";
+    let zlib =
+        "codecs of the source are not kept: numcodecs.zlib (replaced by gzip of the same level)";
     for (name, kept, warned) in [
         ("v2-zstd", "zstd", ""),
         ("v2-blosc", "blosc:lz4:5:shuffle", ""),
@@ -142,7 +143,7 @@ fn what_is_no_codec_is_refused_before_anything_is_written() {
     for (codec, output, word) in [
         ("lzma", "y.zarr", "\"lzma\" is not a codec"),
         ("gzip:10", "y.zarr", "\"10\" is not a level: 0 to 9"),
-        ("shuffle:4", "y.zarr", "are not a whole number of the 4 of shuffle"),
+        ("shuffle:4", "y.zarr", "are not a multiple of shuffle's element size 4"),
         ("zstd:3", "y.npy", "format npy has no chunks"),
     ] {
         for plan in ["plan", ""] {

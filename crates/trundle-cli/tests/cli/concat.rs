@@ -315,12 +315,12 @@ fn stores_are_joined_along_an_axis_by_its_name() {
         let run = place.run(&format!("{command}concat a.zarr b.zarr --dim time -o units.zarr"));
         let line = "  time: units is missing in a.zarr, \"days since 2024-01-01\" in b.zarr\n";
         let hint = "or pass --ignore-attrs units to write the values of a.zarr";
-        let said = "attributes differ that say what elements mean:\n";
+        let said = "attributes that give the elements their meaning differ:\n";
         run.refused(3, &format!("{said}[..]{line}[..]{hint}"));
     }
     let ignoring = "--ignore-attrs scale_factor,units";
     let run = concat("a.zarr b.zarr", &format!("-o units.zarr -q {ignoring}")).done();
-    let words = "warning: units.zarr: attributes differ between the files, and the output has the values of the first file: time";
+    let words = "warning: units.zarr: attributes differ between the files; the output has the values of the first file: time";
     assert_eq!(run.stderr.trim(), words);
     let more = format!("-o units.zarr --force --json {ignoring}");
     let report = concat("a.zarr b.zarr", &more).done().json();
@@ -333,7 +333,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     concat("a.zarr b.zarr", "-o names.zarr").done();
     assert_eq!(written(&place, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);
     std::fs::remove_dir_all(place.path("b.zarr/lat/c")).unwrap();
-    let words = "b.zarr: \"lat\" has other elements than in a.zarr, and not the axis along which";
+    let words = "b.zarr: \"lat\" differs from a.zarr and does not have the joined axis";
     concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
     write_array(&place.path("b.zarr"), "wind", &[7, 5, 3], &["time", "lat", "lon"]);
     let words = "wind: b.zarr: axis 0 is called \"time\", but axis 1 in a.zarr";
@@ -443,7 +443,8 @@ fn tensors_that_a_chain_names_go_with_those_of_their_names() {
     place.run("cmp twice.safetensors again.safetensors").done();
     let run = |chain: &str| place.run(&format!("apply one.npy '{chain}' -o none.npy"));
     run("concat(_, several.safetensors)").refused(3, "no tensor is named \"one\"[..]x, y");
-    run("concat(a.npy, b.npy)").refused(2, "one.npy: the chain does not use it[..]concat(_, a.npy");
+    run("concat(a.npy, b.npy)")
+        .refused(2, "one.npy: the chain does not use the input[..]concat(_, a.npy");
     run("concat(_, missing.npy)").refused(1, "missing.npy");
     assert!(!place.path("none.npy").exists());
 }

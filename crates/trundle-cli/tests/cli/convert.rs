@@ -140,7 +140,7 @@ fn several_tensors_keep_names_order_and_metadata() {
         assert!(place.read("n.safetensors") == all);
     }
     let run = place.run("convert m.safetensors -o m.npz").done();
-    assert!(run.stderr.contains("warning: m.npz: the format keeps no metadata"), "{run:?}");
+    assert!(run.stderr.contains("warning: m.npz: the format stores no metadata"), "{run:?}");
     let names: Vec<String> =
         npz::members(&place.read("m.npz")).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["b.npy", "a.npy"]);

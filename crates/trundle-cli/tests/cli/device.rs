@@ -91,7 +91,7 @@ mod with_cuda {
     #[test]
     fn a_plan_says_what_is_launched() {
         let Some(folder) = driver() else {
-            return crate::skip("the driver is emulated by a C++ compiler, and there is none");
+            return crate::skip("the driver is emulated by a C++ compiler, and found none");
         };
         let chain = "transpose() | roll(shift=1, axes=0)";
         let text = run(folder, &format!("plan apply x.npy '{chain}' --device cuda"));
@@ -103,7 +103,7 @@ mod with_cuda {
     #[test]
     fn cases_are_moved_as_on_the_cpu() {
         let Some(folder) = driver() else {
-            return crate::skip("the driver is emulated by a C++ compiler, and there is none");
+            return crate::skip("the driver is emulated by a C++ compiler, and found none");
         };
         let case = "small moves/planned roll";
         let text = run(folder, &format!("bench --device cuda --rounds 1 {case}"));
@@ -129,7 +129,11 @@ mod with_gpus {
             command.env(variable, "emulated");
             let run = Run::of(&mut command);
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
-            assert!(run.stderr.contains("no GPU can be used: looked for one by"), "{}", run.stderr);
+            assert!(
+                run.stderr.contains("no GPU can be used: trundle searched by"),
+                "{}",
+                run.stderr
+            );
         }
     }
 
@@ -229,9 +233,9 @@ mod with_gpus {
         let pages = "bench 'planned flip' --large-pages";
         let before = place.contents();
         for (command, said) in [
-            (tasks, "what a device does are launches, which --json lists"),
-            (threads, "--threads and --large-pages are for --device cpu"),
-            (pages, "--threads and --large-pages are for --device cpu"),
+            (tasks, "--json lists the launches"),
+            (threads, "--threads and --large-pages work with --device cpu only"),
+            (pages, "--threads and --large-pages work with --device cpu only"),
         ] {
             let Some(run) = emulated(&place, command) else { return };
             assert_eq!((run.code, &run.stdout[..]), (Some(2), &b""[..]), "{}", run.stderr);

@@ -132,11 +132,11 @@ fn a_group_of_one_array_stays_a_group() {
 #[test]
 fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
     let place = group_of_one();
-    let held = "left out, as the format cannot hold them: attributes title, units; axis names lat, lon; \
+    let held = "left out because the format cannot store them: attributes title, units; axis names lat, lon; \
                 fill values of t2m";
     let lines: &[(&str, &[&str])] = &[
-        ("x.npz", &[held, "the format keeps no metadata; left out: title"]),
-        ("x.npy", &[held, "the format keeps no metadata; left out: title"]),
+        ("x.npz", &[held, "the format stores no metadata; left out: title"]),
+        ("x.npy", &[held, "the format stores no metadata; left out: title"]),
         ("x.safetensors", &[held]),
         ("x.zarr", &[]),
         #[cfg(feature = "hdf5")]

@@ -144,7 +144,7 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
     place.write("plain.npy", &Tensor::noise("'<u2'", 2, &[4]).file(npy::PLAIN));
     place.write("time.npy", &Tensor::noise("'<M8[ns]'", 8, &[4]).file(npy::PLAIN));
     for (code, args, word) in [
-        (3, "info classic.nc", "netCDF of the classic kind"),
+        (3, "info classic.nc", "a classic netCDF file"),
         (3, "info old.hdf", "HDF4"),
         (3, "info none.h5", "magic"),
         (2, "convert unicode.npy -o x.h5", "HDF5 has no elements of type U3"),

@@ -99,7 +99,10 @@ fn of_a_state_dict_nothing_is_run() {
         assert!(place.read("w.npy") == place.read("expected.npy"));
     }
     let info = place.run("info m.pt").done().text();
-    assert!(info.contains("evil  cannot be read: is made by os.system, and nothing"), "{info}");
+    assert!(
+        info.contains("evil  cannot be read: is made by os.system, and trundle never"),
+        "{info}"
+    );
     assert!(!place.path("run").exists());
     place.write("t.pt", &state_dict(&tensor, &[1, 4]));
     place.run("info t.pt").refused(3, "its strides are [1, 4]");
@@ -165,7 +168,10 @@ fn tensors_that_are_quantised_hide_no_others() {
     let written = String::from_utf8_lossy(&place.read("all.safetensors")).into_owned();
     assert!(written.contains(metadata), "{written}");
     let run = place.run("flip m.gguf --axes 0 --tensor one --only -o one.npy").done();
-    assert!(run.stderr.contains("the format keeps no metadata; left out: general.name"), "{run:?}");
+    assert!(
+        run.stderr.contains("the format stores no metadata; left out: general.name"),
+        "{run:?}"
+    );
     place.write("x.npy", &one.file(npy::PLAIN));
     place.run("flip x.npy --axes 0 -o expected.npy").done();
     assert!(place.read("one.npy") == place.read("expected.npy"));
@@ -194,7 +200,7 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
     ] {
         let run = place.run(&format!("convert {file} -o s.safetensors --quiet --force")).done();
         let warning = format!(
-            "warning: s.safetensors: left out, as trundle does not read them: {left_out}\n"
+            "warning: s.safetensors: left out because trundle does not read them: {left_out}\n"
         );
         assert_eq!(run.stderr, warning);
     }
@@ -203,9 +209,9 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
     for (args, code, words) in [
         ("concat x.nii z.nii --axis 0 -o both.npy", 3, scaled),
         ("info x.nii.gz", 3, "is compressed with gzip: gunzip it first"),
-        ("flip x.nii --axes 0 -o y.nii", 3, "nii is read, but not written"),
-        ("flip x.nrrd --axes 0 -o y.nrrd", 3, "nrrd is read, but not written"),
-        ("flip x.npy --axes 0 -o y.gguf", 3, "gguf is read, but not written"),
+        ("flip x.nii --axes 0 -o y.nii", 3, "reads format nii but cannot write it"),
+        ("flip x.nrrd --axes 0 -o y.nrrd", 3, "reads format nrrd but cannot write it"),
+        ("flip x.npy --axes 0 -o y.gguf", 3, "reads format gguf but cannot write it"),
         ("info x.nii --from nrrd", 3, "not an NRRD file"),
     ] {
         let run = place.run(args);

@@ -333,7 +333,7 @@ fn too_little_memory_for_an_element_is_refused() {
     let before = place.contents();
     let refused = run("wide.npy", "4K", "");
     assert_eq!(refused.code, Some(3), "{refused:?}");
-    let said = "bytes of memory are needed, 4096 may be used";
+    let said = "of memory are needed, the limit is 4.0 KiB";
     assert!(refused.stderr.contains(said), "{refused:?}");
     for size in ["0", "1", "10", "4095"] {
         run("x.npy", size, "").refused(2, "at least 4.0 KiB (4K) are needed");
@@ -451,7 +451,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
     let flip = "bench 'planned flip' --rounds 1 --json -";
     let record: Value = serde_json::from_str(&place.run(flip).done().text()).unwrap();
     assert_eq!(record["suites"][0]["name"], "small moves");
-    place.run(&format!("{flip} --svg -")).refused(2, "cannot both be stdout");
+    place.run(&format!("{flip} --svg -")).refused(2, "cannot both write to stdout");
 }
 
 #[test]
@@ -511,7 +511,7 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
     std::fs::write(kept, "tile_rows=17").unwrap();
     let run = with(None, plan).done();
     assert!(run.stderr.contains("without streaming_bytes"), "{run:?}");
-    assert!(with(None, "tune --forget").done().text().contains("is forgotten"));
+    assert!(with(None, "tune --forget").done().text().contains("was deleted"));
     assert!(!kept.exists());
 
     for (wrong, why) in [

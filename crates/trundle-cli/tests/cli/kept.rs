@@ -127,8 +127,8 @@ fn a_file_of_one_tensor_takes_the_one_that_is_named() {
         &place,
         &[
             (&to("[ab]", "x.npy"), 2, "npy holds one tensor, got 2: b, a\nhint: --tensor NAME"),
-            (&to("none", "x.npy"), 3, "no tensor is named \"none\", there are: c, b, a"),
-            (&to("x*", "x.safetensors"), 3, "no tensor is named \"x*\", there are: c, b, a"),
+            (&to("none", "x.npy"), 3, "no tensor is named \"none\"; the file has c, b, a"),
+            (&to("x*", "x.safetensors"), 3, "no tensor is named \"x*\"; the file has c, b, a"),
         ],
     );
 }
@@ -227,7 +227,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
         for more in ["", "--quiet"] {
             let run = place.run(&format!("{} {more}", to(output))).done();
             let expected = format!(
-                "warning: {output}: the format keeps no metadata; left out: format, trundle.axes; "
+                "warning: {output}: the format stores no metadata; left out: format, trundle.axes; "
             );
             assert!(run.stderr.starts_with(&expected), "{run:?}");
         }

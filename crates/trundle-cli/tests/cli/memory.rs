@@ -285,11 +285,11 @@ fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
     assert_eq!(refused.code, Some(3), "{refused:?}");
     let told = refused.stderr.split_once("error: ").unwrap().1;
     let (needed, rest) = told.split_once(' ').unwrap();
-    assert!(rest.contains("of memory are needed, --max-mem is 4194304 bytes"), "{told}");
+    assert!(rest.contains("MiB of memory are needed, --max-mem is 4.0 MiB"), "{told}");
     assert_eq!(place.contents().len(), 1);
-    flip(needed).done();
-    let needed: u64 = needed.parse().unwrap();
-    assert_eq!(flip(&(needed - (2 << 20)).to_string()).code, Some(3));
+    let needed = needed.parse::<f64>().unwrap().ceil() as u64;
+    flip(&format!("{needed}M")).done();
+    assert_eq!(flip(&format!("{}M", needed - 3)).code, Some(3));
     let mut command = place.command("flip x.npy --axes 0 -o y.npy");
     Run::of(command.env("TRUNDLE_OWN_MEMORY", "much")).refused(2, "TRUNDLE_OWN_MEMORY is \"much\"");
 }

@@ -155,7 +155,8 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
         "\nhint: --dims takes axes by name (time, lat, lon) and moves every tensor that has them\n";
     refused.refused(3, hint);
     let refused = place.run("transpose x.zarr --tensor wind --dims lat,lon -o z.zarr");
-    let words = "wind of shape [3, 4, 5]: --dims names 2 of its axes (time, lat, lon), and needs all of them";
+    let words =
+        "wind of shape [3, 4, 5]: --dims must name all axes of the tensor (time, lat, lon), got 2";
     refused.refused(3, words);
 }
 
@@ -194,7 +195,7 @@ fn options_name_axes_too() {
     check(&place, "y.zarr", "mask", Some("reverse(1, [1, 2, 3, 4], 0)"));
     place
         .run(&format!("{batch} -o z.zarr"))
-        .refused(3, "there is no axis \"lat\" to go with the others");
+        .refused(3, "the tensor has no axis \"lat\", which this stage needs with the others");
 }
 
 #[test]
@@ -224,15 +225,19 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
         (
             "... time lat lon -> ... time (lat lon)",
             "",
-            "there is no axis \"time\", and what splits or merges",
+            "one tensor has no axis \"time\", and a pattern that splits or merges",
         ),
         (
             "flip(dim=time) | roll(shift=1, axes=0)",
             "",
-            "lat: there is no axis \"time\", and this stage has axes by their numbers",
+            "lat: one tensor has no axis \"time\", and this stage numbers its axes",
         ),
         ("time lat x -> x lat time", "", "no tensor has an axis \"x\""),
-        ("rot90(dims=[time, lat])", "", "there is no axis \"time\" to go with the others"),
+        (
+            "rot90(dims=[time, lat])",
+            "",
+            "the tensor has no axis \"time\", which this stage needs with the others",
+        ),
     ] {
         let run = place.run(&format!("apply x.zarr '{chain}' -o y.zarr {more}"));
         run.refused(3, words);
@@ -247,10 +252,10 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
     }
     for (args, code, words) in [
         ("roll x.zarr --shift 1 --dims x -o y.zarr", 3, "no axis is called \"x\""),
-        ("flip wind.npy --dims lat -o y.npy", 3, "axes have names by their file"),
+        ("flip wind.npy --dims lat -o y.npy", 3, "axis names come from the file"),
         ("flip x.zarr --dims lat --axes 0 -o y.zarr", 2, "cannot be used with"),
         ("flip x.zarr -o y.zarr", 2, "required arguments"),
-        ("apply wind.npy flip(dim=lat) -o y.npy", 3, "axes have names by their file"),
+        ("apply wind.npy flip(dim=lat) -o y.npy", 3, "axis names come from the file"),
         ("apply wind.npy flip(dims=[lat) -o y.npy", 2, "expected"),
     ] {
         place.run(args).refused(code, words);
@@ -308,7 +313,8 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     place.run(&args).refused(2, words);
     let run = place.run("convert x.zarr -o z.zarr --chunks lot=3");
     assert_eq!(run.code, Some(2), "{run:?}");
-    let words = "a size for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
+    let words =
+        "a size is given for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
     assert!(run.stderr.contains(words), "{run:?}");
 }
 

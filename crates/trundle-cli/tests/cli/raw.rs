@@ -273,6 +273,6 @@ fn lengths_that_are_raw_bytes() {
     let args = "reverse matrix.npy -o y.npy --axis 1 --lengths lengths.bin";
     refused(
         &place,
-        &[(args, 2, "lengths.bin: [..]lengths are a list, an .npy file or a .txt file")],
+        &[(args, 2, "lengths.bin: give lengths as a list, an .npy file or a .txt file")],
     );
 }

@@ -196,14 +196,14 @@ fn types_go_by_the_names_that_others_have_for_them() {
     refused(
         &place,
         &[
-            (&of("float"), 2, "\"float\" may be f32 or f64: say which"),
+            (&of("float"), 2, "\"float\" may be f32 or f64: choose one"),
             (&of("f4"), 2, "\"f4\" may be '<f4', f32 or f4e2m1"),
             (&of("f31"), 2, "unknown element type \"f31\": expected one of boolean"),
             (&of("<q4"), 2, "\"<q4\"[..]<f4"),
             (
                 "roll x.bin --dtype >f4 --shape 12 --shift 0 --axes 0 -o x.safetensors",
                 2,
-                "its numbers are little-endian, not as '>f4'",
+                "its numbers are little-endian, not '>f4'",
             ),
             (
                 "info little.npy --dtype >f4",
@@ -238,7 +238,11 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
         &[
             (&of("5,-1"), 3, "the tensor needs 40 bytes, but there are 48"),
             (&of("-1,-1"), 2, "only one size can be -1"),
-            (&of("0,-1"), 3, "the tensor has no bytes whatever the size of -1 is"),
+            (
+                &of("0,-1"),
+                3,
+                "the size of -1 cannot be computed: the tensor has no bytes for any size",
+            ),
             (&of("-2"), 2, "\"-2\" is not a size"),
             (
                 "info volume.npy --shape 2,-1,5",
@@ -294,7 +298,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
             (
                 "info e4.npy --dtype i4 --shape 2,12",
                 3,
-                "holds one element in each byte ('|V1')[..]without a type",
+                "holds one element in each byte ('|V1')[..]leave out the type",
             ),
             ("info bf.npy --dtype f8e4m3", 3, "type V2 ('|V2'), not f8e4m3"),
             ("info bf.npy --dtype f16", 3, "type V2 ('|V2'), not f16"),
@@ -318,14 +322,10 @@ fn orders_are_read_and_refused_as_they_are_meant() {
     refused(
         &place,
         &[
-            (&to("0,1"), 3, "v of shape [2, 3, 4]: order has 2 entries, the tensor 3 axes"),
-            (&to("0"), 3, "order has 1 entry, the tensor 3 axes"),
+            (&to("0,1"), 3, "v of shape [2, 3, 4]: order has 2 entries, but the tensor has 3 axes"),
+            (&to("0"), 3, "order has 1 entry, but the tensor has 3 axes"),
             (&to("-1,0,1"), 3, "order entry -1[..]the axis that -1 counts from the end is 2"),
-            (
-                &to("zyx"),
-                2,
-                "\"zyx\" is not a 64-bit integer[..]--dims, or moved by `trundle apply`",
-            ),
+            (&to("zyx"), 2, "\"zyx\" is not a 64-bit integer[..]--dims, or use `trundle apply`"),
             ("transpose v.npy y.npy", 2, "'y.npy'[..]the result goes to -o: '-o y.npy'"),
             (
                 "transpose v.npy y.npy -o out",

@@ -88,7 +88,7 @@ fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
     let run = relayout(&place, "out.safetensors", &[spaced], "out.safetensors").done();
     assert!(place.read("out.safetensors") == once);
     assert!(run.stderr.contains("conv1.weight  f32  is o h w i already\n"), "{run:?}");
-    assert!(run.stderr.contains(": 0 tensors moved, 2 as asked already, 1 copied"), "{run:?}");
+    assert!(run.stderr.contains(": 0 tensors moved, 2 already in this order, 1 copied"), "{run:?}");
 
     relayout(&place, "out.safetensors", &[INVERSE], "back.safetensors").done();
     let record = r#"{"conv1.weight":"o i h w","conv2.weight":"o i h w"}"#;
@@ -120,7 +120,7 @@ fn what_is_recorded_counts_and_no_shape() {
         &[(
             "relayout out.safetensors -o no.safetensors --rule 't: c b a -> a b c'",
             3,
-            "out.safetensors: t: [..]recorded as \"b c a\"[..]makes \"a b c\" of \"c b a\"",
+            "out.safetensors: t: [..]recorded as \"b c a\"[..]turns \"c b a\" into \"a b c\"",
         )],
     );
 }
@@ -324,7 +324,7 @@ fn plan_says_what_would_become_of_each() {
     let args = format!("plan relayout in.safetensors --rule '{RULE}'");
     let text = place.run(&format!("{args} --verbose")).done().text();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("1 tensor moved, 1 as asked already, 1 copied, "), "{text}");
+    assert!(lines[0].starts_with("1 tensor moved, 1 already in this order, 1 copied, "), "{text}");
     assert!(lines[0].ends_with(", 1 pass: read, moved in memory and written whole"), "{text}");
     assert_eq!(lines[1], "  conv2.weight  bf16  is o h w i already");
     assert_eq!(lines[2], "  conv1.weight  f32  o i h w [4, 3, 2, 5] -> o h w i [4, 2, 5, 3]");
@@ -360,8 +360,8 @@ fn what_a_rule_may_not_be() {
         &[
             (&rule("conv1.weight o i -> i o"), 2, "--rule: a rule without a colon\n  conv1"),
             (&rule(": o i -> i o"), 2, "without a name"),
-            (&rule("conv[1.weight: o i -> i o"), 2, "not a pattern of names: [..]\n      ^^"),
-            (&rule("c: flip(0)"), 2, "a call in place of[..]\n     ^^^^^^^\n"),
+            (&rule("conv[1.weight: o i -> i o"), 2, "not a valid name pattern: [..]\n      ^^"),
+            (&rule("c: flip(0)"), 2, "a call instead of[..]\n     ^^^^^^^\n"),
             (
                 &rule("c: o i -> i o | flip(0)"),
                 2,
@@ -370,15 +370,19 @@ fn what_a_rule_may_not_be() {
             (
                 &rule("c: o i -> i o p"),
                 2,
-                "axis \"p\" stands on the right[..]c: o i -> i o p\n                ^\n",
+                "axis \"p\" appears on the right[..]c: o i -> i o p\n                ^\n",
             ),
             (&rule("c:"), 2, "the chain is empty"),
             (
                 &rule("conv*.weigth: o i h w -> o h w i"),
                 2,
-                "no tensor has a name like \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]near to it are conv",
+                "no tensor name matches \"conv*.weigth\"\n[..]\n  ^^^^^^^^^^^^\n[..]similar names are conv",
             ),
-            (&rule("zzz: o i h w -> o h w i"), 2, "there are conv2.weight, bias, conv1.weight\n"),
+            (
+                &rule("zzz: o i h w -> o h w i"),
+                2,
+                "the tensors are conv2.weight, bias, conv1.weight\n",
+            ),
             (
                 &format!("{} --rule '*1.*: o i h w -> i o h w'", rule(RULE)),
                 2,
@@ -387,7 +391,7 @@ fn what_a_rule_may_not_be() {
             (
                 &rule("*: o i h w -> o h w i"),
                 3,
-                "bias: the pattern is for 4 axes, and shape [4] has 1\n  *: o i h w -> o h w i\n     ^^^^^^^\n",
+                "bias: the pattern is for 4 axes, but shape [4] has 1\n  *: o i h w -> o h w i\n     ^^^^^^^\n",
             ),
             (
                 &format!("{} '{RULE}'", to("out.npz")),
@@ -397,7 +401,7 @@ fn what_a_rule_may_not_be() {
             (&format!("{} '{RULE}'", to("-")), 2, "cannot store metadata"),
             (&format!("{} '{RULE}'", to("there.safetensors")), 2, "already exists\nhint: --force"),
             ("relayout in.safetensors -o out.safetensors", 2, "--rule <RULE>"),
-            (&file("none.txt"), 2, "none.txt: it contains no rule"),
+            (&file("none.txt"), 2, "none.txt: the file has no rules"),
             (
                 &file("rules.txt"),
                 2,
@@ -408,7 +412,7 @@ fn what_a_rule_may_not_be() {
             (
                 &format!("relayout bad.safetensors -o out.safetensors --rule '{RULE}'"),
                 3,
-                "bad.safetensors: metadata \"trundle.axes\" is not an object",
+                "bad.safetensors: metadata \"trundle.axes\" is not a JSON object",
             ),
             (
                 &format!(

@@ -34,7 +34,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
     // A killed run is resumed, unless the kill came just before the output was renamed.
     let goes_on = |run: Run, is_noted: bool| {
         let resumed = run.done().json()["resumed"] == true;
-        assert!(resumed || !is_noted, "what was noted was done again");
+        assert!(resumed || !is_noted, "noted work was done again");
     };
     while killed < kills {
         if work.place.path("y.npy").exists() {
@@ -205,10 +205,10 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
     }
     let more = [lines[0], &b"{\"stages\":3,\"batches\":0}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
-    refused(&work, "", "more than the job has to do");
+    refused(&work, "", "more steps than the job has");
     let more = [lines[0], &b"{\"stages\":0,\"batches\":100000}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
-    refused(&work, "", "more than the job has to do");
+    refused(&work, "", "more steps than the job has");
     fs::write(&journal, &noted).unwrap();
 
     for file in [&part, &between] {

@@ -149,7 +149,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     let refused = |chain: &str, more: &str, code: i32, words: &str| {
         place.run(&format!("apply a.npy '{chain}' -o none.npy {more}")).refused(code, words);
     };
-    let table = "hold an index for each element of the axes that they put others along";
+    let table = "keep an index in memory for each element of the changed axes";
     refused(chains[2].0, "--max-mem 60K", 3, table);
     // With too little memory even for the indices, the error is not about the table.
     let put = chains[2].0;
@@ -165,7 +165,12 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     );
     refused("scatter_nd(_, rows.npy, indices=order.npy)", "", 3, "the size of the last axis");
     refused("scatter_nd(_, rows.npy, indices=[9])", "", 3, "index 9 at [0] is out of range");
-    refused("scatter_nd(_, rows.npy, indices=rows.npy)", "", 3, "indices are integers, got f32");
+    refused(
+        "scatter_nd(_, rows.npy, indices=rows.npy)",
+        "",
+        3,
+        "indices must be integers, got f32",
+    );
     refused("scatter_nd(_, row.npy, indices=[0, 0])", "", 3, "i64");
     refused(
         "slice_scatter(_, slice.npy, starts=[0], stops=[3])",
@@ -178,7 +183,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
         "put_along_axis(a.npy, values.npy, indices=[0], axis=1)",
         "",
         2,
-        "the chain does not use it",
+        "the chain does not use the input",
     );
     assert_eq!(place.contents(), before);
 }

@@ -142,7 +142,7 @@ fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
         planned.finish().done();
         planned.check();
         let late = planned.task(0).done();
-        assert!(late.stderr.contains("all is finished"), "{late:?}");
+        assert!(late.stderr.contains("the output is complete"), "{late:?}");
         assert!(planned.finish().done().stderr.contains("was finished before"));
         planned.check();
     }
@@ -224,17 +224,22 @@ fn no_task_works_on_something_else() {
     let refused = |run: Run, code: i32, said: &str| {
         run.refused(code, said);
     };
-    refused(planned.task(10_000), 3, "there is no task 10000");
+    refused(planned.task(10_000), 3, "task 10000 does not exist");
     refused(planned.place.run("task plan.json"), 2, "required");
     refused(planned.place.run("task plan.json --array"), 2, "SLURM_ARRAY_TASK_ID");
     refused(planned.place.run("task none.json 0"), 1, "cannot read");
     let plan = planned.place.read("plan.json");
     let text = String::from_utf8(plan.clone()).unwrap();
     for (from, to, code, said) in [
-        ("\"trundle_tasks\": 2", "\"trundle_tasks\": 1", 3, "written by an older trundle; run"),
+        (
+            "\"trundle_tasks\": 2",
+            "\"trundle_tasks\": 1",
+            3,
+            "an older trundle wrote this plan; run",
+        ),
         ("\"trundle_tasks\": 2", "\"trundle_tasks\": 3", 3, "of version 3, not 2"),
-        ("\"24,48,-1\"", "\"24,24,-1\"", 3, "no longer what was planned"),
-        ("shift=[90]", "shift=[91]", 3, "no longer what was planned: the operators"),
+        ("\"24,48,-1\"", "\"24,24,-1\"", 3, "differs from the plan"),
+        ("shift=[90]", "shift=[91]", 3, "differs from the plan: the operators"),
         ("\"operators\"", "\"operator\"", 3, "is not a task plan"),
         ("{", "[", 3, "is not a task plan"),
     ] {
@@ -255,7 +260,7 @@ fn no_task_works_on_something_else() {
     fs::write(&chunk, bytes).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
     planned.place.run("clean --force").done();
-    refused(planned.finish(), 3, "is gone: plan them again");
+    refused(planned.finish(), 3, "are gone: plan the tasks again");
 }
 
 #[test]
@@ -266,7 +271,7 @@ fn an_array_gives_the_number() {
         let run = Run::of(command.env(variable, "1")).done();
         assert_eq!(run.json()["task"], 1);
         let mut command = planned.place.command("task plan.json --array");
-        Run::of(command.env(variable, "one")).refused(2, "no number of a task");
+        Run::of(command.env(variable, "one")).refused(2, "not a task number");
     }
 }
 
@@ -352,7 +357,7 @@ fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
         planned.task(0).done();
         planned.place.run("clean --force").done();
         planned.place.run(&format!("flip in.zarr --axes 0 -o {}", planned.output)).done();
-        planned.finish().refused(3, "is gone");
+        planned.finish().refused(3, "tasks are gone");
     }
 }
 
@@ -395,5 +400,5 @@ fn who_waits_for_what_is_gone_is_told() {
             remove(&planned.place.path(&name));
         }
     }
-    Run::awaited(child).refused(3, "is gone");
+    Run::awaited(child).refused(3, "tasks are gone");
 }

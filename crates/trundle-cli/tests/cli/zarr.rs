@@ -245,7 +245,7 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     // Names that conflict as paths, or that are invalid.
     for (names, word) in [
         (&["deep/one.npy", "deep/one/other.npy"][..], "would be an array within it"),
-        (&["a//one.npy", "other.npy"], "empty or of dots alone"),
+        (&["a//one.npy", "other.npy"], "empty or consists of dots only"),
     ] {
         zip(names);
         place.run("flip x.npz --axes 0 -o z.zarr").refused(2, word);
@@ -324,7 +324,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     place.run("convert y.safetensors -o again.zarr").done();
     assert_eq!(written(&place, "again.zarr")["attributes"], kept);
     let run = place.run("convert y.zarr -o y.npz").done();
-    assert!(run.stderr.contains("the format keeps no metadata; left out: "), "{run:?}");
+    assert!(run.stderr.contains("the format stores no metadata; left out: "), "{run:?}");
 }
 
 #[test]
@@ -514,7 +514,11 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
     write_store(&place.path("x.zarr"), &tensor, &[2], |_| false);
     for (args, code, words) in [
         ("info empty.zarr", 3, "is a folder without zarr.json, .zarray or .zgroup"),
-        ("info plain", 3, "is a folder without zarr.json, .zarray or .zgroup: not a Zarr store"),
+        (
+            "info plain",
+            3,
+            "is a folder without zarr.json, .zarray or .zgroup, so it is not a Zarr store",
+        ),
         ("info file.zarr", 3, "a Zarr store is a folder"),
         ("info x.zarr --from npy", 2, "is a folder"),
         ("flip x.zarr --axes 0 -o x.zarr", 2, "already exists"),
@@ -525,7 +529,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
             "is a folder but not a Zarr store, so it is not overwritten",
         ),
         ("flip x.zarr --axes 0 -o none/y.zarr", 1, "none does not exist"),
-        ("flip x.zarr --axes 0 -o - --to zarr", 3, "and no stream"),
+        ("flip x.zarr --axes 0 -o - --to zarr", 3, "and cannot be a stream"),
         ("flip x.zarr --axes 0 -o y.npy --chunks 2", 2, "npy has no chunks"),
         ("flip x.zarr --axes 0 -o y.zarr --chunks 2,2", 2, "2 sizes of"),
         ("flip x.zarr --axes 0 -o y.zarr --chunks x=2", 2, "axes have no names"),
@@ -563,10 +567,10 @@ fn hostile_stores_are_refused_and_take_no_memory() {
     for (all, first, words) in [
         (metadata(&[4], &[4], &zstd), BOMB, "chunk c/0"),
         (metadata(&[4], &[4], &zstd), b"no zstd", "chunk c/0"),
-        (metadata(&[4], &[4], &zstd), &[0; 1 << 20], "at most were expected"),
+        (metadata(&[4], &[4], &zstd), &[0; 1 << 20], "expected at most"),
         (metadata(&[4], &[4], &plain()), b"short", "chunk c/0"),
         (metadata(&[4], &[4], &plain()), b"too long, by far", "chunk c/0"),
-        (metadata(&[4], &[huge], &plain()), b"", "bytes are the most"),
+        (metadata(&[4], &[huge], &plain()), b"", "the limit is"),
         (metadata(&[huge, huge], &[4, 4], &plain()), b"", ""),
         (metadata(&[4; 40], &[4; 40], &plain()), b"", "40 axes"),
         (json!({ "zarr_format": 3, "node_type": "array" }), b"", ""),

@@ -17,7 +17,7 @@ impl IndexMap {
     /// [`ShapeError::SizesDiffer`] if the number of ranges differs from the number of output axes,
     /// [`ShapeError::RangeOutOfBounds`] if a range runs backwards or reaches outside the output.
     pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
-        check_bounds(bounds, self.out_shape(), "the axes of the output")?;
+        check_bounds(bounds, self.out_shape(), "the shape of the output")?;
         let starts = bounds.iter().map(|range| range.start.cast_signed());
         Ok(self.followed(&shifted(shape_of(bounds)?, self.out_shape(), starts)))
     }
@@ -72,7 +72,7 @@ impl IndexMap {
     /// [`ShapeError::SizesDiffer`] if the number of ranges differs from the number of source axes,
     /// [`ShapeError::RangeOutOfBounds`] if a range runs backwards or reaches outside the source.
     pub fn within_source(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
-        check_bounds(bounds, self.in_shape(), "the axes of the source")?;
+        check_bounds(bounds, self.in_shape(), "the shape of the source")?;
         let starts = bounds.iter().map(|range| -range.start.cast_signed());
         Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }

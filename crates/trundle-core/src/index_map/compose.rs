@@ -157,7 +157,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
             })
         }
         (AxisMap::Sum { .. } | AxisMap::Indexed { .. }, _) => {
-            unreachable!("what reads several axes has been asked")
+            unreachable!("maps that read several axes are handled before")
         }
     }
 }

@@ -483,7 +483,7 @@ impl Region {
             (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Ragged(_))
             | (AxisMap::Ragged { .. }, Coordinate::Indexed(_)) => Err(NotOne::Never),
             (AxisMap::Sum { .. } | AxisMap::Indexed { .. }, _) => {
-                unreachable!("what reads several coordinates has been asked")
+                unreachable!("maps that read several coordinates are handled before")
             }
         }
     }

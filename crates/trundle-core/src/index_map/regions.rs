@@ -135,7 +135,7 @@ impl Regions {
             let mut sizes = self.shape.sizes().to_vec();
             sizes[axis] = size;
             let shape = Shape::new(sizes)
-                .unwrap_or_else(|error| unreachable!("a part is no larger: {error}"));
+                .unwrap_or_else(|error| unreachable!("a part is at most as large: {error}"));
             Regions { target: self.target.clone(), shape, boxes }
         };
         Ok((part(at, below), part(size - at, beyond)))

@@ -71,7 +71,7 @@ impl Layer {
             }
             AxisMap::Affine { line, .. } => AxisMap::Affine { axis: source, line: *line },
             AxisMap::Ragged { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => {
-                unreachable!("what does not jump stays whole")
+                unreachable!("runs without a jump stay whole")
             }
         });
         let second = axes.iter().enumerate().map(|(source, map)| match first_axis(source) {

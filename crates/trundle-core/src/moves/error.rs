@@ -13,7 +13,7 @@ refusals! {
             from: Shape,
             /// The shape of the output.
             to: Shape,
-        } => "from these layouts of shape {from} to shape {to} takes more than one pass over memory";
+        } => "a move from shape {from} to shape {to} with these layouts takes more than one pass over memory";
         /// A tensor cannot be moved in place with so little scratch memory.
         NotInPlace {
             /// The size of the tensor in bytes.
@@ -29,6 +29,6 @@ refusals! {
             size: usize,
         } => "the map reads {range:?} of a source axis of size {size}";
         /// The movement duplicates or drops elements, which is not allowed for values that own resources.
-        NotABijection => "the movement does not give every element once";
+        NotABijection => "the move does not write every element exactly once";
     }
 }

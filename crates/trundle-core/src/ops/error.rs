@@ -18,7 +18,7 @@ refusals! {
             axis: usize,
             /// The requested padding on one side.
             width: usize,
-        } => "axis {axis} has no elements, and cannot be padded by {width} of them";
+        } => "axis {axis} has no elements to pad with (width {width})";
         /// A number is outside the range of its argument.
         NumberOutOfRange {
             /// The argument.
@@ -71,7 +71,7 @@ pub(crate) fn out_of_range(argument: &'static str, number: usize, expected: &'st
 
 /// Converts an argument that must not be negative to a count.
 pub(super) fn count_of(argument: &'static str, number: i64) -> Result<usize, OpError> {
-    let expected = "a number that is not negative";
+    let expected = "0 or more";
     usize::try_from(number).map_err(|_| OpError::NumberOutOfRange { argument, number, expected })
 }
 

@@ -45,8 +45,8 @@ impl GatherElements {
     /// [`OpError::TooManyIndices`] if the indices exceed the tensor along another axis.
     pub fn out_shape(shape: &Shape, indices: &Shape, axis: i64) -> Result<Shape> {
         let axis = normalize_axis("axis", axis, shape.rank())?;
-        let counted = ("the axes of the indices", indices.rank());
-        check_sizes(counted, ("those of the data", shape.rank()))?;
+        let counted = ("the shape of the indices", indices.rank());
+        check_sizes(counted, ("the shape of the data", shape.rank()))?;
         let mut sizes = (0..).zip(shape.iter().zip(indices.iter()));
         match sizes.all(|(at, (size, count))| at == axis || count <= size) {
             true => Ok(indices.clone()),

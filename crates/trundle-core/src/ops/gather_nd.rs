@@ -65,15 +65,18 @@ impl GatherNd {
         };
         let (rank, axes) = (shape.rank(), batch.saturating_add(*together));
         if batch > positions.len() {
-            return Err(out_of_range("batch axes", batch, "fewer than the indices have axes"));
+            return Err(out_of_range("batch axes", batch, "fewer than the axes of the indices"));
         }
         if axes > rank {
             let argument = "the size of the last axis of the indices";
-            let expected = "as many as the tensor has axes beside the batch axes, or fewer";
+            let expected = "at most the number of axes of the tensor after the batch axes";
             return Err(out_of_range(argument, *together, expected));
         }
         for (size, other) in shape.iter().zip(positions).take(batch) {
-            check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;
+            check_sizes(
+                ("a batch axis of the tensor", *size),
+                ("the same axis of the indices", *other),
+            )?;
         }
         let sizes = [positions, &shape[axes..]].concat();
         let what = || format!("shape {shape} at indices of shape {own}");

@@ -170,7 +170,7 @@ pub fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
         [before, behind] => Ok(vec![[before, behind]; shape.rank()]),
         _ => {
             let sizes = ("width", widths.len());
-            check_sizes(sizes, ("two for each axis of the tensor", 2 * shape.rank()))?;
+            check_sizes(sizes, ("two entries for each axis", 2 * shape.rank()))?;
             Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
         }
     }

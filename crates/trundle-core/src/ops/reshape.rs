@@ -42,7 +42,7 @@ impl Reshape {
     /// The size that -1 stands for; 1 if there is no -1.
     fn what_is_left(&self, shape: &Shape) -> Result<usize> {
         if let Some(&number) = self.sizes.iter().find(|size| **size < -1) {
-            let expected = "a size, or -1 for what is left";
+            let expected = "a size, or -1 to infer it";
             return Err(OpError::NumberOutOfRange { argument: "size", number, expected }.into());
         }
         let elements = shape.elements();

@@ -42,7 +42,7 @@ impl std::error::Error for NotANumber {}
 
 impl fmt::Display for NotANumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("must be a number, as 0, -1.5, nan or true")
+        f.write_str("must be a number such as 0, -1.5, nan or true")
     }
 }
 

@@ -75,12 +75,14 @@ impl Take {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let (batch_axes, own) = (self.batch_axes, self.indices.shape());
         if batch_axes > axis.min(own.rank()) {
-            let expected =
-                "as many as there are before the axis, and as the indices have, or fewer";
+            let expected = "at most the number of axes before `axis`, and at most the number of axes of the indices";
             return Err(out_of_range("batch axes", batch_axes, expected));
         }
         for (size, other) in shape.iter().zip(own.iter()).take(batch_axes) {
-            check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;
+            check_sizes(
+                ("a batch axis of the tensor", *size),
+                ("the same axis of the indices", *other),
+            )?;
         }
         let coordinates = self.indices.coordinates(shape[axis], self.mode, (0, 1))?;
         let (before, behind) = (&shape[..axis], &shape[axis + 1..]);

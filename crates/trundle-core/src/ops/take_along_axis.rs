@@ -63,8 +63,8 @@ impl TakeAlongAxis {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let own = self.indices.shape();
         check_sizes(
-            ("the axes of the indices", own.rank()),
-            ("those of the tensor", shape.rank()),
+            ("the shape of the indices", own.rank()),
+            ("the shape of the tensor", shape.rank()),
         )?;
         let mut sizes = Vec::with_capacity(shape.rank());
         for (at, (size, other)) in shape.iter().zip(own.iter()).enumerate() {

@@ -54,7 +54,7 @@ impl Tile {
     }
 
     fn repeats_of(&self, shape: &Shape) -> Result<Vec<usize>> {
-        check_sizes(("repeats", self.repeats.len()), ("the axes of the tensor", shape.rank()))?;
+        check_sizes(("repeats", self.repeats.len()), ("the shape of the tensor", shape.rank()))?;
         let repeats = self.repeats.iter().map(|number| Ok(count_of("repeat", *number)?));
         repeats.collect()
     }

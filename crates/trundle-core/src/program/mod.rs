@@ -157,7 +157,7 @@ impl Program {
     pub fn fill(&mut self, width: impl Into<Width>, bytes: &[u8]) -> Result<TensorId> {
         let width = width.into();
         let needed = width.bytes(width.units());
-        check_sizes(("the bytes of a fill", bytes.len()), ("those of an element", needed))?;
+        check_sizes(("the value", bytes.len()), ("an element (in bytes)", needed))?;
         let mut element = bytes.to_vec();
         if let Some(packing) = width.packing() {
             element.fill(0);
@@ -203,8 +203,8 @@ impl Program {
         inputs: &[TensorId],
         constant: impl FnOnce(Scalar) -> Result<Vec<u8>>,
     ) -> Result<TensorId> {
-        let operands = ("the operands", op.operands().len());
-        check_sizes(("the tensors of an operator", inputs.len()), operands)?;
+        let operands = ("its operands", op.operands().len());
+        check_sizes(("the tensors given to the operator", inputs.len()), operands)?;
         inputs.iter().try_for_each(|input| self.checked(*input).map(drop))?;
         match op {
             Op::Concat(concat) => concat.add_to(self, inputs),
@@ -303,7 +303,7 @@ impl Program {
         fill: TensorId,
     ) -> Result<TensorId> {
         let rank = self.checked(from)?.shape.rank();
-        check_sizes(("the pairs of widths", widths.len()), ("the axes of the tensor", rank))?;
+        check_sizes(("the pairs of widths", widths.len()), ("the shape of the tensor", rank))?;
         let mut padded = from;
         for (axis, ends) in widths.iter().enumerate() {
             let mut sizes = self.tensor(padded).shape.sizes().to_vec();
@@ -371,7 +371,7 @@ impl Program {
         self.tensors.get(id.0).ok_or(OpError::NumberOutOfRange {
             argument: "the index of a tensor",
             number: i64::try_from(id.0).unwrap_or(i64::MAX),
-            expected: "that of an earlier one",
+            expected: "the index of an earlier tensor",
         })
     }
 

@@ -111,7 +111,7 @@ impl Program {
     /// Boxes that a box of a tensor reads of all others. Each tensor is visited once.
     fn boxes(&self, tensor: TensorId, bounds: &[Range<usize>], budget: &Budget) -> Result<Boxes> {
         let shape = &self.checked(tensor)?.shape;
-        check_bounds(bounds, shape, "the axes of the tensor")?;
+        check_bounds(bounds, shape, "the shape of the tensor")?;
         let mut boxes: Vec<Option<Bounds>> = vec![None; tensor.0 + 1];
         boxes[tensor.0] = Some(bounds.to_vec());
         let mut told = true;

@@ -548,11 +548,11 @@ fn what_does_not_fit_is_refused() {
         "shape [9223372036854775807] of 2-byte elements is too large to be addressed",
         &|program| program.given(large.clone(), 2),
     );
-    refused(
-        "the bytes of a fill and those of an element must have equal sizes, got 3 and 4",
-        &|p| p.fill(4, &[0; 3]),
-    );
-    let unknown = "the index of a tensor 7 is out of range: expected that of an earlier one";
+    refused("the value and an element (in bytes) must have the same length, got 3 and 4", &|p| {
+        p.fill(4, &[0; 3])
+    });
+    let unknown =
+        "the index of a tensor 7 is out of range: expected the index of an earlier tensor";
     refused(unknown, &|p| p.moved(nowhere, identity(&[3])));
     refused(unknown, &|p| p.moved_by(nowhere, Flip::new(&[0])));
     refused(unknown, &|p| p.joined(0, &[row, nowhere]));

@@ -109,7 +109,7 @@ fn shapes_of_other_numbers_of_elements_are_refused() {
         refused,
         Error::Shape(ShapeError::ElementsDiffer { from: shape(&[2, 6]), to: shape(&[3, 5]) })
     );
-    assert_eq!(refused.to_string(), "shape [2, 6] has 12 elements, and shape [3, 5] has 15");
+    assert_eq!(refused.to_string(), "shape [2, 6] has 12 elements, but shape [3, 5] has 15");
 }
 
 #[test]

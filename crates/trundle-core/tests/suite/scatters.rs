@@ -74,7 +74,7 @@ fn elements_are_put_into_their_rows() {
     );
     assert_eq!(
         refusal(put(0, &[2], &[0, 1]), &[1, 5], &[2]),
-        "the axes of the indices and those of the tensor must have equal sizes, got 1 and 2"
+        "the shape of the indices and the shape of the tensor must have the same length, got 1 and 2"
     );
 }
 
@@ -156,7 +156,7 @@ fn they_are_no_maps_and_print_as_calls() {
         let one = program.made_by(&op, &[given], |_| Ok(Vec::new())).unwrap_err().to_string();
         assert_eq!(
             one,
-            "the tensors of an operator and the operands must have equal sizes, got 1 and 2"
+            "the tensors given to the operator and its operands must have the same length, got 1 and 2"
         );
     }
     let many = PutAlongAxis::new(two(), 0, Indices::list((0..12).collect::<Vec<i64>>()));

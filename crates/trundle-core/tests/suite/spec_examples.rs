@@ -339,7 +339,7 @@ fn a_roll_of_very_many_axes_is_no_single_move_and_not_tried() {
     assert_eq!(
         Move::new(&map, 1, &layout, &layout, MOST_BOXES).unwrap_err().to_string(),
         format!(
-            "from these layouts of shape {of} to shape {of} takes more than one pass over memory"
+            "a move from shape {of} to shape {of} with these layouts takes more than one pass over memory"
         )
     );
     let (first, second) = map.split(MOST_BOXES).unwrap();

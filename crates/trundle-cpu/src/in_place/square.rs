@@ -159,8 +159,8 @@ impl fmt::Display for Squares {
         let Squares { side, width, tile, kernel, .. } = self;
         write!(
             f,
-            "{matrices} x {side} x {side} elements of {width} byte{}, tiles of {tile} x {tile} above the diagonal change \
-             places with those below, by {}",
+            "{matrices} x {side} x {side} elements of {width} byte{}, tiles of {tile} x {tile} above the diagonal \
+             are exchanged with tiles below, by {}",
             plural(*width),
             kernel.name
         )

@@ -267,7 +267,7 @@ impl fmt::Display for SubByteSteps {
                 SubByteStep::Rows(rows) => write!(f, "{rows} of {bits} bits")?,
                 SubByteStep::Elements(elements) => write!(f, "{elements} of {bits} bits")?,
             }
-            write!(f, "\n    because they share bytes, and do not stay together in whole ones")?;
+            write!(f, "\n    because they share bytes and do not stay together in whole bytes")?;
             if let SubByteStep::Boxes(Boxes { forms, .. }) = step
                 && let Some(plan) = &forms[0].between
             {

@@ -298,7 +298,7 @@ impl fmt::Display for Step {
                 write!(f, ", of rows {rows:+}, of cols {cols:+}")?;
             }
             if *is_far {
-                f.write_str(", what they lead to is prefetched")?;
+                f.write_str(", and the rows they point to are prefetched")?;
             }
         }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {

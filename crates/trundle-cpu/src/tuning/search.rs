@@ -67,7 +67,9 @@ impl Tuned {
     /// Fails if the file cannot be written or no cache folder is known.
     pub fn keep(&self) -> io::Result<PathBuf> {
         let path = kept_path().ok_or_else(|| {
-            io::Error::other("neither XDG_CACHE_HOME nor HOME says where to keep it")
+            io::Error::other(
+                "cannot choose a folder for it: neither XDG_CACHE_HOME nor HOME is set",
+            )
         })?;
         kept::write(&path, &self.text())?;
         Ok(path)
@@ -345,10 +347,10 @@ fn comparisons() -> Vec<Comparison> {
             let all = built_in::all(l3_bytes).into_iter();
             all.map(|other| with_part(*best, Shows::Transposes, &other)).collect()
         }),
-        compare("where columns are prefetched to", Shows::Transposes, |best, _| {
+        compare("prefetch level of columns", Shows::Transposes, |best, _| {
             vec![Tuning { transpose_level: other(best.transpose_level), ..*best }]
         }),
-        compare("what is packed before it is transposed", Shows::Transposes, |best, _| {
+        compare("columns packed before the transpose", Shows::Transposes, |best, _| {
             let with = |packed| Tuning { packed, ..*best };
             [Packed::Never, Packed::Narrow, Packed::All].map(with).to_vec()
         }),
@@ -360,7 +362,7 @@ fn comparisons() -> Vec<Comparison> {
         compare("columns of a tile", Shows::Transposes, |best, _| {
             [256, 1024, 4096].map(|tile_columns| Tuning { tile_columns, ..*best }).to_vec()
         }),
-        compare("how lines are written", Shows::Transposes, |best, _| {
+        compare("how cache lines are written", Shows::Transposes, |best, _| {
             let lines = [LinesTogether::One, LinesTogether::Aligned, LinesTogether::Two];
             let with = |lines_together| Tuning { lines_together, ..*best };
             let column_bytes_ahead = (8 << 10) - best.column_bytes_ahead;
@@ -368,11 +370,11 @@ fn comparisons() -> Vec<Comparison> {
             records.push(Tuning { column_bytes_ahead, ..*best });
             records
         }),
-        compare("which rows are put together", Shows::Transposes, |best, _| {
+        compare("which rows are combined", Shows::Transposes, |best, _| {
             let with = |short_row_bytes| Tuning { short_row_bytes, ..*best };
             [63, 256, 512].map(with).to_vec()
         }),
-        compare("which rows of 1 and 2 bytes are put together", Shows::Transposes, |best, _| {
+        compare("which rows of 1 and 2 bytes are combined", Shows::Transposes, |best, _| {
             let with = |narrow_short_row_bytes| Tuning { narrow_short_row_bytes, ..*best };
             [63, 256, 512].map(with).to_vec()
         }),
@@ -389,7 +391,7 @@ fn comparisons() -> Vec<Comparison> {
             }
             records
         }),
-        compare("where rolled rows are prefetched to", Shows::Runs, |best, _| {
+        compare("prefetch level of rolled rows", Shows::Runs, |best, _| {
             vec![Tuning { rolled_level: other(best.rolled_level), ..*best }]
         }),
         compare("rows read backwards", Shows::Reversed, |best, _| {

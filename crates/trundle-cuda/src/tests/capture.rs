@@ -20,10 +20,7 @@ fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
 
 fn is_refused<T>(refusal: Result<T, Error>) {
     let Err(Error::DeviceFailed { message }) = refusal else { panic!("it is not refused") };
-    assert!(
-        message.starts_with("the stream is captured into a graph meanwhile, and "),
-        "{message}"
-    );
+    assert!(message.starts_with("the stream is being captured into a graph, and "), "{message}");
 }
 
 /// Each replay reads the current contents of the borrowed buffers.

@@ -67,7 +67,7 @@ impl Kernels {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
         let library = LIBRARY.get_or_init(compiled).as_ref();
         if library.is_none() {
-            println!("skipped: the kernels are counted by a C++ compiler, and there is none");
+            println!("skipped: the kernels are counted by a C++ compiler, and found none");
         }
         library.map(Kernels)
     }

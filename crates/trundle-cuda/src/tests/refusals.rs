@@ -18,11 +18,11 @@ fn it_is_said_what_was_looked_for() {
     let none = NoDevice {
         ordinal: 2,
         libraries: &["libcuda.so", "libcuda.so.1"],
-        found: "there is no such library".into(),
+        found: "found no such library".into(),
     };
     assert_eq!(
         none.to_string(),
-        "no CUDA device can be used: looked for device 2 by libcuda.so, libcuda.so.1, and there is no such library"
+        "no CUDA device can be used: trundle searched for device 2 by libcuda.so, libcuda.so.1, and found no such library"
     );
 }
 
@@ -102,7 +102,7 @@ fn a_plan_with_tables_is_refused_on_another_stream() {
     let message = message_of(other.gpu.run(&with, &src, &mut dst));
     let begin = "the plan has tables and was made on the default stream of device 0, ";
     assert!(message.starts_with(begin), "{message}");
-    assert!(message.contains(", and is run on stream 0x"), "{message}");
+    assert!(message.contains(", but is run on stream 0x"), "{message}");
     other.gpu.run(&without, &src, &mut dst).unwrap();
     other.gpu.wait().unwrap();
     // Another clone, or the integer handle of the default stream, counts as the same stream.

@@ -44,8 +44,7 @@ impl FromStr for ChunkSizes {
         let told = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
         if told != 0 && told != sizes.len() {
             return Err(
-                "either all sizes name their axis or none, as in 0=24,1=48 or lat=24,lon=48"
-                    .to_owned(),
+                "name the axis of every size or of none, as in lat=24,lon=48 or 24,48".to_owned()
             );
         }
         Ok(ChunkSizes { sizes })
@@ -66,13 +65,16 @@ impl ChunkSizes {
         match axes.filter_map(unknown).next() {
             None => Ok(()),
             Some(name) if names.is_empty() => {
-                Err(format!("a size for axis {name:?}, but the axes have no names"))
+                Err(format!("a size is given for axis {name:?}, but the axes have no names"))
             }
             Some(name) => {
                 const MOST: usize = 20;
                 let known: Vec<String> =
                     names.iter().take(MOST).map(|name| format!("{name:?}")).collect();
-                Err(format!("a size for axis {name:?}, but the axes are {}", known.join(", ")))
+                Err(format!(
+                    "a size is given for axis {name:?}, but the axes are {}",
+                    known.join(", ")
+                ))
             }
         }
     }
@@ -127,7 +129,10 @@ impl ChunkSizes {
                 }
             };
             if axis >= rank {
-                return Err(format!("a size for axis {axis}, but the result has {}", axes()));
+                return Err(format!(
+                    "a size is given for axis {axis}, but the result has {}",
+                    axes()
+                ));
             }
             if own[axis].replace(size.unwrap_or_else(|| all(axis))).is_some() {
                 return Err(format!("axis {axis} has two sizes"));
@@ -182,11 +187,11 @@ mod tests {
             ("", "\"\" is not a size"),
             ("0,1,2", "\"0\" is not a size"),
             ("1,-2,2", "\"-2\" is not a size"),
-            ("lat=24", "a size for axis \"lat\", but the axes are \"x\", \"y\""),
-            ("-1=24", "a size for axis \"-1\""),
+            ("lat=24", "a size is given for axis \"lat\", but the axes are \"x\", \"y\""),
+            ("-1=24", "a size is given for axis \"-1\""),
             ("x=24", "two axes are called \"x\""),
             ("2=1,y=2", "axis 2 has two sizes"),
-            ("0=1,2", "either all sizes"),
+            ("0=1,2", "name the axis of every size"),
             ("0=1,0=2", "axis 0 has two sizes"),
             ("1,2", "2 sizes of chunks, but the result has 3 axes"),
             ("3=1", "axis 3, but the result has 3 axes"),

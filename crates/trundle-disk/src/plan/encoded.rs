@@ -26,23 +26,23 @@ impl EncodedChunks {
         source: &Header,
         target: &ChunkedTensor,
     ) -> Result<EncodedChunks, String> {
-        let others = || "more is done than that axes are put in order, rolled and cut".to_owned();
+        let others = || "the operation does more than transpose, roll and slice".to_owned();
         let is_empty = map.out_shape().elements() == 0;
         let kept = map.axes_kept().filter(|_| !is_empty).ok_or_else(others)?;
         let ([layer], rank) = (map.layers(), kept.len()) else { return Err(others()) };
         let moved =
             |sizes: &[usize]| -> Vec<usize> { kept.iter().map(|axis| sizes[*axis]).collect() };
         let (Some(encoding), Some(chunk)) = (&source.encoding, source.chunk.as_deref()) else {
-            return Err("the source has no chunks that could be copied".to_owned());
+            return Err("the source has no chunks to copy".to_owned());
         };
         let shard = encoding.shard.as_deref();
         let is_cut_alike =
             target.chunk() == moved(chunk) && target.shard() == shard.map(moved).as_deref();
         if !is_cut_alike {
-            return Err("the chunks or shards of the result are others".to_owned());
+            return Err("the result has other chunk or shard sizes than the source".to_owned());
         }
         if !target.is_encoded_as(source) {
-            return Err("the source has codecs, or a byte order, that is not written".to_owned());
+            return Err("trundle does not write the source's codecs or byte order".to_owned());
         }
         // The order matters only for axes along which a chunk has several elements, or a shard several chunks.
         let row_major: Vec<usize> = (0..rank).collect();
@@ -50,11 +50,11 @@ impl EncodedChunks {
         let to = target.order().unwrap_or(&row_major).iter().map(|axis| kept[*axis]);
         let long = |axis: &usize| chunk[*axis] > 1;
         if !from.filter(long).eq(to.filter(long)) {
-            return Err("the elements of chunks come in another order".to_owned());
+            return Err("the order of the elements within a chunk changes".to_owned());
         }
         let several = |axis: &&usize| shard.is_some_and(|shard| shard[**axis] > chunk[**axis]);
         if !kept.iter().filter(several).is_sorted() {
-            return Err("the chunks of a shard come in another order".to_owned());
+            return Err("the order of the chunks within a shard changes".to_owned());
         }
         let at_once = shard.unwrap_or(chunk);
         let mut counts = vec![0; rank];

@@ -93,8 +93,8 @@ impl JobInput {
                 tensor.check_type(element, given.width)
             }
             JobInput::Constant(held) => Ok(check_sizes(
-                ("the bytes of a constant", held.get_ref().len()),
-                ("those of its input", given.bytes()),
+                ("a constant (in bytes)", held.get_ref().len()),
+                ("its input", given.bytes()),
             )?),
         }
     }

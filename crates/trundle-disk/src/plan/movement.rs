@@ -115,7 +115,7 @@ impl Movement {
         from: impl Into<Arrangement<'a>>,
         to: Order,
     ) -> Result<Movement, PlanError> {
-        let none = |_| unreachable!("there is no constant");
+        let none = |_| unreachable!("the program has no such constant");
         Movement::of_chain(chain, width, &[(shape, from.into())], to, none)
     }
 

@@ -425,7 +425,7 @@ impl Unplanned {
         chunked: Option<&ChunkedTensor>,
         inputs: &[JobInput],
     ) -> Result<EncodedChunks, String> {
-        let several = || "it is made of more than chunks".to_owned();
+        let several = || "it is not made of one source's chunks only".to_owned();
         let ([input], Some(map), Some(chunked)) = (&self.job.inputs[..], &self.map, chunked) else {
             return Err(several());
         };

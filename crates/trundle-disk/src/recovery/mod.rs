@@ -40,9 +40,8 @@ impl JobIdentity {
                 other = Some(refused(&format!("the unfinished job differs: {difference}")));
             } else if opening.version != env!("CARGO_PKG_VERSION") {
                 let version = &opening.version;
-                let why = format!(
-                    "it was begun by version {version} of trundle, which may work differently"
-                );
+                let why =
+                    format!("it was started by trundle {version}, which may work differently");
                 other = Some(refused(&why));
             } else if Some(&opening.sources[..]) != sources {
                 other = Some(refused("a source has changed since"));
@@ -141,11 +140,11 @@ pub(crate) fn check_files(
         Error::of(path.display(), Problem::Resume(why.to_owned()))
     };
     if job.tiles() != opening.tiles {
-        return Err(refused("it was cut into other tiles than it would be now"));
+        return Err(refused("it was cut into different tiles"));
     }
     is_there("part", job.skeleton.bytes())?;
     let groups = groups(job);
-    let more = || refused("the journal counts more than the job has to do");
+    let more = || refused("the journal counts more steps than the job has");
     let Some(group) = groups.get(progress.groups) else {
         return if progress.groups == groups.len() { Ok(()) } else { Err(more()) };
     };

@@ -205,15 +205,15 @@ impl Job {
         };
         let Opening { version, job: asked, sources: before, budget, rates, tiles } = &plan.opening;
         if version != env!("CARGO_PKG_VERSION") {
-            return Err(refused(format!("was planned by version {version} of trundle")));
+            return Err(refused(format!("was planned by trundle {version}")));
         }
         if let Some(difference) = asked.difference(&JobIdentity::of(&self)) {
-            return Err(refused(format!("is no longer what was planned: {difference}")));
+            return Err(refused(format!("differs from the plan: {difference}")));
         }
         let found = self.check_for_tasks(sources)?;
         for ((now, before), source) in found.iter().zip(before).zip(sources) {
             if now != before {
-                let changed = "it is not what it was when the tasks were planned";
+                let changed = "it has changed since the tasks were planned";
                 return Err(Error::of(source.path.display(), Problem::SourceChanged(changed)));
             }
         }
@@ -226,7 +226,7 @@ impl Job {
         let groups = groups(&job);
         let (stages, tasks) = numbered(&job, &groups, plan.task_bytes);
         if job.tiles() != *tiles || stages != plan.stages {
-            return Err(refused("would be cut into other tasks than were planned".to_owned()));
+            return Err(refused("would now be cut into different tasks".to_owned()));
         }
         let (path, plan) = (path.to_owned(), plan.clone());
         Ok(Some(NumberedJob { job, path, plan, output, groups, tasks }))
@@ -241,7 +241,7 @@ impl Job {
         }
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
         sources_identity(sources)?.filter(|_| in_place).ok_or_else(|| {
-            let why = "tasks read at any place, which streams and compressed files do not allow";
+            let why = "tasks read at any position, which streams and compressed files do not allow";
             Error::from(Problem::Tasks(why.to_owned()))
         })
     }
@@ -267,7 +267,7 @@ impl NumberedJob {
         let Some(task) = self.tasks.get(number) else {
             let count = self.tasks.len();
             return Err(refused(format!(
-                "there is no task {number}: there are {count}, from 0 on"
+                "task {number} does not exist: the plan has {count}, numbered from 0"
             )));
         };
         if self.noted(number)?.is_some() {
@@ -327,7 +327,7 @@ impl NumberedJob {
 
     fn noted(&self, number: usize) -> Result<Option<String>, Error> {
         self.output.noted(&key_of_task(number)).map_err(|source| {
-            Error::of(self.path.display(), Problem::Io { doing: "read what tasks noted", source })
+            Error::of(self.path.display(), Problem::Io { doing: "read the notes of tasks", source })
         })
     }
 
@@ -393,10 +393,10 @@ impl NumberedJob {
     }
 }
 
-const GONE: &str = "what the tasks had done is gone: plan them again";
+const GONE: &str = "the results of earlier tasks are gone: plan the tasks again";
 
-const GONE_IN_PLACE: &str = "what the tasks had done is gone, and the output is the input, which they may \
-                             have moved already: check the file before you plan them again";
+const GONE_IN_PLACE: &str = "the results of earlier tasks are gone, and the output is the input, which they may \
+                             have moved already: check the file before you plan the tasks again";
 
 /// Creates the intermediate of a pass, unless it is the last pass.
 fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()> {

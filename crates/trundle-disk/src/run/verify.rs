@@ -82,7 +82,7 @@ impl Executor<'_> {
             let found = self.read_back(data, &ranges)?;
             if found.checksum != self.checksums[tensor] {
                 let name = job.tensors[tensor].name();
-                let what = format!("what was written of {name:?} differs from what was read");
+                let what = format!("the output of {name:?} differs from its input");
                 return Err(Error::of(path.display(), Problem::Different(what)));
             }
         }

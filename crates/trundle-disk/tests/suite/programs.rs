@@ -242,7 +242,7 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
             refused(&[2, 3], f32, DType::F64, tensor()),
             "elements of 8 bytes are expected, got 4 bytes",
         ),
-        (refused(&[2, 3], f32, f32, constant(20)), "must have equal sizes, got 20 and 24"),
+        (refused(&[2, 3], f32, f32, constant(20)), "must have the same length, got 20 and 24"),
     ] {
         let text = refused.unwrap_err();
         assert!(text.starts_with("out: ") && text.contains(said), "{text}");

@@ -100,7 +100,7 @@ fn check_apart(headers: &[Header]) -> Result<(), Problem> {
         let begin = data_offset.unwrap_or(0);
         if begin < end {
             return Err(Problem::header(format!(
-                "the data of \"{name}\" begins at byte {begin}, but that before it ends at {end}"
+                "the data of \"{name}\" begins at byte {begin}, but the previous tensor ends at {end}"
             )));
         }
         end = begin.saturating_add(*data_bytes as u64);

@@ -47,7 +47,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let first = source.peek(SIGNATURE.len())?;
     if CLASSIC.iter().any(|magic| first.starts_with(magic)) {
         return Err(Problem::unsupported(
-            "is netCDF of the classic kind: nccopy -k nc4 makes it netCDF-4, which is read",
+            "is a classic netCDF file: convert it to netCDF-4 by nccopy -k nc4",
         ));
     }
     if first.starts_with(HDF4) {
@@ -56,7 +56,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let name = source.name().to_owned();
     let Some(blob) = source.into_blob() else {
         return Err(Problem::unsupported(
-            "HDF5 is read at many places: it must be a file, not a stream",
+            "HDF5 is read at many positions, so it must be a file, not a stream",
         ));
     };
     let bytes = blob.bytes().map_err(Problem::reading)?;

@@ -192,7 +192,7 @@ impl Entry {
         if own <= end {
             return Ok(());
         }
-        let found = format!("takes the bytes to {own}, but another part begins at {end}");
+        let found = format!("uses the bytes up to {own}, but another part begins at {end}");
         Err(self.member.problem(Problem::Malformed(found)))
     }
 

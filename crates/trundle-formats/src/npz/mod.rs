@@ -53,7 +53,7 @@ struct Archive {
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     if source.length().is_none() {
         return Err(Problem::unsupported(
-            "an .npz archive is read from its end: it must be a file, not a stream",
+            "an .npz archive is read from its end, so it must be a file, not a stream",
         ));
     }
     let mut headers = Vec::new();

@@ -39,7 +39,7 @@ pub(super) fn entries(pickle: &Pickle) -> Result<Vec<Entry>, Problem> {
         };
         count += items.len();
         if depth == MAX_DEPTH {
-            return Err(unsupported(format!("stand deeper than {MAX_DEPTH} in each other")));
+            return Err(unsupported(format!("are nested more than {MAX_DEPTH} levels deep")));
         }
         for (key, item) in items.into_iter().rev() {
             let name = if depth == 0 { key.into_owned() } else { format!("{name}.{key}") };

@@ -66,12 +66,12 @@ const MAX_BYTE_ORDER_BYTES: u64 = 16;
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     if source.length().is_none() {
         return Err(Problem::unsupported(
-            "an archive of torch.save is read from its end: it must be a file, not a stream",
+            "an archive of torch.save is read from its end, so it must be a file, not a stream",
         ));
     }
     if source.peek(OLD_MAGIC.len())? == OLD_MAGIC {
         return Err(Problem::unsupported(
-            "is not an archive: what torch.save wrote before PyTorch 1.6 is not read",
+            "is not an archive: files of torch.save before PyTorch 1.6 are not read",
         ));
     }
     let archive = Archive::read(&mut source)?;

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::Problem;
+use crate::error::in_bytes;
 
 /// Longest name of a function or class. A short pickle can repeat a name many times.
 const MAX_GLOBAL_BYTES: usize = 200;
@@ -87,7 +88,8 @@ impl Machine<'_> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..bytes) else {
             let left = rest.len();
-            return Err(self.malformed(format!("{bytes} bytes are needed, but {left} are left")));
+            let wanted = in_bytes(bytes as u64);
+            return Err(self.malformed(format!("expected {wanted} more, but {left} are left")));
         };
         self.at += bytes;
         Ok(taken)
@@ -162,7 +164,7 @@ impl Machine<'_> {
 
     fn recall(&mut self, key: u64) -> Result<(), Problem> {
         let id = self.memo.get(&(key as u32)).copied();
-        let id = id.ok_or_else(|| self.malformed(format!("nothing is remembered as {key}")))?;
+        let id = id.ok_or_else(|| self.malformed(format!("object {key} was not stored")))?;
         self.stack.push(id);
         Ok(())
     }

@@ -48,11 +48,11 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
         (TENSOR | PARAMETER, arguments) => {
             let count = arguments.len();
             return Err(Problem::unsupported(format!(
-                "is made by {function} with {count} arguments"
+                "is made by {function} with an unexpected number of arguments ({count})"
             )));
         }
         _ => {
-            let why = format!("is made by {function}, and nothing of a pickle is run");
+            let why = format!("is made by {function}, and trundle never runs code of a pickle");
             return Err(Problem::unsupported(why));
         }
     };
@@ -83,7 +83,7 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
     let pairs = match pickle.object(id) {
         Object::None => return Ok(()),
         Object::Dict(pairs) => pairs,
-        _ => return Err(Problem::unsupported("has metadata that are not a dict")),
+        _ => return Err(Problem::unsupported("has metadata that is not a dict")),
     };
     for (key, value) in pairs {
         let key = match pickle.object(*key) {
@@ -95,13 +95,13 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
             ("conj" | "neg", Object::Bool(true)) => {
                 let what = if key == "conj" { "conjugated" } else { "negated" };
                 return Err(Problem::unsupported(format!(
-                    "is a {what} view, which is not read: save x.resolve_{key}() instead of x"
+                    "is a {what} view, which is not read: save x.resolve_{key}() instead"
                 )));
             }
             _ => {
                 let key = key.escape_debug();
                 return Err(Problem::unsupported(format!(
-                    "has metadata \"{key}\", which are not read"
+                    "has metadata \"{key}\", which is not read"
                 )));
             }
         }
@@ -124,7 +124,7 @@ impl Stated {
         }
         let (sizes, strides) = (&self.sizes, &self.strides);
         Err(Problem::unsupported(format!(
-            "its strides are {strides:?}: only those of a row-major tensor of shape {sizes:?} are read"
+            "its strides are {strides:?}: only row-major strides are read (shape {sizes:?})"
         )))
     }
 }
@@ -138,10 +138,10 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
         (Object::Global(function), _)
             if *is_changed && [TENSOR, PARAMETER].contains(&&function[..]) =>
         {
-            Err(Problem::unsupported("is changed after it is made, which is not read"))
+            Err(Problem::unsupported("is changed after its creation, which is not supported"))
         }
         (Object::Global(function), Object::Tuple(arguments)) => Ok((function, arguments)),
-        _ => Err(Problem::unsupported("is made by what has no name")),
+        _ => Err(Problem::unsupported("is made by a function without a name")),
     }
 }
 
@@ -154,7 +154,7 @@ struct Storage {
 
 /// Reads the object `id` as a storage. Its device is ignored.
 fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
-    let not = || Problem::unsupported("has a storage of another form than torch.save's");
+    let not = || Problem::unsupported("has a storage that torch.save does not write");
     let Object::Persistent(named) = pickle.object(id) else { return Err(not()) };
     let Object::Tuple(parts) = pickle.object(*named) else { return Err(not()) };
     let [kind, class, key, _, elements] = parts[..] else { return Err(not()) };

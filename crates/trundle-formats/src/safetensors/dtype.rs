@@ -72,7 +72,7 @@ pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
             Err(format!("it has {name} packed {}, not {}", held.order(), own.order()))
         }
         (Width::Bytes(bytes), _) if bytes > 1 && element.byte_order() != held.byte_order() => {
-            Err(format!("its numbers are little-endian, not as {}", element.descr()))
+            Err(format!("its numbers are little-endian, not {}", element.descr()))
         }
         _ => Ok(name),
     }

@@ -98,7 +98,7 @@ fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>,
         let [first, beyond] = entry.data_offsets;
         if first != end {
             return Err(Problem::header(format!(
-                "the data of \"{name}\" begins at byte {first}, but that before it ends at {end}"
+                "the data of \"{name}\" begins at byte {first}, but the previous tensor ends at {end}"
             )));
         }
         let header = header(name, &entry, start)?;
@@ -106,7 +106,7 @@ fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>,
             let (name, shape) = (&header.name, &header.shape);
             let needed = in_bytes(header.data_bytes as u64);
             return Err(Problem::header(format!(
-                "\"{name}\", {} {shape}, needs {needed}, but has those from {first} to {beyond}",
+                "\"{name}\", {} {shape}, needs {needed}, but has bytes {first} to {beyond}",
                 entry.dtype
             )));
         }

@@ -30,7 +30,7 @@ pub(super) fn encoding(
                 Some((codec, None)) => kept.push(codec),
                 Some((codec, Some(place))) => {
                     as_written = false;
-                    not_kept.push(format!("{name}, in whose place is {place}"));
+                    not_kept.push(format!("{name} (replaced by {place})"));
                     kept.push(codec);
                 }
                 None => {
@@ -125,7 +125,7 @@ pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
             && !chunk_bytes.is_multiple_of(*element_bytes)
         {
             return Err(format!(
-                "its chunks of {chunk_bytes} bytes are not a whole number of the {element_bytes} of shuffle"
+                "its chunks of {chunk_bytes} bytes are not a multiple of shuffle's element size {element_bytes}"
             ));
         }
     }
@@ -188,14 +188,14 @@ mod tests {
         assert_eq!(of(json!([bytes("big")])), ("none".to_owned(), vec![], false));
         assert_eq!(of(json!([bytes("little")])), ("none".to_owned(), vec![], true));
         let zlib = json!({"name": "numcodecs.zlib", "configuration": {"level": 7}});
-        let place = "numcodecs.zlib, in whose place is gzip of the same level".to_owned();
+        let place = "numcodecs.zlib (replaced by gzip of the same level)".to_owned();
         assert_eq!(of(json!([bytes("little"), zlib])), ("gzip:7".to_owned(), vec![place], false));
         for (name, kept, place) in [
             ("numcodecs.lz4", "blosc:lz4:5:noshuffle", "blosc of lz4"),
             ("numcodecs.bz2", "zstd:9", "zstd of level 9"),
             ("numcodecs.adler32", "crc32c", "crc32c"),
         ] {
-            let not_kept = vec![format!("{name}, in whose place is {place}")];
+            let not_kept = vec![format!("{name} (replaced by {place})")];
             let codec = json!({"name": name, "configuration": {}});
             assert_eq!(of(json!([bytes("little"), codec])), (kept.to_owned(), not_kept, false));
         }

@@ -60,7 +60,8 @@ pub(crate) fn open_folder(
         return Ok(None);
     }
     if !Store::is_store(path) {
-        let missing = "is a folder without zarr.json, .zarray or .zgroup: not a Zarr store";
+        let missing =
+            "is a folder without zarr.json, .zarray or .zgroup, so it is not a Zarr store";
         return Err(Problem::Malformed(missing.to_owned()));
     }
     let objects: Arc<dyn ObjectStore> = Arc::new(Folder::new(path));
@@ -86,7 +87,7 @@ fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn C
         {
             return Err(Problem::opening(error));
         }
-        let missing = "there is no zarr.json, .zarray or .zgroup";
+        let missing = "zarr.json, .zarray and .zgroup are missing";
         return Err(Problem::opening(io::Error::new(io::ErrorKind::NotFound, missing)));
     }
     let objects: Arc<dyn ObjectStore> = Arc::clone(&bucket) as _;

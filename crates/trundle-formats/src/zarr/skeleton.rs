@@ -29,13 +29,11 @@ pub(super) fn skeleton(
     metadata: &[(String, String)],
 ) -> Result<FileSkeleton, Problem> {
     if tensors.is_empty() {
-        return Err(Problem::unsupported("a Zarr store of no array"));
+        return Err(Problem::unsupported("a Zarr store without arrays"));
     }
     if tensors.len() > MOST_ARRAYS {
         let count = tensors.len();
-        return Err(Problem::Unsupported(format!(
-            "{count} arrays, where {MOST_ARRAYS} are the most"
-        )));
+        return Err(Problem::Unsupported(format!("{count} arrays, the limit is {MOST_ARRAYS}")));
     }
     let is_whole = is_whole(tensors);
     let mut skeleton = FileSkeleton::default();
@@ -84,7 +82,7 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
         // Source: "Node names" of Zarr version 3. It reserves names with "__", but xarray uses
         // `__xarray_dataarray_variable__` for unnamed arrays, so these are allowed.
         if tensor.name.split('/').any(|part| part.chars().all(|c| c == '.')) {
-            return refused("a part of its name is empty or of dots alone");
+            return refused("a part of its name is empty or consists of dots only");
         }
         if tensor.name.split('/').any(|part| part.len() > NAME_BYTES) {
             return refused(&format!("a part of its name has more than {NAME_BYTES} bytes"));

@@ -314,5 +314,8 @@ fn a_file_of_another_ending_is_known_by_how_it_begins() {
 fn nothing_is_written() {
     assert!(!gguf().is_written());
     let error = gguf().skeleton(&[], &[]).unwrap_err();
-    assert_eq!(error.to_string(), "format gguf is read, but not written");
+    assert_eq!(
+        error.to_string(),
+        "trundle reads format gguf but cannot write it: choose another, such as .npy, .h5 or .zarr"
+    );
 }

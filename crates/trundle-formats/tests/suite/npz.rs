@@ -412,8 +412,5 @@ fn what_an_archive_cannot_hold_is_not_framed() {
     let skeleton = npz().skeleton(&[named("x")], &[]).unwrap();
     assert!(skeleton.needs_crc32());
     let problem = skeleton.spans(&[]).unwrap_err();
-    assert_eq!(
-        problem.to_string(),
-        "as many values of CRC-32 as tensors are needed: expected 1, got 0"
-    );
+    assert_eq!(problem.to_string(), "each tensor needs a CRC-32: expected 1, got 0");
 }

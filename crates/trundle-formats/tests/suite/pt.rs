@@ -180,8 +180,8 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (&[2, 1, 3], &[9, 9, 1]),
     ] {
         let said = fault(of(sizes, strides));
-        let only = "only those of a row-major tensor of shape";
-        assert_eq!(said, format!("its strides are {strides:?}: {only} {sizes:?} are read"));
+        let only = "only row-major strides are read (shape";
+        assert_eq!(said, format!("its strides are {strides:?}: {only} {sizes:?})"));
     }
     // Strides that have no effect may have any value.
     for (sizes, strides) in [
@@ -202,19 +202,18 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     assert_eq!(fault(quantised), "has elements of torch.QInt8Storage, which are not read");
     assert_eq!(fault(bytes_of("1")), "the archive's member data/1 is compressed");
     let said = fault(b"cos\nsystem\n(X\x02\0\0\0lstR".to_vec());
-    assert_eq!(said, "is made by os.system, and nothing of a pickle is run");
+    assert_eq!(said, "is made by os.system, and trundle never runs code of a pickle");
     assert_eq!(fault(b"cos\nsystem\n".to_vec()), "is not a tensor");
     let new = [b"cmodels\nNet\n)\x81}", &text("w")[..], &bytes_of("0"), b"sb"].concat();
-    assert_eq!(fault(new), "is made by models.Net, and nothing of a pickle is run");
+    assert_eq!(fault(new), "is made by models.Net, and trundle never runs code of a pickle");
     let marks = |pairs: &[(&str, &[u8])]| {
         let pairs = pairs.iter().flat_map(|(key, value)| [&text(key)[..], value].concat());
         [b"}(".to_vec(), pairs.collect(), b"u".to_vec()].concat()
     };
     let parameter =
         |arguments: &[u8]| [b"ctorch._utils\n_rebuild_parameter\n(", arguments, b"tR"].concat();
-    let conjugated_view =
-        "is a conjugated view, which is not read: save x.resolve_conj() instead of x";
-    let changed = "is changed after it is made, which is not read";
+    let conjugated_view = "is a conjugated view, which is not read: save x.resolve_conj() instead";
+    let changed = "is changed after its creation, which is not supported";
     let conjugated = tensor_with(&marks(&[("conj", b"\x88")]));
     for (entry, expected) in [
         (conjugated.clone(), conjugated_view),
@@ -226,9 +225,12 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (tensor_with(&marks(&[("conj", b"K\x01")])), "has metadata \"conj\", which are not read"),
         (tensor_with(&marks(&[("scale", b"\x89")])), "has metadata \"scale\", which are not read"),
         (tensor_with(b"}(NNu"), "has metadata \"\", which are not read"),
-        (tensor_with(b"]"), "has metadata that are not a dict"),
+        (tensor_with(b"]"), "has metadata that is not a dict"),
         (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
-        (parameter(&bytes_of("0")), "is made by torch._utils._rebuild_parameter with 1 arguments"),
+        (
+            parameter(&bytes_of("0")),
+            "is made by torch._utils._rebuild_parameter with an unexpected number of arguments (1)",
+        ),
         ([&bytes_of("0")[..], b"}b"].concat(), changed),
         ([&bytes_of("0")[..], b"K\0K\0s"].concat(), changed),
         ([&bytes_of("0")[..], b"K\0a"].concat(), changed),
@@ -239,11 +241,11 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         open(file(&dict(&[("t", tensor_with(same))]))).unwrap();
     }
     let other = tensor(&[&text("0")[..], b"Q"].concat(), 0, &[2], &[1]);
-    assert_eq!(fault(other), "has a storage of another form than torch.save's");
+    assert_eq!(fault(other), "has a storage that torch.save does not write");
     let long = tensor(&storage("ByteStorage", &"0".repeat(21)), 0, &[2], &[1]);
-    assert_eq!(fault(long), "has a storage of another form than torch.save's");
+    assert_eq!(fault(long), "has a storage that torch.save does not write");
     let said = refusal(file(b"\x80\x02cos\nsystem\n)R."));
-    assert_eq!(said, "member \"x\": is made by os.system, and nothing of a pickle is run");
+    assert_eq!(said, "member \"x\": is made by os.system, and trundle never runs code of a pickle");
 }
 
 #[test]
@@ -294,7 +296,7 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
     // A list that contains itself.
     assert_eq!(
         refusal(file(b"\x80\x02]q\x00h\x00a.")),
-        "the objects of the pickle stand deeper than 64 in each other"
+        "the objects of the pickle are nested more than 64 levels deep"
     );
     // A long string in many places.
     let long = "x".repeat(1 << 20);
@@ -302,7 +304,7 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
     assert!(refusal(file(&shared)).contains("have names and texts of"));
     let deep =
         [b"\x80\x02".to_vec(), vec![b'('; 100_000], vec![b't'; 100_000], b".".to_vec()].concat();
-    assert!(refusal(file(&deep)).contains("deeper than 64"));
+    assert!(refusal(file(&deep)).contains("more than 64 levels deep"));
     let mut large = members(b"");
     large[0] = stored("folder/data.pkl", &vec![b'N'; (1 << 23) + 1]);
     assert_eq!(
@@ -314,14 +316,14 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
 #[test]
 fn what_is_no_pickle_is_refused() {
     for (pickle, expected) in [
-        (&b""[..], "1 bytes are needed, but 0 are left at byte 0"),
+        (&b""[..], "expected 1 byte more, but 0 are left at byte 0"),
         (b".", "nothing is left on the stack at byte 1"),
         (b"\x80\x02(.", "nothing is left on the stack at byte 4"),
         (b"t", "no mark is set at byte 1"),
         (b"(0", "nothing is left on the stack at byte 2"),
-        (b"h\x05", "nothing is remembered as 5 at byte 2"),
-        (b"X\xff\xff\xff\xff", "4294967295 bytes are needed, but 0 are left at byte 5"),
-        (b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "bytes are needed, but 0 are left at byte 9"),
+        (b"h\x05", "object 5 was not stored at byte 2"),
+        (b"X\xff\xff\xff\xff", "expected 4294967295 bytes more, but 0 are left at byte 5"),
+        (b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "bytes more, but 0 are left at byte 9"),
         (b"X\x01\0\0\0\xff", "a text is not UTF-8 at byte 6"),
         (b"cos", "a line that does not end or is not UTF-8 at byte 1"),
         (b"\x8a\x09000000000", "an integer of 9 bytes, over 8 at byte 11"),
@@ -345,7 +347,7 @@ fn what_is_no_archive_of_torch_save_is_refused() {
     assert!(refusal(b"nothing".to_vec()).starts_with("not a zip archive"));
     assert_eq!(
         refusal(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.".to_vec()),
-        "is not an archive: what torch.save wrote before PyTorch 1.6 is not read"
+        "is not an archive: files of torch.save before PyTorch 1.6 are not read"
     );
     let other = archive(&[stored("folder/data", b"x")]);
     assert_eq!(refusal(other), "not an archive of torch.save: it has no data.pkl");

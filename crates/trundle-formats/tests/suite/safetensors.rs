@@ -220,16 +220,16 @@ fn malformed_headers_are_refused_with_what_was_found() {
         (r#"{"x":{"dtype":"U8","shape":[1]}}"#, "missing field `data_offsets` at line 1 column 31"),
         (
             &stating("F32", "[2,3]", "[0,23]"),
-            "\"x\", F32 [2, 3], needs 24 bytes, but has those from 0 to 23",
+            "\"x\", F32 [2, 3], needs 24 bytes, but has bytes 0 to 23",
         ),
-        (&stating("U8", "[1]", "[0,0]"), "\"x\", U8 [1], needs 1 byte, but has those from 0 to 0"),
+        (&stating("U8", "[1]", "[0,0]"), "\"x\", U8 [1], needs 1 byte, but has bytes 0 to 0"),
         (
             &stating("F4", "[3]", "[0,2]"),
             "\"x\", F4 [3], has 12 bits, which is not a whole number of bytes",
         ),
         (
             &stating("U8", "[1]", "[1,2]"),
-            "the data of \"x\" begins at byte 1, but that before it ends at 0",
+            "the data of \"x\" begins at byte 1, but the previous tensor ends at 0",
         ),
     ] {
         assert_eq!(refusal(file(header, 1)), format!("malformed header: {expected}"));
@@ -253,7 +253,7 @@ fn malformed_headers_are_refused_with_what_was_found() {
     let overlapping = r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},
         "y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
     let expected =
-        "malformed header: the data of \"y\" begins at byte 1, but that before it ends at 2";
+        "malformed header: the data of \"y\" begins at byte 1, but the previous tensor ends at 2";
     assert_eq!(refusal(file(overlapping, 3)), expected);
 }
 
@@ -327,7 +327,7 @@ fn what_the_format_cannot_hold_is_not_framed() {
     assert_eq!(refusal(&high), "it has F4 packed low first, not high first");
     let big =
         TensorFile::open(&data("conformance/be_i4.npy")).unwrap().headers()[0].element.clone();
-    assert_eq!(refusal(&big), "its numbers are little-endian, not as '>i4'");
+    assert_eq!(refusal(&big), "its numbers are little-endian, not '>i4'");
     assert!(skeleton("x", &new(DType::F32), Order::ColumnMajor).is_err());
     assert!(skeleton("__metadata__", &new(DType::F32), Order::RowMajor).is_err());
     skeleton("../x", &new(DType::F32), Order::RowMajor).unwrap();

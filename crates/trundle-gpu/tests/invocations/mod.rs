@@ -84,7 +84,7 @@ impl Backend for Invocations {
         }
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let (inside, behind) = bytes.split_at(dst.len());
-        assert!(behind.iter().all(|byte| *byte == 0xa5), "what is behind the buffer is written");
+        assert!(behind.iter().all(|byte| *byte == 0xa5), "bytes after the buffer are written");
         dst.copy_from_slice(inside);
         Ok(())
     }

@@ -41,10 +41,7 @@ pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Erro
     let mut body = Encoder::default();
     for (kind, message) in messages {
         let length = u16::try_from(message.len()).map_err(|_| {
-            Error::unsupported(format!(
-                "metadata of {} bytes, where 65535 are the most",
-                message.len()
-            ))
+            Error::unsupported(format!("metadata of {} bytes, the limit is 65535", message.len()))
         })?;
         body.u8(*kind as u8).u16(length).u8(0).bytes(message);
     }

@@ -99,11 +99,11 @@ fn cast(call: &mut Call) -> Checked<Operator> {
         named(name).ok_or_else(|| format!("to is {name:?}, which is not a type"))?
     } else {
         let number = call.attributes.int("to")?.ok_or_else(|| missing("to"))?;
-        element_type(i32::try_from(number).unwrap_or(-1), "what it casts to")?.1
+        element_type(i32::try_from(number).unwrap_or(-1), "the type it casts to")?.1
     };
     match to {
         ElementType::Fixed(to) => Ok(Operator::Arithmetic(Arithmetic::Cast(to))),
-        ElementType::String => unsupported!("numbers are not made texts here"),
+        ElementType::String => unsupported!("conversion of numbers to strings is not supported"),
     }
 }
 

@@ -108,10 +108,16 @@ impl<'a> Builder<'a> {
         scope: &Scope,
     ) -> Checked<()> {
         if graph.input.len() != takes {
-            return wrong!("it takes {} inputs, and is given {takes}", graph.input.len());
+            return wrong!(
+                "wrong number of inputs: it takes {}, but is given {takes}",
+                graph.input.len()
+            );
         }
         if graph.output.len() != gives {
-            return wrong!("it gives {} outputs, and is to give {gives}", graph.output.len());
+            return wrong!(
+                "wrong number of outputs: it gives {}, expected {gives}",
+                graph.output.len()
+            );
         }
         if !graph.sparse_initializer.is_empty() {
             return unsupported!("sparse initializers are not supported");
@@ -137,7 +143,7 @@ fn holder<'a>(
     };
     let holder = match kind {
         "If" if !matches!(inputs, [Some(_)]) => {
-            return wrong!("it has {} inputs, and takes one: cond", inputs.len());
+            return wrong!("it has {} inputs, but takes one: cond", inputs.len());
         }
         "If" => Holder::If([attributes.graph("then_branch")?, attributes.graph("else_branch")?]),
         "Loop" => Holder::Loop(attributes.graph("body")?),
@@ -154,7 +160,7 @@ fn scan<'a>(
     opset: i64,
 ) -> Checked<Holder<'a>> {
     match opset {
-        ..8 => return wrong!("opset {opset} has no Scan, it came with opset 8"),
+        ..8 => return wrong!("opset {opset} has no Scan: it exists from opset 8 on"),
         8 => return unsupported!("Scan of opset 8, which has batches, is not supported"),
         _ => {}
     }
@@ -162,13 +168,11 @@ fn scan<'a>(
     let given = attributes.int("num_scan_inputs")?.ok_or_else(|| missing("num_scan_inputs"))?;
     let scanned = usize::try_from(given).ok().filter(|scanned| (1..=inputs).contains(scanned));
     let Some(scanned) = scanned else {
-        return wrong!(
-            "num_scan_inputs is {given}, expected 1 to {inputs}, as it has {inputs} inputs"
-        );
+        return wrong!("num_scan_inputs is {given}, expected 1 to {inputs}, its number of inputs");
     };
     let states = inputs - scanned;
     let Some(stacked) = outputs.checked_sub(states) else {
-        return wrong!("it has {outputs} outputs, and {states} states alone");
+        return wrong!("too few outputs: it has {outputs}, but {states} for its states alone");
     };
     let cuts = axes(attributes, ["scan_input_axes", "scan_input_directions"], scanned)?;
     let stacks = axes(attributes, ["scan_output_axes", "scan_output_directions"], stacked)?;

@@ -159,7 +159,7 @@ impl<'a> Builder<'a> {
         };
         let Some(form) = forms(kind).rfind(|form| form.since <= opset) else {
             let since = first.since;
-            return wrong!("opset {opset} has no {kind}, it came with opset {since}");
+            return wrong!("opset {opset} has no {kind}: it exists from opset {since} on");
         };
         let tensors = &mut self.tensors;
         let mut call = Call { opset, inputs, outputs, attributes, tensors };
@@ -184,7 +184,7 @@ impl<'a> Builder<'a> {
         let (takes, gives) = (function.input.len(), function.output.len());
         if inputs.len() > takes || outputs > gives {
             return wrong!(
-                "it has {} inputs and {outputs} outputs, but the function takes {takes} and produces {gives}",
+                "wrong number of inputs or outputs: it has {} and {outputs}, the function {takes} and {gives}",
                 inputs.len()
             );
         }

@@ -45,7 +45,7 @@ impl Call<'_, '_> {
     /// Refuses inputs and outputs that do not match `form`.
     pub(super) fn check(&self, form: &Row) -> Checked<()> {
         if form.one_output && self.outputs != 1 {
-            return wrong!("it lists {} outputs, but produces one", self.outputs);
+            return wrong!("it lists {} outputs, but produces 1", self.outputs);
         }
         let Some([required, optional]) = form.inputs else { return Ok(()) };
         for (number, name) in required.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Call<'_, '_> {
         let (has, most) = (self.inputs.len(), required.len() + optional.len());
         if has > most {
             let names = [required, optional].concat().join(", ");
-            return wrong!("it has {has} inputs, and takes {most}: {names}");
+            return wrong!("it has {has} inputs, but takes {most}: {names}");
         }
         Ok(())
     }

@@ -60,7 +60,9 @@ impl ExternalData {
         let relative = within_folder(place.location)?;
         let Some(folder) = &self.folder else {
             let location = place.location;
-            return wrong!("{location:?} is beside the model, which came without a folder");
+            return wrong!(
+                "{location:?} is in the model's folder, but the model was not read from a folder"
+            );
         };
         let path = self.links.follow(folder, relative, &format!("{what}: "))?;
         let range = Range { path, offset: place.offset, bytes };
@@ -87,7 +89,7 @@ impl ExternalData {
         let total = self.totals.entry(range.path.clone()).or_default();
         *total = total.saturating_add(bytes as u64);
         if *total > size.saturating_mul(MOST_READ) {
-            return wrong!("{path}: the tensors take over {MOST_READ} times its {size} bytes");
+            return wrong!("{path}: the tensors take more than {MOST_READ} times its {size} bytes");
         }
         Ok(read_range(&range.path, offset, bytes)?.into())
     }
@@ -128,6 +130,6 @@ fn within_folder(location: &str) -> Checked<&Path> {
         path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     match inside {
         true => Ok(path),
-        false => wrong!("{location:?} is not within the model's folder"),
+        false => wrong!("{location:?} is not in the model's folder"),
     }
 }

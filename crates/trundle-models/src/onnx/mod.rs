@@ -89,7 +89,9 @@ pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
     let open: Vec<&mut proto::ValueInfo> = open.collect();
     if open.len() != inputs.len() {
         let (takes, got) = (open.len(), inputs.len());
-        return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
+        return Err(Error::Input(format!(
+            "wrong number of inputs: the model takes {takes}, got {got}"
+        )));
     }
     for (info, element) in open.into_iter().zip(inputs) {
         if info.r#type.is_none() {

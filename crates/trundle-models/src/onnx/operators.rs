@@ -169,7 +169,7 @@ fn dropout(call: &mut Call) -> Checked<Operator> {
         }
     };
     if trains {
-        return unsupported!("only Dropout at inference is supported: it may be training");
+        return unsupported!("only Dropout at inference is supported: this node may be training");
     }
     match call.outputs {
         1 => {}
@@ -221,7 +221,7 @@ fn einsum(call: &mut Call) -> Checked<Operator> {
         Some(order) if call.inputs.len() == 1 && call.has(0) => {
             Ok(Operator::Transpose { order: Integers::Given(order) })
         }
-        _ => unsupported!("equation {equation:?} computes, and elements are only moved here"),
+        _ => unsupported!("equation {equation:?} computes, but trundle only moves elements"),
     }
 }
 
@@ -331,7 +331,7 @@ fn scatter_elements(call: &mut Call) -> Checked<Operator> {
 }
 
 fn scatter_withdrawn(_: &mut Call) -> Checked<Operator> {
-    wrong!("opset 11 has withdrawn it: it is ScatterElements now")
+    wrong!("opset 11 removed it: use ScatterElements")
 }
 
 fn scatter_nd(call: &mut Call) -> Checked<Operator> {
@@ -345,7 +345,7 @@ fn no_reduction(call: &mut Call, since: i64) -> Checked<()> {
     match reduction {
         None | Some("none") => Ok(()),
         Some(other) => {
-            unsupported!("reduction {other:?} computes, and elements are only moved here")
+            unsupported!("reduction {other:?} computes, but trundle only moves elements")
         }
     }
 }
@@ -419,7 +419,7 @@ fn split(call: &mut Call) -> Checked<Operator> {
         }
         // Opset 18 requires one of the two attributes, but runtimes also accept neither.
         (None, None, None) => Parts::Equal,
-        _ => return wrong!("it says twice how large its parts are"),
+        _ => return wrong!("it states the sizes of its parts twice"),
     };
     Ok(Operator::Split { axis, parts })
 }

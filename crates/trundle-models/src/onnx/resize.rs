@@ -10,7 +10,7 @@ use crate::{
 fn only_nearest(call: &mut Call) -> Checked<()> {
     match call.attributes.text("mode")? {
         None | Some("nearest") => Ok(()),
-        Some(mode) => unsupported!("mode {mode:?} computes; what is supported is \"nearest\""),
+        Some(mode) => unsupported!("mode {mode:?} computes; only mode \"nearest\" is supported"),
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn upsample(call: &mut Call) -> Checked<Operator> {
 }
 
 pub(super) fn upsample_withdrawn(call: &mut Call) -> Checked<Operator> {
-    wrong!("opset {} has no Upsample, Resize is in its place from opset 10 on", call.opset)
+    wrong!("opset {} has no Upsample: use Resize from opset 10 on", call.opset)
 }
 
 pub(super) fn resize(call: &mut Call) -> Checked<Operator> {

@@ -16,16 +16,16 @@ pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
 pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let mode = layer.required("mode")?;
     if mode != "nearest" {
-        return unsupported!("mode {mode:?} computes; what is supported is \"nearest\"");
+        return unsupported!("mode {mode:?} computes; only mode \"nearest\" is supported");
     }
     let inputs = layer.inputs.len();
     match (layer.opset()?, inputs) {
         (Some(..4), 2) => first(layer),
-        (Some(..4), _) => wrong!("it has {inputs} inputs, and takes 2"),
+        (Some(..4), _) => wrong!("it has {inputs} inputs, but takes 2"),
         (Some(..11), 3 | 4) => later(layer, [1, 2], 3),
-        (Some(..11), _) => wrong!("it has {inputs} inputs, and takes 3 or 4"),
+        (Some(..11), _) => wrong!("it has {inputs} inputs, but takes 3 or 4"),
         (_, 2 | 3) => later(layer, [1, 1], 2),
-        _ => wrong!("it has {inputs} inputs, and takes 2 or 3"),
+        _ => wrong!("it has {inputs} inputs, but takes 2 or 3"),
     }
 }
 

@@ -54,7 +54,7 @@ pub fn read_with(path: &Path, links: Links) -> Result<Model> {
     let failed = |source| Error::Io { path: path.to_owned(), source };
     let bytes = fs::read(path).map_err(failed)?;
     let xml =
-        str::from_utf8(&bytes).map_err(|error| Error::Malformed(format!("not a text: {error}")))?;
+        str::from_utf8(&bytes).map_err(|error| Error::Malformed(format!("not text: {error}")))?;
     reader::read(xml, Weights::file(path.with_extension("bin"), links))
 }
 

@@ -176,7 +176,7 @@ impl Kind {
         let Some(kind) = all_kinds().find(|kind| kind.name == layer.kind) else {
             let known = KINDS.map(|kind| kind.name).join(", ");
             let kind = layer.kind.escape_debug();
-            return unsupported!("{kind} is not supported; what is: {known}");
+            return unsupported!("{kind} is not supported; supported: {known}");
         };
         if let Some(opset) = layer.opset()?.filter(|opset| *opset < kind.since) {
             let since = format!("{} is there from opset{} on", kind.name, kind.since);
@@ -402,7 +402,7 @@ fn no_reduction(layer: &Layer, since: u32) -> Checked<bool> {
     match layer.attribute("reduction").filter(|_| is_read) {
         None | Some("none") => Ok(is_read),
         Some(other) => {
-            unsupported!("reduction {other:?} computes, and elements are only moved here")
+            unsupported!("reduction {other:?} computes, but trundle only moves elements")
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     let version = net.attribute("version").unwrap_or_default();
     if !VERSIONS.contains(&version) {
         let versions = VERSIONS.join(" and ");
-        let problem = format!("OpenVINO IR of version {version:?} is not supported; what is:");
+        let problem = format!("OpenVINO IR of version {version:?} is not supported; supported:");
         return Err(Error::Unsupported(format!("{problem} {versions}")));
     }
     let layers: Vec<Layer> = all(net, "layers", "layer").map(Layer::read).collect::<Result<_>>()?;

@@ -121,8 +121,7 @@ impl<'a> Weights<'a> {
         self.bytes_read += stored.bytes as u64;
         if self.bytes_read > length.saturating_mul(2).saturating_add(SLACK_BYTES) {
             return wrong!(
-                "up to here constants take {} bytes of the weights, which are {length} bytes: \
-                 they lie over each other",
+                "constants up to here take {} bytes, but the weights have {length} bytes: they overlap",
                 self.bytes_read
             );
         }

@@ -28,7 +28,7 @@ pub(super) fn triangle(
     let k = diagonal.map_or(Ok(0), |diagonal| site.single("k", diagonal))?;
     let (data, shape) = (site.data()?, site.data_shape()?);
     let [.., rows, columns] = shape[..] else {
-        return wrong!("it is of matrices, and shape {shape} has rank {}", shape.rank());
+        return wrong!("it needs rank 2 or more, but shape {shape} has rank {}", shape.rank());
     };
     if shape.elements() == 0 {
         return Ok(data);
@@ -93,7 +93,7 @@ pub(super) fn eye(
     let ((EyeSizes::OfData, &[rows, columns]) | (EyeSizes::Given { .. }, &[.., rows, columns])) =
         (sizes, &shape[..])
     else {
-        return wrong!("it is a matrix, and shape {shape} has rank {}", shape.rank());
+        return wrong!("it needs rank 2, but shape {shape} has rank {}", shape.rank());
     };
     let k = site.single("the diagonal", diagonal)?;
     let own = site.builder.element(site.data()?);

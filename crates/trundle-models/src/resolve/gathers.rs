@@ -66,7 +66,9 @@ fn not_negative(indices: &Indices) -> Checked<()> {
     match indices.values().iter().position(|index| *index < 0) {
         Some(at) => {
             let (index, position) = (indices.values()[at], indices.shape().unravel(at));
-            wrong!("index {index} at {position:?} is negative: this version does not have that")
+            wrong!(
+                "index {index} at {position:?} is negative: this opset does not allow negative indices"
+            )
         }
         None => Ok(()),
     }
@@ -156,7 +158,7 @@ pub(super) fn tensor_scatter(site: &mut Site, axis: i64, is_circular: bool) -> C
     let shape = site.data_shape()?;
     let axis = normalize_axis("axis", axis, shape.rank())?;
     if axis == 0 {
-        return wrong!("axis 0 has the batches, and cannot be the one that is written along");
+        return wrong!("axis 0 holds the batches, so it cannot be the written axis");
     }
     let update = site.builder.shape(site.input(1)?).clone();
     let (size, count) = (shape[axis], update.get(axis).copied().unwrap_or(0));

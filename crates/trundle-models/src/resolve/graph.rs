@@ -31,7 +31,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
         // Only the taken branch is resolved, so errors in the other do not matter.
         Operator::Choose([then, otherwise]) => {
             let [Some(condition)] = site.inputs[..] else {
-                return wrong!("it has {} inputs, and takes one: cond", node.inputs.len());
+                return wrong!("it has {} inputs, but takes one: cond", node.inputs.len());
             };
             run(if site.is_true(condition)? { then } else { otherwise }, &[], builder)?
         }
@@ -41,7 +41,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
     };
     if outputs.len() != node.outputs.len() {
         let (gives, listed) = (outputs.len(), node.outputs.len());
-        return wrong!("it produces {gives} tensors, but lists {listed} outputs");
+        return wrong!("wrong number of outputs: it produces {gives}, but lists {listed}");
     }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
         // Outputs of a body already have the name of the node inside it.
@@ -60,7 +60,11 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
 fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<TensorId>> {
     builder.count_run(body)?;
     if body.inputs.len() != given.len() {
-        return wrong!("its body takes {} inputs, and is given {}", body.inputs.len(), given.len());
+        return wrong!(
+            "wrong number of inputs: its body takes {}, but is given {}",
+            body.inputs.len(),
+            given.len()
+        );
     }
     for (number, (input, tensor)) in body.inputs.iter().zip(given).enumerate() {
         let got = builder.element(*tensor);
@@ -118,7 +122,7 @@ impl<'a> Iterations<'a> {
             let (before, after) = (builder.element(*before), builder.element(*after));
             if before != after {
                 return wrong!(
-                    "what it carries as number {number} is of type {before}, but of {after} after \
+                    "carried value {number} is of type {before}, but of {after} after \
                      iteration {}",
                     self.done
                 );
@@ -126,7 +130,7 @@ impl<'a> Iterations<'a> {
         }
         for (number, (stack, part)) in self.stacks.iter_mut().zip(stacked).enumerate() {
             stack.push(part, builder).map_err(|problem| {
-                format!("what it stacks as number {number} {problem} in iteration {}", self.done)
+                format!("stacked output {number} {problem} in iteration {}", self.done)
             })?;
         }
         self.carried = carried;
@@ -145,7 +149,9 @@ impl<'a> Iterations<'a> {
             builder.in_iteration(self.done, |builder| run(self.body, given, builder))?;
         let (gives, due) = (control.len(), self.carried.len() + self.stacks.len());
         let Some(controls) = gives.checked_sub(due) else {
-            return wrong!("its body gives {gives} tensors, and {due} are carried on or stacked");
+            return wrong!(
+                "wrong number of outputs of its body: it gives {gives}, but {due} are carried on or stacked"
+            );
         };
         let mut carried = control.split_off(controls);
         let stacked = carried.split_off(self.carried.len());
@@ -188,7 +194,7 @@ impl<'a> Iterations<'a> {
         let unknown = |problem: Problem| {
             let problem = problem.of("the first would fail");
             format!(
-                "it has no iteration, and its body does not state the shapes of what it stacks: {problem}"
+                "it has no iterations, and its body does not state the shapes of its stacked outputs: {problem}"
             )
         };
         let given = first(&self.carried, builder)?;

@@ -36,7 +36,9 @@ impl Input {
 pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     if model.inputs.len() != given.len() {
         let (takes, got) = (model.inputs.len(), given.len());
-        return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
+        return Err(Error::Input(format!(
+            "wrong number of inputs: the model takes {takes}, got {got}"
+        )));
     }
     let mut named = HashMap::new();
     for (input, given) in model.inputs.iter().zip(given) {

@@ -179,7 +179,7 @@ pub(super) fn dropout(
             None => vec![0.5],
         };
         if ratio != [0.0] {
-            return unsupported!("only Dropout at inference is supported: it is training");
+            return unsupported!("only Dropout at inference is supported: this node is training");
         }
     }
     let data = site.data()?;

@@ -21,7 +21,7 @@ pub(super) fn repeat(site: &mut Site, body: &Body) -> Checked<Vec<TensorId>> {
     let (has_most, condition) = (site.input(0).is_ok(), site.input(1).ok());
     let carried = site.inputs_from(CONTROLS)?;
     if !has_most && condition.is_none() {
-        return wrong!("it has neither M nor cond, and would never end");
+        return wrong!("it has neither M nor cond, so it would never end");
     }
     let most = if has_most { Some(trip_count(site)?) } else { None };
     if let (Some(most), None) = (most, condition) {
@@ -41,7 +41,7 @@ pub(super) fn repeat(site: &mut Site, body: &Body) -> Checked<Vec<TensorId>> {
         let Iterations { done, carried, .. } = &iterations;
         let given = given(body, *done, goes_on, carried, site.builder)?;
         let [next] = iterations.run(&given, site.builder)?[..] else {
-            return wrong!("its body does not say whether it goes on");
+            return wrong!("its body does not state the condition to continue");
         };
         goes_on = next;
     }

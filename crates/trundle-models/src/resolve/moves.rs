@@ -116,7 +116,7 @@ pub(super) fn broadcast(
                 return wrong!("axes_mapping has {own} axes, and the data {}", shape.rank());
             }
             if !axes.is_sorted_by(|one, next| one < next) {
-                return wrong!("axes_mapping {axes:?} does not rise");
+                return wrong!("axes_mapping {axes:?} is not in rising order");
             }
             let mut apart = vec![1; rank];
             for (size, axis) in shape.iter().zip(&axes) {

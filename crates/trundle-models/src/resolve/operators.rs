@@ -19,7 +19,7 @@ pub(super) fn resolved(site: &mut Site) -> Checked<Vec<TensorId>> {
         Operator::Constant(constant) => site.builder.constant(constant)?,
         Operator::Identity => site.data()?,
         Operator::Choose(_) | Operator::Loop(_) | Operator::Scan { .. } => {
-            unreachable!("what bodies give is not a tensor of its own")
+            unreachable!("outputs of bodies are not tensors of their own")
         }
         Operator::Arithmetic(what) => arithmetic::arithmetic(site, what)?,
         Operator::Widen(dtype) => element::widen(site, *dtype)?,

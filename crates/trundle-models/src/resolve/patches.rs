@@ -55,7 +55,7 @@ pub(super) fn patches(
     if widths.as_flattened().iter().any(|width| *width > 0) {
         let element = site.builder.element(data);
         if element == ElementType::String {
-            return wrong!("strings have no zero to be put around them");
+            return wrong!("strings have no zero to pad with");
         }
         let zero = site.builder.zero(element)?;
         data = site.builder.padded(data, &widths, zero)?;

@@ -149,7 +149,7 @@ fn length_of(length: f64) -> Checked<usize> {
         return wrong!("a resize to {length} is too large");
     }
     if length <= -1.0 {
-        return wrong!("a resize to {length} is less than nothing");
+        return wrong!("a resize to the negative size {length}");
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within")]
     Ok(length.max(0.0) as usize)

@@ -43,7 +43,7 @@ pub(super) fn equal_sizes(
 ) -> Checked<()> {
     if left_size != right_size {
         return wrong!(
-            "{left} and {right} must have equal sizes, got {left_size} and {right_size}"
+            "{left} and {right} must have the same length, got {left_size} and {right_size}"
         );
     }
     Ok(())

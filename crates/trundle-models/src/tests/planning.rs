@@ -183,7 +183,7 @@ fn many_small_parts_are_one_pass() {
 fn too_many_boxes_are_moved_element_in_tiles() {
     let planned = permuted(&[4, 128, 16], true);
     assert_eq!((planned.passes(), planned.in_tiles()), (1, 1));
-    assert!(planned.planned.to_string().contains("in tiles, since it would be too many boxes"));
+    assert!(planned.planned.to_string().contains("in tiles, because it would need too many boxes"));
     planned.is_right();
     for element in
         [ElementType::Fixed(DType::U4), ElementType::Fixed(DType::F64), ElementType::String]

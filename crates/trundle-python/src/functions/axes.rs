@@ -130,8 +130,7 @@ pub(crate) fn transpose<'py>(
     let order = order.map(numbers::order).transpose()?.unwrap_or_default();
     if let Some(axis) = order.iter().find(|axis| **axis < 0) {
         let message = format!(
-            "order entry {axis} is out of range: Transpose-1 counts no axis from the end, and \
-             permute_dims does"
+            "order entry {axis} is out of range: Transpose-1 does not count axes from the end; permute_dims does"
         );
         return Err(axis_error(py, message));
     }

@@ -151,7 +151,7 @@ fn check_casting(casting: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 fn check_where(r#where: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     match r#where {
         Some(mask) if !mask.is(PyBool::new(mask.py(), true)) => Err(PyTypeError::new_err(
-            "where must be True: all elements are copied, and numpy.copyto takes a mask",
+            "where must be True: all elements are copied; use numpy.copyto for a mask",
         )),
         _ => Ok(()),
     }

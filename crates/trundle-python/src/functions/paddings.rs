@@ -168,7 +168,7 @@ impl Around {
             return Ok(Around::Own { word, number });
         }
         let why = match COMPUTED.contains(&word) {
-            true => ", whose elements are not those of x: trundle moves elements and computes none",
+            true => ", which computes new elements: trundle only moves elements",
             false => "",
         };
         let message = format!("mode must be one of {}, not {word:?}{why}", words.join(", "));

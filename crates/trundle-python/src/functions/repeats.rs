@@ -112,7 +112,7 @@ fn repeated(repeats: &Bound<'_, PyAny>, axis: i64, size: usize) -> PyResult<Oper
         _ if counts.len() == size => {}
         _ => {
             let message = format!(
-                "repeats must be one number or as many as are repeated: {} for {size}",
+                "repeats must be one number or one for each of {size} elements, got {}",
                 counts.len()
             );
             return Err(PyValueError::new_err(message));

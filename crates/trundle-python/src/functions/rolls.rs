@@ -109,7 +109,7 @@ fn along(
         (shifts, axes) if shifts == axes || shifts == 1 => {}
         (shifts, axes) => {
             let message =
-                format!("shift and axis do not fit each other: {shifts} shifts, {axes} axes");
+                format!("shift and axis must have the same length: got {shifts} and {axes}");
             return Err(PyValueError::new_err(message));
         }
     }

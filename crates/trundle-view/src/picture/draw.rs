@@ -221,7 +221,7 @@ struct Scale {
 
 /// Returns the width and height of a picture of `rows` by `columns` values, scaled so that no side exceeds `most_side`.
 fn size_within(most_side: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
-    assert!(rows > 0 && columns > 0, "{rows} rows and {columns} columns make no picture");
+    assert!(rows > 0 && columns > 0, "{rows} rows and {columns} columns cannot be drawn");
     let long = rows.max(columns);
     let most_side = most_side.clamp(1, long);
     // u128, since products of sizes may overflow. The quotients are at most `most_side`.
@@ -316,7 +316,7 @@ impl fmt::Display for Drawing {
         }
         if self.block != (1, 1) {
             let (rows, columns) = self.block;
-            parts.push(format!("each pixel is a mean of up to {rows} x {columns} elements"));
+            parts.push(format!("each pixel is the mean of up to {rows} x {columns} elements"));
         }
         f.write_str(&parts.join("; "))
     }
@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(drawing.picture, grey([[0, 0, 255]]));
         assert_eq!(
             drawing.to_string(),
-            "black is 0, white is 1; each pixel is a mean of up to 2 x 2 elements"
+            "black is 0, white is 1; each pixel is the mean of up to 2 x 2 elements"
         );
         let slope = |row: usize, column: usize| [[0.0, 2.0], [2.0, 4.0]][row][column];
         let mean = values((2, 2), Contrast::Fixed(0.0, 4.0), 1, slope);

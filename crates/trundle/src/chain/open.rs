@@ -114,8 +114,8 @@ fn check_names(text: &str, span: &Range<usize>, operands: &[Operand]) -> Result<
     for operand in operands {
         let Operand::Named(name) = operand else { continue };
         if !is_name(name) {
-            let message = format!("tensor {}: no file is read here", quoted(name));
-            let how = "write a name, as concat(_, b), and give b later";
+            let message = format!("tensor {}: chains do not read files here", quoted(name));
+            let how = "write a name, as in concat(_, b), and give b later";
             return Err(Fault::new(span.clone(), message).suggest(how).within(text));
         }
     }
@@ -133,9 +133,9 @@ fn check_name(text: &str, span: Range<usize>, argument: &str) -> Result<(), Nota
         return Ok(());
     }
     let file = written.trim_matches(['"', '\'']);
-    let message = format!("{argument} in {}: no file is read here", quoted(file));
+    let message = format!("{argument} in {}: chains do not read files here", quoted(file));
     let how = format!(
-        "write a list, as {argument}=[2, 4, 3], or a name, as {argument}=n, and give n later"
+        "write a list such as {argument}=[2, 4, 3], or a name such as {argument}=n, and give n later"
     );
     Err(Fault::new(span, message).suggest(how).within(text))
 }
@@ -206,14 +206,14 @@ mod tests {
         let text = text.replace("=i", "=[1]").replace("=j", "=[1]");
         assert_eq!(filled, text.parse::<Chain>().unwrap());
         let file = OpenChain::parse("scatter_nd(_, u.npy, indices=i)").unwrap_err().to_string();
-        assert!(file.contains("tensor \"u.npy\": no file is read here"), "{file}");
+        assert!(file.contains("tensor \"u.npy\": chains do not read files here"), "{file}");
     }
 
     #[test]
     fn files_are_refused() {
         for file in ["lens.npy", "\"n\"", "'n'", "a/b", "n-1", "np.int64"] {
             let error = OpenChain::parse(&format!("flip(0) | reverse(1, {file})")).unwrap_err();
-            assert!(error.to_string().contains("no file is read here"), "{error}");
+            assert!(error.to_string().contains("chains do not read files here"), "{error}");
             assert_eq!(&error.text[error.span.clone()], file);
         }
     }

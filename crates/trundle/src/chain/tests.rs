@@ -178,10 +178,10 @@ fn lengths_that_are_refused_are_shown_in_the_chain() {
     );
     assert_eq!(
         "reverse(1, l)".parse::<Chain>().unwrap_err().to_string(),
-        "lengths in \"l\": no file is read here\n  \
+        "lengths in \"l\": chains do not read files here\n  \
            reverse(1, l)\n  \
          \u{20}          ^\n  \
-           write a list, as lengths=[2, 4, 3]"
+           write a list such as lengths=[2, 4, 3]"
     );
     assert!(matches!(
         Chain::parse("flop(1)", |_, _| Err(())),

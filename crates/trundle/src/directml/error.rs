@@ -80,18 +80,18 @@ impl fmt::Display for Error {
             }
             Error::Rank { level, argument, supported, rank } => {
                 let (least, most) = (supported.start(), supported.end());
-                write!(f, "{argument} has rank {rank}: {level} has {least}..={most}")
+                write!(f, "{argument} has rank {rank}: {level} supports {least}..={most}")
             }
             Error::DataType { level, argument, supported, data_type } => {
-                write!(f, "{argument} has element type {data_type}: {level} has")?;
+                write!(f, "{argument} has element type {data_type}: {level} supports")?;
                 supported.iter().try_for_each(|dtype| write!(f, " {dtype}"))
             }
             Error::ZeroSize { argument, axis } => {
-                write!(f, "{argument} has size 0 on axis {axis}: DirectML has sizes from 1 on")
+                write!(f, "{argument} has size 0 on axis {axis}: DirectML needs sizes of 1 or more")
             }
             Error::TooManyElements { argument, elements } => {
                 let most = u32::MAX;
-                write!(f, "{argument} has {elements} elements: DirectML has {most} at most")
+                write!(f, "{argument} has {elements} elements: DirectML allows at most {most}")
             }
         }
     }

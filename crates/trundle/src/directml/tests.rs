@@ -72,16 +72,16 @@ fn a_level_has_the_ranks_and_types_of_its_table() {
             let sizes = vec![1; rank];
             let ones = operator(tensor(DType::F32, &sizes), tensor(DType::U32, &sizes), 0);
             let (least, most) = (ranks.start(), ranks.end());
-            let fault = format!("InputTensor has rank {rank}: {level} has {least}..={most}");
+            let fault = format!("InputTensor has rank {rank}: {level} supports {least}..={most}");
             check_level(level, ones, (!ranks.contains(&rank)).then_some(&*fault));
         }
         for dtype in DType::NAMED.iter().copied().chain([DType::Bytes(12)]) {
-            let fault = format!("InputTensor has element type {dtype}: {level} has {names}");
+            let fault = format!("InputTensor has element type {dtype}: {level} supports {names}");
             check_level(level, rows(dtype, DType::U32), (!holds(names, dtype)).then_some(&*fault));
         }
         for dtype in [DType::U32, DType::U64] {
             let tensor = "SequenceLengthsTensor";
-            let fault = format!("{tensor} has element type {dtype}: {level} has {of_lengths}");
+            let fault = format!("{tensor} has element type {dtype}: {level} supports {of_lengths}");
             let is_there = holds(of_lengths, dtype);
             check_level(level, rows(DType::I8, dtype), (!is_there).then_some(&*fault));
         }
@@ -129,7 +129,7 @@ fn sizes_of_zero_are_refused_by_levels_only() {
     for level in FeatureLevel::ALL {
         assert_eq!(
             message(empty.check(Some(level))),
-            "InputTensor has size 0 on axis 2: DirectML has sizes from 1 on"
+            "InputTensor has size 0 on axis 2: DirectML needs sizes of 1 or more"
         );
     }
 }
@@ -145,7 +145,7 @@ fn a_level_has_up_to_32_bits_of_elements() {
     assert_eq!(large.check(None), Ok(()));
     assert_eq!(
         message(large.check(Some(FeatureLevel::Level5_0))),
-        "InputTensor has 4294967296 elements: DirectML has 4294967295 at most"
+        "InputTensor has 4294967296 elements: DirectML allows at most 4294967295"
     );
 }
 
@@ -204,7 +204,7 @@ fn the_least_size_of_a_buffer_is_that_of_directml_without_wrapping() {
     assert!(least(DType::Bytes(usize::MAX), &[u32::MAX; 2], Some(&[u32::MAX; 2])).is_err());
     assert_eq!(
         least(DType::U8, &[2, 3], Some(&[1])).unwrap_err(),
-        "strides and the tensor must have equal sizes, got 1 and 2"
+        "strides and the tensor must have the same length, got 1 and 2"
     );
 }
 
@@ -236,7 +236,7 @@ fn what_the_operator_itself_asks_is_checked_without_a_level() {
         ),
         (
             operator(BufferTensorDesc { strides: Some(&[1]), ..data }, fits.output_tensor, 1),
-            "strides and InputTensor must have equal sizes, got 1 and 2",
+            "strides and InputTensor must have the same length, got 1 and 2",
         ),
         (
             ReverseSubsequencesOperatorDesc {
@@ -260,7 +260,7 @@ fn what_the_operator_itself_asks_is_checked_without_a_level() {
     }
     let scalar = tensor(DType::F32, &[]);
     let refused = operator(scalar, tensor(DType::U32, &[]), 0).check(None);
-    assert_eq!(message(refused), "Axis 0 is out of range: the tensor has rank 0, and so no axes");
+    assert_eq!(message(refused), "Axis 0 is out of range: the tensor has rank 0 and no axes");
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl<'a> Value<'a> {
             true => {
                 let message = format!("{name} must be names of tensors, got {}", quoted(word.text));
                 Err(Fault::new(word.span, message)
-                    .suggest("other arguments have their names, as in axis=0"))
+                    .suggest("write the name of every other argument, as in axis=0"))
             }
         };
         self.words().into_iter().map(operand).collect()
@@ -200,7 +200,7 @@ fn list_in_list(span: Range<usize>) -> Fault {
 fn quoted_entry<'a>(cursor: &mut Cursor<'a>, quote: char) -> Result<Word<'a>, Fault> {
     match cursor.rest()[1..].find(quote) {
         Some(length) => Ok(cursor.take(length + 2)),
-        None => Err(Fault::new(cursor.here(), "quote that is never closed")),
+        None => Err(Fault::new(cursor.here(), "quote is never closed")),
     }
 }
 
@@ -211,7 +211,7 @@ pub(super) fn separated<'a>(
 ) -> Result<(), Fault> {
     let opening = cursor.here();
     let (open, close) = if cursor.peek() == Some('[') { ('[', ']') } else { ('(', ')') };
-    let never_closed = || Fault::new(opening.clone(), format!("\"{open}\" that is never closed"));
+    let never_closed = || Fault::new(opening.clone(), format!("\"{open}\" is never closed"));
     cursor.eat(open);
     loop {
         cursor.skip_space();
@@ -259,8 +259,10 @@ impl<'a> Arguments<'a> {
         }
         if let Some(extra) = unnamed.get(parameters.len()) {
             let (name, most) = (declared.name, parameters.len());
-            let message =
-                format!("{name} takes {most} arguments, got {}", unnamed.len() + named.len());
+            let message = format!(
+                "too many arguments: {name} takes {most}, got {}",
+                unnamed.len() + named.len()
+            );
             let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
             return Err(Fault::new(extra.span.clone(), message)
                 .suggest(format!("they are {}", names.join(", "))));

@@ -44,7 +44,7 @@ pub(super) fn read<'a>(
             Some(name) => named.push((name, value)),
             None if named.is_empty() => unnamed.push(value),
             None => {
-                let message = "argument without a name after one with a name";
+                let message = "argument without a name after an argument with a name";
                 let example = format!("write {}", declared.example);
                 return Err(Fault::new(value.span, message).suggest(example));
             }

@@ -139,7 +139,7 @@ const HOW_TO_WRITE_A_STAGE: &str =
     "a stage is a call such as transpose(2, 0, 1), or a pattern such as h w c -> c h w";
 
 fn empty_stage(bar: Range<usize>) -> Fault {
-    Fault::new(bar, "empty stage").suggest("drop this \"|\", or write a stage beside it")
+    Fault::new(bar, "empty stage").suggest("delete this \"|\", or add the missing stage")
 }
 
 /// Checks that a stage after the first takes the result of the previous stages.
@@ -156,16 +156,17 @@ fn check_previous(
     if is_first || operands.contains(&Operand::Previous) {
         return Ok(());
     }
-    let message = "this stage does not take what the stages before give";
-    Err(Fault::new(span.clone(), message).suggest("\"_\" among its tensors is that"))
+    let message = "this stage does not use the result of the previous stages";
+    Err(Fault::new(span.clone(), message).suggest("write \"_\" for that result"))
 }
 
 /// The fault of a stage that uses axis indices in a chain that must also work for tensors with fewer axes.
 fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let lacked = quoted(lacked);
-    let message = format!("there is no axis {lacked}, and this stage has axes by their numbers");
-    Fault::new(span, message)
-        .suggest("by their names, as in dims=[lat, lon], it is for tensors of fewer axes too")
+    let message = format!("one tensor has no axis {lacked}, and this stage numbers its axes");
+    Fault::new(span, message).suggest(
+        "write axis names, as in dims=[lat, lon]: they also work for tensors with fewer axes",
+    )
 }
 
 /// Reads one stage: a call if it starts with a name and a parenthesis, otherwise a pattern.
@@ -196,7 +197,7 @@ fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> 
     let alone = cursor.at() + whole.len() == name_end;
     Err(match declared {
         Some(declared) => {
-            Fault::new(name.span, format!("stage {} lacks its parentheses", quoted(name.text)))
+            Fault::new(name.span, format!("stage {} has no parentheses", quoted(name.text)))
                 .suggest(format!("write {}", declared.example))
         }
         None if called || alone => unknown_stage(&name),

@@ -196,7 +196,10 @@ impl AxisNames {
             };
             let places = self.places_of(names)?;
             let lacks = |name: &String| {
-                let message = format!("there is no axis {} to go with the others", quoted(name));
+                let message = format!(
+                    "the tensor has no axis {}, which this stage needs with the others",
+                    quoted(name)
+                );
                 NameError::new(name, message)
             };
             match (parameter.kind, &places[..]) {
@@ -217,7 +220,7 @@ impl AxisNames {
             if ptr::eq(declared, Transpose::DECLARATION)
                 && places.iter().flatten().any(|at| *at < 0)
             {
-                let message = "it is not known how many axes there are";
+                let message = "the number of axes is unknown here";
                 return Err(NameError::new(&names[0], message).suggest("write a pattern"));
             }
             numbers.push(places.into_iter().flatten().collect());
@@ -287,10 +290,11 @@ impl AxisNames {
         let is_number = name.parse::<i64>().is_ok();
         match most_similar(name, known.iter().copied()) {
             Some(similar) => error.suggest(format!("did you mean {}?", quoted(similar))),
-            None if is_number => error.suggest("axes are numbered by axis= and axes=[...]"),
-            None if known.is_empty() => error
-                .suggest("axes have names by their file, or by a pattern before: t y x -> y x t"),
-            None => error.suggest(format!("there are {self}")),
+            None if is_number => error.suggest("give axis numbers by axis= or axes=[...]"),
+            None if known.is_empty() => error.suggest(
+                "axis names come from the file, or from an earlier pattern such as t y x -> y x t",
+            ),
+            None => error.suggest(format!("the axes are {self}")),
         }
     }
 

@@ -16,7 +16,7 @@ use super::stage::{Read, StageKind};
 const ARROWS: [&str; 2] = ["->", "→"];
 
 pub(super) const ONLY_REARRANGES: &str = "a pattern splits, reorders and merges axes, each name \
-     once on both sides: it neither repeats nor reduces";
+     once on both sides: it cannot repeat or reduce";
 
 /// The contents of an axis pattern, in a normalised form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +43,13 @@ impl AxisPattern {
         let stages = super::stages(text, &mut AxisNames::unknown())?;
         let span = stages.first().map_or(0..0, |stage| stage.span.clone());
         if let [_, second, ..] = &stages[..] {
-            let fault = Fault::new(second.span.clone(), "a second stage beside an axis pattern");
-            return Err(fault.suggest("only one pattern is possible here"));
+            let fault = Fault::new(second.span.clone(), "a second stage after an axis pattern");
+            return Err(fault.suggest("write one pattern only"));
         }
         // A call is not a pattern, even if a file name in it contains an arrow.
         match Pattern::read(&mut Cursor::new(&text[span.clone()])) {
             Some(Ok(pattern)) => Ok(pattern.sides()),
-            _ => Err(Fault::new(span, "a call in place of an axis pattern")
+            _ => Err(Fault::new(span, "a call instead of an axis pattern")
                 .suggest("write the names of the axes, as in h w c -> c h w")),
         }
     }
@@ -232,18 +232,16 @@ impl<'a> Pattern<'a> {
                 .or_else(|| did_you_mean(name, side.other()))
                 .unwrap_or_else(|| ONLY_REARRANGES.to_owned()),
             PatternFault::RepeatedEllipsis { .. } => {
-                "one \"...\" is any number of axes: name the others".to_owned()
+                "one \"...\" stands for any number of axes: name the others".to_owned()
             }
             PatternFault::LoneEllipsis { .. } => "write \"...\" on both sides".to_owned(),
-            PatternFault::MergedEllipsis => {
-                "an axis splits into axes that have names, or sizes of their own".to_owned()
-            }
+            PatternFault::MergedEllipsis => "split an axis into named axes".to_owned(),
             PatternFault::SizeWithoutAxis { name } => return did_you_mean(name, Side::Left),
             PatternFault::TwoUnknown { names: [_, name], .. } => {
                 format!("give all sizes but one after the pattern, as in \", {name}=2\"")
             }
             PatternFault::Rank { axes, more: false, shape } if shape.rank() > *axes => {
-                "write \"...\" on both sides for the axes that have no name".to_owned()
+                "write \"...\" on both sides for the axes that the pattern does not name".to_owned()
             }
             PatternFault::DoesNotSplit { size, known, unknown, .. } => {
                 return resized(*size, known, unknown.as_deref());
@@ -257,9 +255,9 @@ impl<'a> Pattern<'a> {
 fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Option<String> {
     let product = known.iter().try_fold(1usize, |product, (_, size)| product.checked_mul(*size))?;
     match (known, unknown) {
-        ([], _) => Some("write a name in place of 1 if the axis may have another size".to_owned()),
+        ([], _) => Some("write a name instead of 1 if the axis may have another size".to_owned()),
         (_, Some(unknown)) if size == 0 => {
-            Some(format!("give the size of {} too", quoted(unknown)))
+            Some(format!("give the size of {} as well", quoted(unknown)))
         }
         (_, Some(_)) if product == 0 => None,
         (_, Some(_)) => {
@@ -267,18 +265,22 @@ fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Opt
             // size` as well.
             let (below, above) = (size / product * product, size / product * product + product);
             Some(match below {
-                0 => format!("the least size that splits is {above}"),
+                0 => format!("the smallest size that splits is {above}"),
                 _ => format!("the nearest sizes that split are {below} and {above}"),
             })
         }
-        ([(name, _)], None) => Some(format!("leave the size of {} to the shape", quoted(name))),
-        _ => Some(format!("they multiply to {product}: leave one of them to the shape")),
+        ([(name, _)], None) => {
+            Some(format!("leave out the size of {}: it follows from the shape", quoted(name)))
+        }
+        _ => Some(format!(
+            "their product is {product}: leave out one size, it follows from the shape"
+        )),
     }
 }
 
 /// Reads `name = size`.
 fn size<'a>(cursor: &mut Cursor<'a>) -> Result<(Word<'a>, usize), Fault> {
-    const EXAMPLE: &str = "sizes stand after the pattern, as in (h p) w -> h p w, p=16";
+    const EXAMPLE: &str = "write sizes after the pattern, as in (h p) w -> h p w, p=16";
     cursor.skip_space();
     if !cursor.peek().is_some_and(char::is_alphabetic) {
         return Err(cursor.expected("the name of an axis").suggest(EXAMPLE));

@@ -41,11 +41,11 @@ impl AxisNames {
         };
         if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
             let message = format!(
-                "no tensor has an axis {}, and the others are axes of tensors",
+                "no tensor has an axis {}, but tensors have the other axes of the pattern",
                 quoted(unknown)
             );
             return Err(NameError::new(unknown, message)
-                .suggest("name all axes as the file does, or all of them otherwise"));
+                .suggest("use the file's name for every axis, or new names for all axes"));
         }
         let placed = self.place_those_there(left, right, lacked)?;
         self.lacked.get_or_insert_with(|| lacked.to_owned());
@@ -74,7 +74,7 @@ impl AxisNames {
             .all(|group| *group == Group::Ellipsis || group.as_axis().is_some());
         if !is_order {
             let message = format!(
-                "there is no axis {}, and what splits or merges axes is for all of them",
+                "one tensor has no axis {}, and a pattern that splits or merges axes must fit every tensor",
                 quoted(lacked)
             );
             return Err(NameError::new(lacked, message));
@@ -97,9 +97,9 @@ impl AxisNames {
         if !is_placed && let Some(more) = beside.first() {
             let message = format!("axis {} is not in the pattern", quoted(more));
             let error = NameError { message, suggestion: None, name: None };
-            return Err(
-                error.suggest("write \"...\" on both sides for the axes that have no name there")
-            );
+            return Err(error.suggest(
+                "write \"...\" on both sides for the axes that the pattern does not name",
+            ));
         }
         let place = |name: &&str| own.iter().position(|own| own == name);
         let order: Vec<usize> = whole.iter().filter_map(place).collect();
@@ -110,9 +110,9 @@ impl AxisNames {
     fn misplaced(&self, name: &str) -> NameError {
         NameError::new(
             name,
-            format!("the axes are {self}, in this order, and the pattern has another"),
+            format!("the axes are {self}, in this order, and the pattern has another order"),
         )
-        .suggest("before the arrow axes stand as they are in the file, behind it as they shall be")
+        .suggest("left of the arrow, write the axes in the file's order")
     }
 
     fn place_as_written(&mut self, left: &[Group], right: &[Group]) -> Result<(), NameError> {

@@ -10,8 +10,7 @@ use super::pattern::{ONLY_REARRANGES, first_arrow};
 
 const ELLIPSES: [&str; 2] = ["...", "…"];
 
-const NAMES: &str =
-    "names are letters, digits and inner \"_\", with a letter first, and space between them";
+const NAMES: &str = "a name starts with a letter, continues with letters, digits and inner \"_\", and names are separated by spaces";
 
 /// One side of a pattern, with the spans of its parts.
 #[derive(Default)]
@@ -34,18 +33,18 @@ impl<'a> WrittenSide<'a> {
             let here = cursor.here();
             if here.is_empty() {
                 return match open {
-                    Some((_, begin)) => Err(Fault::new(begin, "\"(\" that is never closed")),
+                    Some((_, begin)) => Err(Fault::new(begin, "\"(\" is never closed")),
                     None => Ok(side),
                 };
             }
             if cursor.eat('(') {
                 if open.replace((Vec::new(), here.clone())).is_some() {
                     return Err(Fault::new(here, "parentheses in parentheses")
-                        .suggest("an axis splits at once into all of its parts, as in (a b c)"));
+                        .suggest("list all parts in one group, as in (a b c)"));
                 }
             } else if cursor.eat(')') {
                 let Some((parts, begin)) = open.take() else {
-                    return Err(Fault::new(here, "\")\" that was never opened"));
+                    return Err(Fault::new(here, "\")\" was never opened"));
                 };
                 side.push(Group::Merged(parts), begin.start..here.end);
             } else {
@@ -109,7 +108,7 @@ fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if word.text.trim_start_matches('0') == "1" {
         return Ok(None);
     }
-    let message = format!("a pattern has no number but 1, got {}", quoted(word.text));
+    let message = format!("the only number allowed in a pattern is 1, got {}", quoted(word.text));
     Err(Fault::new(word.span.clone(), message).suggest(ONLY_REARRANGES))
 }
 
@@ -124,19 +123,19 @@ fn not_a_name(word: &Word<'_>) -> Option<Fault> {
             let message = format!("\"{ellipsis}\" in the name of an axis");
             return Some(
                 Fault::new(at(begin, ellipsis), message)
-                    .suggest(format!("write space around \"{ellipsis}\"")),
+                    .suggest(format!("write spaces around \"{ellipsis}\"")),
             );
         }
     }
     if let Some((begin, arrow)) = first_arrow(word.text) {
         return Some(
-            Fault::new(at(begin, arrow), "second arrow in one pattern")
+            Fault::new(at(begin, arrow), "a pattern has only one arrow")
                 .suggest("put \"|\" between two patterns"),
         );
     }
     if let Some((begin, c)) = word.text.char_indices().find(|(_, c)| !is_name_char(*c)) {
         let c = &word.text[begin..begin + c.len_utf8()];
-        let message = format!("{} is not possible in the name of an axis", quoted(c));
+        let message = format!("{} is not allowed in the name of an axis", quoted(c));
         return Some(Fault::new(at(begin, c), message).suggest(NAMES));
     }
     let what = if word.text.starts_with('_') {

@@ -88,7 +88,7 @@ fn every_element_comes_from_its_origin_whatever_the_layouts() {
             }
             moved += 1;
         }
-        assert_eq!(bytes, untouched, "seed {seed}: what no element covers is as it was");
+        assert_eq!(bytes, untouched, "seed {seed}: bytes outside all elements changed");
     }
     assert!(moved > 50_000 && in_several > 50, "{moved} {in_several}");
 }
@@ -109,7 +109,7 @@ fn what_does_not_fit_is_refused() {
     program.output(given).unwrap();
     assert_eq!(
         refusal(&program, &[], &layout),
-        "the layouts of the inputs and the inputs of the program must have equal sizes, got 0 and 1"
+        "the layouts of the inputs and the inputs of the program must have the same length, got 0 and 1"
     );
     let other = Layout::row_major(&Shape::new([3, 2]).unwrap(), 1).unwrap();
     assert_eq!(

@@ -124,7 +124,7 @@ fn steps_that_cannot_run_are_refused() {
     for (steps, message) in [
         (
             vec![(Input(0), zero, with_gaps), (zero, Output(0), copy(7, 0, 0))],
-            "a step reads 7 bytes of Temporary(0), of which those before it write 4 of 7",
+            "a step reads 7 bytes of Temporary(0), but earlier steps write 4 of 7",
         ),
         (
             // An earlier temporary buffer has these bytes.
@@ -133,11 +133,11 @@ fn steps_that_cannot_run_are_refused() {
                 (zero, one, copy(4, 0, 0)),
                 (one, Output(0), copy(64, 0, 0)),
             ],
-            "a step reads 64 bytes of Temporary(1), of which those before it write 4 of 4",
+            "a step reads 64 bytes of Temporary(1), but earlier steps write 4 of 4",
         ),
         (
             vec![(zero, Output(0), copy(5, 0, 0)), (Input(0), zero, copy(5, 0, 0))],
-            "a step reads 5 bytes of Temporary(0), of which those before it write 0 of 0",
+            "a step reads 5 bytes of Temporary(0), but earlier steps write 0 of 0",
         ),
         (
             vec![(Input(0), Output(0), copy(5, 0, 0)), (Output(0), Output(0), copy(5, 0, 0))],

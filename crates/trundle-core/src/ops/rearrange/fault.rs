@@ -39,26 +39,26 @@ refusals! {
             name: String,
             /// The side.
             side: Side,
-        } => "axis {} stands twice on the {side}", Quoted(name);
+        } => "axis {} appears twice on the {side}", Quoted(name);
         /// An axis occurs on one side only.
         LoneAxis {
             /// The name of the axis.
             name: String,
             /// The side that has the axis.
             side: Side,
-        } => "axis {} stands on the {side}, but not on the {}", Quoted(name), side.other();
+        } => "axis {} appears on the {side}, but not on the {}", Quoted(name), side.other();
         /// `...` occurs twice on one side.
         RepeatedEllipsis {
             /// The side.
             side: Side,
-        } => "\"...\" stands twice on the {side}";
+        } => "\"...\" appears twice on the {side}";
         /// `...` occurs on one side only.
         LoneEllipsis {
             /// The side that has it.
             side: Side,
-        } => "\"...\" stands on the {side}, but not on the {}", side.other();
+        } => "\"...\" appears on the {side}, but not on the {}", side.other();
         /// `...` occurs in parentheses on the left, where the sizes of its axes would be ambiguous.
-        MergedEllipsis => "\"...\" stands in parentheses on the left";
+        MergedEllipsis => "\"...\" is in parentheses on the left";
         /// The size of an axis is given twice.
         RepeatedSize {
             /// The name of the axis.
@@ -77,7 +77,7 @@ refusals! {
             written: String,
             /// The names of the first two axes.
             names: [String; 2],
-        } unused group => "axis {} splits into {} and {}, neither of which has a size",
+        } unused group => "axis {} splits into {} and {}, and both sizes are unknown",
             Quoted(written), Quoted(&names[0]), Quoted(&names[1]);
         /// The shape and the pattern have different numbers of axes.
         Rank {
@@ -87,7 +87,7 @@ refusals! {
             more: bool,
             /// The shape.
             shape: Shape,
-        } => "the pattern is for {}, and shape {shape} has {}", axes_of(*axes, *more), shape.rank();
+        } => "the pattern is for {}, but shape {shape} has {}", axes_of(*axes, *more), shape.rank();
         /// The size of an axis is not the product of the sizes of its parts.
         DoesNotSplit {
             /// The position of the group on the left side, counted from 0.
@@ -128,7 +128,7 @@ fn split_of(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> St
         ([], _) => "must have size 1".to_owned(),
         ([_], None) => format!("must have {given}"),
         (_, Some(unknown)) if size == 0 => {
-            format!("leaves open what {} is beside {given}", Short(unknown))
+            format!("does not determine {} from {given}", Short(unknown))
         }
         _ => format!("does not split into {given}"),
     }

@@ -58,11 +58,14 @@ fn what_is_no_pattern_is_refused() {
     let refusal = |left: &str, right: &str, sizes: &[(&str, usize)]| {
         pattern(left, right, sizes).unwrap_err().to_string()
     };
-    assert_eq!(refusal("a b", "b a c", &[]), "axis \"c\" stands on the right, but not on the left");
-    assert_eq!(refusal("a b a", "b a", &[]), "axis \"a\" stands twice on the left");
-    assert_eq!(refusal(". a", "a", &[]), "\"...\" stands on the left, but not on the right");
-    assert_eq!(refusal(". .", ".", &[]), "\"...\" stands twice on the left");
-    assert_eq!(refusal("a.", "a .", &[]), "\"...\" stands in parentheses on the left");
+    assert_eq!(
+        refusal("a b", "b a c", &[]),
+        "axis \"c\" appears on the right, but not on the left"
+    );
+    assert_eq!(refusal("a b a", "b a", &[]), "axis \"a\" appears twice on the left");
+    assert_eq!(refusal(". a", "a", &[]), "\"...\" appears on the left, but not on the right");
+    assert_eq!(refusal(". .", ".", &[]), "\"...\" appears twice on the left");
+    assert_eq!(refusal("a.", "a .", &[]), "\"...\" is in parentheses on the left");
     assert_eq!(
         refusal("a", "a", &[("b", 1)]),
         "a size is given for axis \"b\", which the pattern lacks"
@@ -70,13 +73,13 @@ fn what_is_no_pattern_is_refused() {
     assert_eq!(refusal("a", "a", &[("a", 1), ("a", 1)]), "the size of axis \"a\" is given twice");
     assert_eq!(
         refusal("abc", "a b c", &[("b", 1)]),
-        "axis \"(a b c)\" splits into \"a\" and \"c\", neither of which has a size"
+        "axis \"(a b c)\" splits into \"a\" and \"c\", and both sizes are unknown"
     );
     let odd = Rearrange::new(vec![Group::axis("a b")], vec![Group::axis("a b")], vec![]);
     assert_eq!(odd.unwrap_err().to_string(), "\"a b\" is not the name of an axis");
     let long = "x".repeat(100);
     let lone = Rearrange::new(vec![Group::axis(&long)], vec![], vec![]).unwrap_err().to_string();
-    assert_eq!(lone.len(), 40 + "axis \"\"... stands on the left, but not on the right".len());
+    assert_eq!(lone.len(), 40 + "axis \"\"... appears on the left, but not on the right".len());
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn what_does_not_fit_a_shape_is_refused_with_both_numbers() {
     );
     assert_eq!(
         refusal("ab", "a b", &[("a", 0)], &[0]),
-        "axis \"(a b)\" of size 0 leaves open what b is beside a = 0"
+        "axis \"(a b)\" of size 0 does not determine b from a = 0"
     );
     assert_eq!(
         refusal("ab", "a b", &[("a", 0)], &[3]),
@@ -114,14 +117,14 @@ fn what_does_not_fit_a_shape_is_refused_with_both_numbers() {
     );
     assert_eq!(
         refusal("a b 1", "a b", &[], &[2, 2]),
-        "the pattern is for 3 axes, and shape [2, 2] has 2"
+        "the pattern is for 3 axes, but shape [2, 2] has 2"
     );
     assert_eq!(
         refusal("ab", "a b", &[("a", 1)], &[]),
-        "the pattern is for 1 axis, and shape [] has 0"
+        "the pattern is for 1 axis, but shape [] has 0"
     );
     assert_eq!(
         refusal("a . b", "a . b", &[], &[2]),
-        "the pattern is for 2 or more axes, and shape [2] has 1"
+        "the pattern is for 2 or more axes, but shape [2] has 1"
     );
 }

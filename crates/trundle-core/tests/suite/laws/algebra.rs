@@ -209,7 +209,7 @@ fn within_source_refuses_bounds_outside_the_source() {
     );
     assert_eq!(
         map.within_source(&[]).unwrap_err().to_string(),
-        "bounds and the axes of the source must have equal sizes, got 0 and 2"
+        "bounds and the shape of the source must have the same length, got 0 and 2"
     );
 }
 
@@ -229,7 +229,7 @@ fn restrict_refuses_bounds_outside_the_output() {
     );
     assert_eq!(
         map.restrict(std::slice::from_ref(&(0..3))).unwrap_err().to_string(),
-        "bounds and the axes of the output must have equal sizes, got 1 and 2"
+        "bounds and the shape of the output must have the same length, got 1 and 2"
     );
     #[expect(clippy::reversed_empty_ranges, reason = "it is what must be refused")]
     let reversed = [2..1, 0..2];

@@ -381,7 +381,7 @@ fn a_journal_that_was_changed_is_found_out() {
     );
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
     let error = sandbox.resume(&asks, false).unwrap_err();
-    assert!(error.to_string().contains("it was cut into other tiles"), "{error}");
+    assert!(error.to_string().contains("it was cut into different tiles"), "{error}");
     // A journal that claims more than was done.
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
     let error = sandbox.resume(&asks, true).unwrap_err();

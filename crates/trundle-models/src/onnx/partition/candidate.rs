@@ -222,7 +222,7 @@ impl<'a> Candidate<'a> {
         let bytes = bytes.map(super::cost).fold(0, u64::saturating_add);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         *left = left.checked_sub(bytes).ok_or_else(|| {
-            Error::Unsupported("what says how it moves would make the file too large".to_owned())
+            Error::Unsupported("the stored move would make the file too large".to_owned())
         })?;
         let types = self.inputs.iter().map(|name| source.element_type(name));
         let types = types.collect::<Result<Vec<_>>>()?;

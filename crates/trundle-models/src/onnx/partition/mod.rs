@@ -223,7 +223,7 @@ impl Partition {
                 initializer.push(tensor.clone());
             } else if !made.contains(name.as_str()) {
                 let info = self.infos.get(name).ok_or_else(|| {
-                    Error::Input(format!("the model does not say the type of {name:?}"))
+                    Error::Input(format!("the model does not state the type of {name:?}"))
                 })?;
                 input.push(with_sizes(info, sizes));
             }

@@ -122,10 +122,9 @@ impl<'a> Source<'a> {
     /// # Errors
     /// If neither the file nor an operator determines the type, or it is not supported.
     pub(super) fn element_type(&self, name: &str) -> Result<ElementType> {
-        let number = self
-            .types
-            .get(name)
-            .ok_or_else(|| Error::Input(format!("the model does not say the type of {name:?}")))?;
+        let number = self.types.get(name).ok_or_else(|| {
+            Error::Input(format!("the model does not state the type of {name:?}"))
+        })?;
         element_type(number, &format!("{name:?}")).map(|(_, element)| element)
     }
 

@@ -173,10 +173,10 @@ fn what_is_no_if_is_refused() {
             [both(), vec![int("axis", 0)]].concat(),
             "If \"y\": If of opset 17 has no attribute \"axis\"",
         ),
-        (with_input, "If \"y\", else_branch: it takes 1 inputs, and is given 0"),
+        (with_input, "If \"y\", else_branch: wrong number of inputs: it takes 1, but is given 0"),
         (
             branches(good(), (vec![], &[])),
-            "If \"y\", else_branch: it gives 0 outputs, and is to give 1",
+            "If \"y\", else_branch: wrong number of outputs: it gives 0, expected 1",
         ),
         (
             branches(good(), (vec![], &["nothing"])),
@@ -195,7 +195,7 @@ fn what_is_no_if_is_refused() {
         assert!(refused.starts_with(expected), "{refused}");
     }
     let two = refusal(&conditional(vec![node("If", &["c", "x"], &["y"], both())]));
-    assert_eq!(two, "If \"y\": it has 2 inputs, and takes one: cond");
+    assert_eq!(two, "If \"y\": it has 2 inputs, but takes one: cond");
     // Names in a branch are not visible outside.
     let mut leaks = conditional(vec![node("If", &["c"], &["y"], both()), transpose("r", "z")]);
     leaks.graph.as_mut().unwrap().input.retain(|input| input.name != "r");

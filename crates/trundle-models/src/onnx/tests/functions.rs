@@ -205,7 +205,7 @@ fn functions_that_make_no_sense_are_refused() {
         (
             vec![f(identity())],
             vec![call("F", &["x", "z"], &["y"], vec![])],
-            r#"F "y": it has 2 inputs and 1 outputs, but the function takes 1 and produces 1"#,
+            r#"F "y": wrong number of inputs or outputs: it has 2 and 1, the function 1 and 1"#,
         ),
         (
             vec![f(vec![])],

@@ -448,7 +448,7 @@ fn what_cannot_be_one_node_is_said() {
     assert_eq!(all.file.concat(), bytes);
     let [(operators, error)] = &all.refused[..] else { panic!("{:?}", all.refused) };
     assert_eq!(operators.len(), 4);
-    assert_eq!(error.to_string(), "the model does not say the type of \"r\"");
+    assert_eq!(error.to_string(), "the model does not state the type of \"r\"");
 }
 
 #[test]
@@ -468,5 +468,5 @@ fn a_small_model_does_not_become_a_large_one() {
     let all = fused(&holding(model(17, nodes, FLOAT), vec![list("table", &table)]));
     assert!((1..9).contains(&all.nodes.len()), "{}", all.nodes.len());
     let error = &all.refused.last().unwrap().1;
-    assert_eq!(error.to_string(), "what says how it moves would make the file too large");
+    assert_eq!(error.to_string(), "the stored move would make the file too large");
 }

@@ -141,7 +141,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     assert_eq!(run(&both, &[2, 3], &[&(-1i64).to_le_bytes(), &[1]]).unwrap().0, [2, 3]);
 
     let neither = once("", "", vec![goes_on()], &[]);
-    let expected = "Loop \"y\": it has neither M nor cond, and would never end";
+    let expected = "Loop \"y\": it has neither M nor cond, so it would never end";
     assert_eq!(refused(&neither, &[2, 3], &[]), expected);
 }
 
@@ -252,7 +252,7 @@ fn what_is_stacked_must_be_alike() {
         vec![list("first", &[0]), number("m", 2), node("Loop", &["m"], &["y"], vec![taken])];
     assert_eq!(
         refused(&looping(nodes, &[]), &[3], &[]),
-        "Loop \"y\": what it stacks as number 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
+        "Loop \"y\": stacked output 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
     );
     // Carried tensors may change their sizes, but not their type.
     let same = |of: Stated<'_>| {
@@ -266,8 +266,7 @@ fn what_is_stacked_must_be_alike() {
             &[],
         )
     };
-    let expected =
-        "Loop \"y\": what it carries as number 0 is of type f32, but of i64 after iteration 0";
+    let expected = "Loop \"y\": carried value 0 is of type f32, but of i64 after iteration 0";
     let carried = body(&[I, GOES, C], vec![goes_on()], &[STILL, I]);
     let nodes = vec![number("m", 2), node("Loop", &["m", "", "x"], &["y"], vec![carried])];
     assert_eq!(refused(&looping(nodes, &[]), &[3], &[]), expected);
@@ -358,8 +357,7 @@ fn what_computes_in_a_body_is_counted() {
     graph.output = vec![value("l", FLOAT)];
     assert_eq!(
         refused(&proto, &[2], &[]),
-        "Neg \"l/body/d\" in iteration 0: not supported: Neg (1 node), which computes: numbers are \
-         reckoned with only where shapes and constants say them"
+        "Neg \"l/body/d\" in iteration 0: not supported: Neg (1 node), which computes: arithmetic is supported only on shapes and constants"
     );
 }
 
@@ -377,11 +375,11 @@ fn what_is_no_loop_is_refused() {
     );
     assert_eq!(
         of(&["m", "", "x", "x"], &["y", "z"], vec![good()]),
-        "Loop \"y\", body: it takes 3 inputs, and is given 4"
+        "Loop \"y\", body: wrong number of inputs: it takes 3, but is given 4"
     );
     assert_eq!(
         of(&carries, &["y", "z"], vec![good()]),
-        "Loop \"y\", body: it gives 2 outputs, and is to give 3"
+        "Loop \"y\", body: wrong number of outputs: it gives 2, expected 3"
     );
     let nothing = body(&[I, GOES, C], vec![], &[STILL, C]);
     assert_eq!(

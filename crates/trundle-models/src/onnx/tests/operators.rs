@@ -107,7 +107,7 @@ fn what_computes_is_refused_with_the_list_of_what_does_not() {
             r#"Transpose "y": not supported: Transpose of domain com.microsoft (1 node), which is not known"#,
         ),
     ] {
-        assert_eq!(said(node), format!("{refusal}; what is: {all}"));
+        assert_eq!(said(node), format!("{refusal}; supported: {all}"));
     }
     let upsample = nodes(r#"y = Upsample<mode = "linear">(x, scales)"#).remove(0);
     let refused = read_as(9, upsample);
@@ -133,8 +133,8 @@ fn all_that_is_not_supported_is_named_with_its_count() {
     let refused = refusal(&model(17, all, FLOAT));
     let expected = "NonZero \"s\": not supported: Conv (2 nodes), Relu (1 node), Resize in mode cubic (1 node), \
                     Upsample in mode linear (1 node), which compute; \
-                    Compress (1 node), which moves elements, but not yet here; \
-                    NonZero (1 node), whose sizes its elements say; \
+                    Compress (1 node), which moves elements but is not implemented; \
+                    NonZero (1 node), whose output shape depends on its elements; \
                     SequenceLength (1 node), which holds graphs or lists of tensors; \
                     a\\u{1b}[31mb (1 node), which is not known; what is: CenterCropPad, ";
     assert!(refused.starts_with(expected), "{refused}");

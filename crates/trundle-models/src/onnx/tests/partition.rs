@@ -107,7 +107,7 @@ fn sizes_that_do_not_fit_are_refused() {
     all.graph.as_mut().unwrap().value_info.clear();
     let untyped = self::partition(&all).unwrap();
     let error = untyped.model(split, &split.outputs, &HashMap::new()).unwrap_err();
-    assert_eq!(error.to_string(), "the model does not say the type of \"r\"");
+    assert_eq!(error.to_string(), "the model does not state the type of \"r\"");
 }
 
 #[test]

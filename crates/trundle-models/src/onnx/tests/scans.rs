@@ -116,12 +116,20 @@ fn what_is_no_scan_is_refused() {
     };
     let count = |count| int("num_scan_inputs", count);
     for (opset, attributes, expected) in [
-        (7, vec![within(), count(1)], "opset 7 has no Scan, it came with opset 8"),
+        (7, vec![within(), count(1)], "opset 7 has no Scan: it exists from opset 8 on"),
         (8, vec![within(), count(1)], "Scan of opset 8, which has batches, is not supported"),
         (9, vec![count(1)], "attribute \"body\" is missing"),
         (9, vec![within()], "attribute \"num_scan_inputs\" is missing"),
-        (9, vec![within(), count(0)], "num_scan_inputs is 0, expected 1 to 1, as it has 1 inputs"),
-        (9, vec![within(), count(2)], "num_scan_inputs is 2, expected 1 to 1, as it has 1 inputs"),
+        (
+            9,
+            vec![within(), count(0)],
+            "num_scan_inputs is 0, expected 1 to 1, its number of inputs",
+        ),
+        (
+            9,
+            vec![within(), count(2)],
+            "num_scan_inputs is 2, expected 1 to 1, its number of inputs",
+        ),
         (
             11,
             vec![within(), count(1), ints("scan_input_axes", &[0, 0])],
@@ -143,7 +151,7 @@ fn what_is_no_scan_is_refused() {
     let states = node("Scan", &["x", "x", "x"], &["y"], vec![within(), count(1)]);
     assert_eq!(
         refusal(&looping(vec![states], &[])),
-        "Scan \"y\": it has 1 outputs, and 2 states alone"
+        "Scan \"y\": too few outputs: it has 1, but 2 for its states alone"
     );
     let rank = refused(&parts(vec![ints("scan_output_axes", &[2])]), &[2, 2], &[]);
     assert_eq!(rank, "Scan \"y\": axis 2 is out of range for rank 2: expected -2..=1");

@@ -46,8 +46,11 @@ fn what_is_said_has_to_fit() {
         read_typed(reshaped(input, vec![]), types).unwrap_err().to_string()
     };
     let open = || vec![named("x"), named("shape")];
-    assert_eq!(refused(open(), &[F16]), "the model takes 2 inputs, got 1");
-    assert_eq!(refused(open(), &[F16, I64, I64]), "the model takes 2 inputs, got 3");
+    assert_eq!(refused(open(), &[F16]), "wrong number of inputs: the model takes 2, got 1");
+    assert_eq!(
+        refused(open(), &[F16, I64, I64]),
+        "wrong number of inputs: the model takes 2, got 3"
+    );
     let stated = vec![value("x", FLOAT), named("shape")];
     assert_eq!(refused(stated, &[F16, I64]), "input \"x\" is of f32, got f16");
     let lacking = ElementType::Fixed(DType::U1);

@@ -116,8 +116,7 @@ fn much_is_not_made_of_little() {
     }
     assert_eq!(
         refusal(ir.read()),
-        "layer 12 (Const, line 15): up to here constants take 1299922 bytes of the weights, which \
-         are 100000 bytes: they lie over each other"
+        "layer 12 (Const, line 15): constants up to here take 1299922 bytes, but the weights have 100000 bytes: they overlap"
     );
 }
 

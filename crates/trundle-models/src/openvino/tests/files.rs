@@ -75,6 +75,6 @@ fn what_is_no_text_is_no_model() {
     fs::write(&path, b"<net\xFF").unwrap();
     assert_eq!(
         read(&path).unwrap_err().to_string(),
-        "not a text: invalid utf-8 sequence of 1 bytes from index 4"
+        "not text: invalid utf-8 sequence of 1 bytes from index 4"
     );
 }

@@ -58,7 +58,7 @@ fn scatters() {
         ("SliceScatter", "opset15", "", 5, 1, slice(None)),
         ("SliceScatter", "opset15", "", 6, 1, slice(Some(list(5)))),
     ]);
-    let says = |name| format!("reduction \"{name}\" computes, and elements are only moved here");
+    let says = |name| format!("reduction \"{name}\" computes, but trundle only moves elements");
     for (kind, version, data, inputs, says) in [
         ("ScatterElementsUpdate", "opset12", sum, 4, says("sum")),
         ("ScatterElementsUpdate", "opset16", "reduction=\"mean\"", 4, says("mean")),

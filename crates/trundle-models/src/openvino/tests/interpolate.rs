@@ -86,9 +86,9 @@ fn what_is_not_supported_says_so() {
         refusal(made("Interpolate", version, &format!("mode=\"nearest\" {data}"), inputs, 1))
     };
     for (version, data, inputs, says) in [
-        ("opset1", "axes=\"2\"", 3, "it has 3 inputs, and takes 2"),
-        ("opset4", "shape_calculation_mode=\"sizes\"", 2, "it has 2 inputs, and takes 3 or 4"),
-        ("opset11", "shape_calculation_mode=\"sizes\"", 4, "it has 4 inputs, and takes 2 or 3"),
+        ("opset1", "axes=\"2\"", 3, "it has 3 inputs, but takes 2"),
+        ("opset4", "shape_calculation_mode=\"sizes\"", 2, "it has 2 inputs, but takes 3 or 4"),
+        ("opset11", "shape_calculation_mode=\"sizes\"", 4, "it has 4 inputs, but takes 2 or 3"),
         ("opset1", "", 2, "it has no attribute \"axes\""),
         ("opset1", "axes=\"2\" pads_end=\"1\"", 2, "pads of Interpolate-1 are not supported"),
         ("opset4", "", 3, "it has no attribute \"shape_calculation_mode\""),

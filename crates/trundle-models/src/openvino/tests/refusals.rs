@@ -57,14 +57,14 @@ fn what_computes_is_refused_with_what_does_not() {
     for (kind, why) in [
         ("MatMul", "which computes"),
         ("TensorIterator", "which holds graphs or lists of tensors"),
-        ("GatherTree", "which moves elements, but not yet here"),
+        ("GatherTree", "which moves elements but is not implemented"),
         ("roll", "which is not known"),
     ] {
         let message = refused("type=\"Roll\"", &format!("type=\"{kind}\""));
         assert_eq!(
             message,
             format!(
-                "layer 2 \"r\" ({kind}, line 11): not supported: {kind} (1 node), {why}; what is: \
+                "layer 2 \"r\" ({kind}, line 11): not supported: {kind} (1 node), {why}; supported: \
                  {names}"
             )
         );
@@ -93,7 +93,7 @@ fn a_body_is_not_looked_into() {
 #[test]
 fn versions() {
     let net = |version: &str| {
-        format!("OpenVINO IR of version {version:?} is not supported; what is: 10 and 11")
+        format!("OpenVINO IR of version {version:?} is not supported; supported: 10 and 11")
     };
     for version in ["7", "12", "", "eleven"] {
         let new = format!("\"good\" version=\"{version}\"");

@@ -69,7 +69,7 @@ impl Site<'_, '_> {
         let element = self.builder.element(tensor);
         let dtype = match element {
             ElementType::Fixed(dtype) if is_reckoned(dtype) => dtype,
-            _ => return wrong!("numbers of type {element} are not reckoned with"),
+            _ => return wrong!("arithmetic on type {element} is not supported"),
         };
         check_count(self.builder.shape(tensor).elements())?;
         let (shape, numbers) = self.constant_numbers(OPERANDS, tensor, dtype)?;

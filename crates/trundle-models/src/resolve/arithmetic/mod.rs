@@ -29,7 +29,7 @@ pub(super) fn arithmetic(site: &mut Site, what: &Arithmetic) -> Checked<TensorId
         Arithmetic::Cast(to) => converted(site, *to),
         Arithmetic::CastLike => match site.builder.element(site.input(1)?) {
             ElementType::Fixed(to) => converted(site, to),
-            ElementType::String => wrong!("numbers are not made texts here"),
+            ElementType::String => wrong!("conversion of numbers to strings is not supported"),
         },
         Arithmetic::Clip => clipped(site),
         Arithmetic::Select => select::selected(site),
@@ -52,7 +52,7 @@ fn converted(site: &mut Site, to: DType) -> Checked<TensorId> {
     }
     let known = site.known(0)?;
     if !is_reckoned(to) {
-        return wrong!("numbers are not made {to} here");
+        return wrong!("conversion of numbers to {to} is not supported");
     }
     let cast = known.each(|number| scalars::cast(number, to))?;
     site.made(&Known { dtype: to, ..cast })
@@ -73,7 +73,7 @@ fn folded(site: &mut Site, by: Binary) -> Checked<TensorId> {
 
 fn both(site: &mut Site, a: &Known, b: &Known, by: Binary) -> Checked<Known> {
     if a.dtype != b.dtype && by != Binary::Power {
-        return wrong!("its inputs are of types {} and {}, which must be one", a.dtype, b.dtype);
+        return wrong!("its inputs must have the same type, got {} and {}", a.dtype, b.dtype);
     }
     let (sizes, shape) = shape_of_all(site, &[a, b])?;
     let dtype = if by.compares() { DType::Boolean } else { a.dtype };
@@ -119,7 +119,7 @@ fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked
     }
     let of_none = of_none(by, known.dtype);
     let Some(numbers) = numbers.into_iter().map(|number| number.or(of_none)).collect() else {
-        return wrong!("there is no number along the axes of shape {}", known.shape);
+        return wrong!("shape {} has no elements along the axes", known.shape);
     };
     let kept: Vec<usize> = full
         .iter()

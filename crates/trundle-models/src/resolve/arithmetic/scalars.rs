@@ -10,7 +10,7 @@ use crate::problem::{Checked, wrong};
 /// The result for a number of type `dtype`.
 pub(super) fn unary(what: Unary, number: Number, dtype: DType) -> Checked<Number> {
     if (what == Unary::Not) != (dtype == DType::Boolean) {
-        return wrong!("numbers of type {dtype} do not go with it");
+        return wrong!("type {dtype} is not supported");
     }
     match number {
         Number::Integer(number) => {
@@ -53,7 +53,7 @@ pub(super) fn binary(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<
     let is_for_all =
         matches!(by, Binary::Equal | Binary::NotEqual | Binary::Minimum | Binary::Maximum);
     if !is_for_all && by.is_logical() != (dtype == DType::Boolean) {
-        return wrong!("numbers of type {dtype} do not go with it");
+        return wrong!("type {dtype} is not supported");
     }
     match (a, b) {
         (Number::Integer(a), Number::Integer(b)) => {
@@ -73,7 +73,7 @@ pub(super) fn binary(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<
             Ok(floats(by, a, b))
         }
         (Number::Integer(_), Number::Float(b)) => {
-            wrong!("an integer to the power of {b}, a float, is not reckoned here")
+            wrong!("an integer to the power of {b}, a float, is not supported")
         }
     }
 }
@@ -176,7 +176,7 @@ pub(super) fn cast(number: Number, to: DType) -> Checked<Number> {
                 _ if to == DType::F64 || (-exact..=exact).contains(&number) => {
                     Ok(Number::Float(number as f64))
                 }
-                _ => wrong!("{number} is not made {to} here: it is beyond 2^53"),
+                _ => wrong!("{number} cannot be converted to {to}: it is beyond 2^53"),
             }
         }
         Number::Float(_) => Ok(number),

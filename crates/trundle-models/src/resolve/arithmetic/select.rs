@@ -23,7 +23,7 @@ pub(super) fn selected(site: &mut Site) -> Checked<TensorId> {
     let one = site.builder.element(site.input(1)?);
     let other = site.builder.element(site.input(2)?);
     if one != other {
-        return wrong!("its inputs are of types {one} and {other}, which must be one");
+        return wrong!("its inputs must have the same type, got {one} and {other}");
     }
     let (Ok(yes), Ok(no)) = (site.known(1), site.known(2)) else {
         return chosen(site, &condition);

@@ -49,15 +49,16 @@ fn a_body_takes_and_gives_what_its_node_does() {
     assert_eq!(run, [Tagged::counting(&[2, 3], 0)]);
 
     let few = copying(&[10, 11], 0, 13, &[11, 13]);
-    let expected = "its body takes 2 inputs, and is given 3";
+    let expected = "wrong number of inputs: its body takes 2, but is given 3";
     assert_eq!(message(Operator::Loop(few), &[1, 2, 0], 1), expected);
     let none = copying(&[10, 11, 12], 12, 13, &[]);
-    let expected = "its body gives 0 tensors, and 1 are carried on or stacked";
+    let expected =
+        "wrong number of outputs of its body: it gives 0, but 1 are carried on or stacked";
     assert_eq!(message(Operator::Loop(none), &[1, 2, 0], 1), expected);
     let missing = copying(&[10, 11, 12], 12, 13, &[11, 14]);
     let expected = "no node produces output 1 of its body";
     assert_eq!(message(Operator::Loop(missing), &[1, 2, 0], 1), expected);
-    let expected = "it produces 1 tensors, but lists 2 outputs";
+    let expected = "wrong number of outputs: it produces 1, but lists 2";
     assert_eq!(message(Operator::Loop(body()), &[1, 2, 0], 2), expected);
     let unread = copying(&[10, 11, 12], 99, 13, &[11, 13]);
     let expected =
@@ -78,10 +79,10 @@ fn each_value_of_a_body_is_given_once() {
 #[test]
 fn what_is_not_said_is_refused() {
     let silent = copying(&[10, 11, 12], 12, 13, &[13]);
-    let expected = "its body does not say whether it goes on";
+    let expected = "its body does not state the condition to continue";
     assert_eq!(message(Operator::Loop(silent), &[1, 2, 0], 1), expected);
     let branches = || [copying(&[], 0, 13, &[13]), copying(&[], 0, 14, &[14])];
-    let expected = "it has 0 inputs, and takes one: cond";
+    let expected = "it has 0 inputs, but takes one: cond";
     assert_eq!(message(Operator::Choose(branches()), &[], 1), expected);
     let scan = |cuts: usize, stacks: usize| Operator::Scan {
         body: copying(&[12], 12, 13, &[13]),
@@ -92,7 +93,8 @@ fn what_is_not_said_is_refused() {
     assert_eq!(message(scan(2, 1), &[0], 1), "it scans 2 inputs, and has 1");
     let expected = "it scans no inputs, and has no number of iterations";
     assert_eq!(message(scan(0, 0), &[0], 1), expected);
-    let expected = "its body gives 1 tensors, and 2 are carried on or stacked";
+    let expected =
+        "wrong number of outputs of its body: it gives 1, but 2 are carried on or stacked";
     assert_eq!(message(scan(1, 2), &[0], 2), expected);
     // Also without an iteration.
     let mut empty = model(scan(1, 2), &[0], 2);

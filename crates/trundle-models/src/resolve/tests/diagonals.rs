@@ -61,7 +61,7 @@ fn a_triangle_is_one_pass_of_two_runs_a_row() {
 
 #[test]
 fn triangles_that_do_not_fit_are_refused() {
-    refuse(trilu(None, true), &[3], &[], "it is of matrices, and shape [3] has rank 1");
+    refuse(trilu(None, true), &[3], &[], "it needs rank 2 or more, but shape [3] has rank 1");
     let k = Operator::Trilu { diagonal: Some(from_input(1, IntegerTypes::I64)), is_upper: true };
     refuse(k, &[3, 3], &[i64s(&[2], &[0, 1])], "k must have one entry, got 2");
     let large = 1 << 20;
@@ -96,7 +96,7 @@ fn ones_along_a_diagonal_are_a_constant() {
     let halves = constant(DType::F16, &[1, 2], vec![0, 0x3c, 0, 0]);
     assert_eq!(eye(&[1, 2], 0, Some(DType::F16)), Ok(halves));
     assert_eq!(eye(&[0, 2], 0, None), Ok(constant(DType::U8, &[0, 2], vec![])));
-    assert!(eye(&[3], 0, None).unwrap_err().contains("it is a matrix, and shape [3] has rank 1"));
+    assert!(eye(&[3], 0, None).unwrap_err().contains("it needs rank 2, but shape [3] has rank 1"));
     assert!(eye(&[1, 1, 1], 0, None).unwrap_err().contains("has rank 3"));
     assert!(eye(&[1, 1], 0, Some(DType::U4)).unwrap_err().contains("no one of type u4"));
     // OpenVINO's Eye, with sizes from inputs and a batch.

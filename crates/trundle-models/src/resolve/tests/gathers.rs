@@ -183,7 +183,8 @@ fn one_element_of_its_row_for_each_position() {
         vec![[2, 2, 0, 1][i[0]], 0]
     });
     expect(along(1), &[2, 0], &[i64s(&[2, 0], &[])], &[2, 0], <[usize]>::to_vec);
-    let says = "the axes of the indices and those of the data must have equal sizes, got 2 and 1";
+    let says =
+        "the shape of the indices and the shape of the data must have the same length, got 2 and 1";
     refuse(along(0), &[3], &[i64s(&[1, 1], &[0])], says);
     refuse(along(0), &[], &[i64s(&[], &[0])], "rank 0");
     refuse(along(2), &[3, 2], &[i64s(&[1, 1], &[0])], "axis 2 is out of range for rank 2");
@@ -215,7 +216,7 @@ fn slices_at_indices_of_several_axes() {
     });
     let rows = i64s(&[2, 1], &[1, 0]);
     expect(merged(1), &[2, 3, 4], &[rows], &[2, 4], |i| vec![i[0], [1, 0][i[0]], i[1]]);
-    refuse(gather_nd(1), &[3, 4], &[i64s(&[2, 1], &[0; 2])], "equal sizes, got 3 and 2");
+    refuse(gather_nd(1), &[3, 4], &[i64s(&[2, 1], &[0; 2])], "the same length, got 3 and 2");
     refuse(gather_nd(2), &[2, 3, 4], &[i64s(&[2, 1], &[0; 2])], "batch axes 2 is out of range");
     refuse(gather_nd(0), &[3], &[i64s(&[], &[0])], "the rank of the indices 0 is out of range");
     refuse(gather_nd(0), &[3], &[i64s(&[1, 2], &[0, 0])], "the size of the last axis");
@@ -386,7 +387,7 @@ fn a_cache_takes_rows_of_each_batch() {
     refused(of(1, true), Some(&[0, -1]), &[2, 2], "write index -1 is out of range");
     refused(of(1, true), None, &[2, 5], "5 rows are written along an axis of 4");
     refused(of(1, true), Some(&[0]), &[2, 2], "write_indices must have shape [2], got [1]");
-    refused(of(0, true), None, &[2, 2], "axis 0 has the batches");
+    refused(of(0, true), None, &[2, 2], "axis 0 holds the batches");
     refused(of(1, true), None, &[1, 2], "updates must have shape [2, 2], got [1, 2]");
 }
 

@@ -284,7 +284,7 @@ fn dropout_drops_nothing() {
         assert_eq!(model.constant_of(inputs.len() + 1).unwrap().data, Data::Bytes(vec![1].into()));
     }
     let refused = of(&[ratio(0.25), training(1)], 1).resolve().unwrap_err().to_string();
-    assert!(refused.ends_with("only Dropout at inference is supported: it is training"));
+    assert!(refused.ends_with("only Dropout at inference is supported: this node is training"));
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn crops_and_pads_keep_the_centre() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[2], 100).constant()]);
     sketch.node(crop(&[5], None), &[0], 1);
     assert_eq!(sketch.run().unwrap()[0].tags, [0, 100, 101, 0, 0]);
-    refuse(crop(&[2], None), &[5, 4], &[], "shape and axes must have equal sizes, got 1 and 2");
+    refuse(crop(&[2], None), &[5, 4], &[], "shape and axes must have the same length, got 1 and 2");
     refuse(crop(&[-2], None), &[5], &[], "sizes may not be negative, got -2");
     refuse(crop(&[2, 2], Some(&[0, -1])), &[5], &[], "axes have axis -1 twice");
     refuse(crop(&[i64::MAX], None), &[5], &[], "too large");

@@ -52,7 +52,7 @@ fn rolls_follow_every_form_of_their_lists() {
 fn rolls_that_do_not_fit_are_refused() {
     let cases = [
         (i64s(&[1], &[1]), i64s(&[], &[0]), "shift is a list, so axes must be one"),
-        (i64s(&[2], &[1, 2]), i64s(&[1], &[0]), "equal sizes, got 2 and 1"),
+        (i64s(&[2], &[1, 2]), i64s(&[1], &[0]), "the same length, got 2 and 1"),
         (
             i64s(&[1, 2], &[1, 2]),
             i64s(&[2], &[0, 1]),

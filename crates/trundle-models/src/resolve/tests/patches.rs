@@ -82,5 +82,5 @@ fn patches_that_cannot_be_are_refused() {
     let mut texts = Sketch::new(&[strings(&[1, 1, 1, 1], &["a"])]);
     texts.node(of([2, 1], [1, 1], same), &[0], 1);
     let refused = texts.resolve().unwrap_err().to_string();
-    assert!(refused.ends_with("strings have no zero to be put around them"), "{refused}");
+    assert!(refused.ends_with("strings have no zero to pad with"), "{refused}");
 }

@@ -191,7 +191,7 @@ fn what_is_no_resize_is_refused() {
     *least = LeastScale::One;
     refuse(upsample, &[4], &[], "scale 0.5 is out of range: expected 1 or more");
     refuse(half_pixel(&[-1]), &[4], &[], "sizes may not be negative, got -1");
-    refuse(half_pixel(&[1, 2]), &[4], &[], "sizes and axes must have equal sizes, got 2 and 1");
+    refuse(half_pixel(&[1, 2]), &[4], &[], "sizes and axes must have the same length, got 2 and 1");
     refuse(half_pixel(&[3]), &[0], &[], "axis 0 has no elements, and cannot be resized to 3");
     refuse(half_pixel(&[i64::MAX]), &[4], &[], "over the limit of 16777216");
     let mut twice = half_pixel(&[4, 4]);

@@ -38,19 +38,19 @@ fn slices_follow_their_bounds_in_both_directions() {
         slice(&[0], &[1, 1], None, None),
         &[5],
         &[],
-        "starts and stops must have equal sizes, got 1 and 2",
+        "starts and stops must have the same length, got 1 and 2",
     );
     refuse(
         slice(&[0], &[1], Some(&[]), None),
         &[5],
         &[],
-        "starts and axes must have equal sizes, got 1 and 0",
+        "starts and axes must have the same length, got 1 and 0",
     );
     refuse(
         slice(&[0], &[1], None, Some(&[])),
         &[5],
         &[],
-        "starts and steps must have equal sizes, got 1 and 0",
+        "starts and steps must have the same length, got 1 and 0",
     );
 }
 
@@ -126,9 +126,9 @@ fn concats_put_tensors_one_after_another() {
         concat(0),
         &[3, 2],
         &other(&[3, 3]),
-        "input 0 of shape [3, 2] and input 1 of shape [3, 3] differ beside axis 0",
+        "input 0 of shape [3, 2] and input 1 of shape [3, 3] differ on another axis than 0",
     );
-    refuse(concat(0), &[3, 2], &other(&[3]), "differ beside axis 0");
+    refuse(concat(0), &[3, 2], &other(&[3]), "differ on another axis than 0");
     refuse(concat(0), &[3], &[i64s(&[1], &[1])], "input 0 is of type u64, but input 1 of i64");
     refuse(concat(0), &[], &other(&[]), "rank 0");
     refuse(concat(2), &[3, 2], &other(&[3, 2]), "axis 2 is out of range");
@@ -292,7 +292,12 @@ fn data_is_broadcast_by_each_rule() {
     refuse(broadcast(&[3], to.clone()), &[2, 3], &[], "shape [2, 3] cannot be broadcast to [3]");
     refuse(broadcast(&[2, -1], to), &[2, 3], &[], "sizes may not be negative, got -1");
     refuse(broadcast(&[2], both), &[3], &[], "shape [3] cannot be broadcast to [2]");
-    refuse(broadcast(&[3, 2], mapped(&[1, 0])), &[2, 3], &[], "axes_mapping [1, 0] does not rise");
+    refuse(
+        broadcast(&[3, 2], mapped(&[1, 0])),
+        &[2, 3],
+        &[],
+        "axes_mapping [1, 0] is not in rising order",
+    );
     refuse(broadcast(&[3], mapped(&[0, 1])), &[3], &[], "has 2 axes, and the data 1");
     refuse(broadcast(&[3], mapped(&[1])), &[3], &[], "axis of axes_mapping 1 is out of range");
 }

@@ -109,13 +109,13 @@ fn what_is_no_strided_slice_is_refused() {
         operator(&[0], &[1, 1], &[1], none),
         &[2, 2],
         &[],
-        "begin and end must have equal sizes, got 1 and 2",
+        "begin and end must have the same length, got 1 and 2",
     );
     refuse(
         operator(&[0], &[1], &[], none),
         &[2, 2],
         &[],
-        "begin and strides must have equal sizes, got 1 and 0",
+        "begin and strides must have the same length, got 1 and 0",
     );
     refuse(
         operator(&[0, 0, 0], &[1, 1, 1], &[1, 1, 1], none),

@@ -44,7 +44,7 @@ fn nodes_that_are_not_wired_are_refused() {
         sketch.node(Operator::Identity, &[0], outputs);
         assert_eq!(
             message(&sketch),
-            format!("Kind \"n0\": it produces 1 tensors, but lists {outputs} outputs")
+            format!("Kind \"n0\": wrong number of outputs: it produces 1, but lists {outputs}")
         );
     }
 
@@ -218,7 +218,10 @@ fn shapes_fit_what_the_model_states() {
     ] {
         assert_eq!(given_shapes(&sketch, &shapes), Err(says.into()));
     }
-    assert_eq!(given_shapes(&sketch, &[&[5, 3]]), Err("the model takes 2 inputs, got 1".into()));
+    assert_eq!(
+        given_shapes(&sketch, &[&[5, 3]]),
+        Err("wrong number of inputs: the model takes 2, got 1".into())
+    );
 }
 
 #[test]

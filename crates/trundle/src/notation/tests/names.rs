@@ -59,7 +59,7 @@ fn a_name_without_a_file_is_refused_with_a_suggestion() {
     assert_eq!(
         error,
         "no axis is called \"lon\"\n  flip(0) | roll(shift=1, dim=lon)\n                              ^^^\n  \
-         axes have names by their file, or by a pattern before: t y x -> y x t"
+         axis names come from the file, or from an earlier pattern such as t y x -> y x t"
     );
 }
 

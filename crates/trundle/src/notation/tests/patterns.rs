@@ -107,11 +107,11 @@ fn a_pattern_by_itself_tells_its_sides_in_one_form() {
 #[test]
 fn a_call_or_a_second_stage_is_no_pattern_by_itself() {
     let table = [
-        ("flip(0)", "a call in place of an axis pattern", 0..7),
-        (" reverse(1, \"a -> b\")", "a call in place of an axis pattern", 1..21),
-        ("a b -> b a | flip(0)", "a second stage beside an axis pattern", 13..20),
-        ("flip(0) | a b -> b a", "a second stage beside an axis pattern", 10..20),
-        ("a b -> b", "axis \"a\" stands on the left, but not on the right", 0..1),
+        ("flip(0)", "a call instead of an axis pattern", 0..7),
+        (" reverse(1, \"a -> b\")", "a call instead of an axis pattern", 1..21),
+        ("a b -> b a | flip(0)", "a second stage after an axis pattern", 13..20),
+        ("flip(0) | a b -> b a", "a second stage after an axis pattern", 10..20),
+        ("a b -> b", "axis \"a\" appears on the left, but not on the right", 0..1),
         ("", "the chain is empty", 0..0),
     ];
     for (text, message, span) in table {
