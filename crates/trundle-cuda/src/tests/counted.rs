@@ -179,11 +179,11 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The table in docs/gpu.md; `cargo test -p trundle-cuda counted -- --nocapture` prints it.
+/// The table in docs/notes/gpu.md; `cargo test -p trundle-cuda counted -- --nocapture` prints it.
 #[test]
 fn no_more_is_asked_of_memory_than_docs_say() {
     let Some(kernels) = Kernels::new() else { return };
-    let docs = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gpu.md"));
+    let docs = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/notes/gpu.md"));
     let mut rows = Vec::new();
     for case in cases() {
         let (counted, most) = (case.counted(kernels), case.most);
@@ -201,5 +201,5 @@ fn no_more_is_asked_of_memory_than_docs_say() {
         }
     }
     let missing: Vec<_> = rows.iter().filter(|row| !docs.contains(&***row)).collect();
-    assert!(missing.is_empty(), "docs/gpu.md has other rows than\n{}", rows.join("\n"));
+    assert!(missing.is_empty(), "docs/notes/gpu.md has other rows than\n{}", rows.join("\n"));
 }
