@@ -262,7 +262,7 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
     };
     refused(TRUNDLE_ERROR_DTYPE, "out must have element type f32, got i32", to(&same_width, &[]));
     refused(TRUNDLE_ERROR_SHAPE, "out must have shape [3, 2], got [2, 3]", to(&desc, &[]));
-    refused(TRUNDLE_ERROR_SHAPE, "order and the axes", to(&turned, &[1]));
+    refused(TRUNDLE_ERROR_SHAPE, "order and the shape", to(&turned, &[1]));
     refused(TRUNDLE_ERROR_AXIS, "order has axis 1 twice", to(&turned, &[1, 1]));
     refused(TRUNDLE_ERROR_AXIS, "order entry -1 is out of range", to(&turned, &[0, -1]));
     // SAFETY: invalid pointers are rejected before they are dereferenced.
