@@ -405,7 +405,7 @@ fn what_a_rule_may_not_be() {
             (
                 &file("rules.txt"),
                 2,
-                "rules.txt, line 3: axis \"i\" stands on the left[..]\n  bias: o i -> o\n",
+                "rules.txt, line 3: axis \"i\" appears on the left[..]\n  bias: o i -> o\n",
             ),
             (&file("latin.txt"), 3, "latin.txt: is not UTF-8 text"),
             (&file("missing.txt"), 1, "missing.txt: cannot read: "),
