@@ -34,7 +34,7 @@ impl Input {
             let is_unknown = matches!(error.problem, Problem::UnknownEnding { .. });
             let failure = Failure::from(error);
             if is_unknown {
-                failure.with_setting(Setting::From, "or give --dtype and --shape for raw bytes")
+                failure.with_setting(Setting::From, "or --dtype and --shape for raw bytes")
             } else {
                 failure
             }

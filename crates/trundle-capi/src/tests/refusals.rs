@@ -119,7 +119,7 @@ fn ranks_and_lists_that_lie() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     for rank in [257, u32::MAX] {
         let lying = trundle_tensor_desc { rank, ..desc };
-        let words = format!("data_desc has rank {rank}, of 256 at most");
+        let words = format!("data_desc has rank {rank}, the limit is 256");
         refused(TRUNDLE_ERROR_RANK, &words, |out| transpose(&lying, data(), &[], &desc, out));
     }
     // SAFETY: invalid pointers are rejected before they are dereferenced.
@@ -169,8 +169,8 @@ fn sizes_and_strides_that_overflow() {
         (vec![2, 2], Some(vec![i64::MAX / 4, i64::MAX / 4]), "too large to be addressed"),
         (vec![2, 2], Some(vec![1 << 60, -1 << 60]), "too large to be addressed"),
         // Without overflow, but larger than any memory.
-        (vec![1 << 56], None, "goes exceeds the address space"),
-        (vec![2], Some(vec![1 << 56]), "goes exceeds the address space"),
+        (vec![1 << 56], None, "exceeds the address space"),
+        (vec![2], Some(vec![1 << 56]), "exceeds the address space"),
         (vec![2], Some(vec![-1 << 60]), "reaches below address 0"),
     ] {
         let desc = match &strides {
@@ -262,7 +262,7 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
     };
     refused(TRUNDLE_ERROR_DTYPE, "out must have element type f32, got i32", to(&same_width, &[]));
     refused(TRUNDLE_ERROR_SHAPE, "out must have shape [3, 2], got [2, 3]", to(&desc, &[]));
-    refused(TRUNDLE_ERROR_SHAPE, "order and the axes", to(&turned, &[1]));
+    refused(TRUNDLE_ERROR_SHAPE, "order and the shape", to(&turned, &[1]));
     refused(TRUNDLE_ERROR_AXIS, "order has axis 1 twice", to(&turned, &[1, 1]));
     refused(TRUNDLE_ERROR_AXIS, "order entry -1 is out of range", to(&turned, &[0, -1]));
     // SAFETY: invalid pointers are rejected before they are dereferenced.

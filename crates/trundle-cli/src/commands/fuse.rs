@@ -61,7 +61,7 @@ fn text(fused: &Fused, args: &FuseArgs) -> String {
     let mut text = match fused.nodes.len() {
         0 => format!("{output}: the same model: fusing would gain nothing"),
         nodes => format!(
-            "{output}: {} that only move became {nodes}, which write {}",
+            "{output}: {} that only move became {nodes}, to write {}",
             counted(operators, "node"),
             counted(written.saturating_sub(given(&fused.nodes)), "fewer tensor"),
         ),

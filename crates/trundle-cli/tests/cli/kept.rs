@@ -153,7 +153,7 @@ fn what_is_kept_and_cannot_be_held_is_refused_with_the_way_out() {
     let members = [("a.npy", a.file(PLAIN)), ("b.npy", b.file(PLAIN))];
     place.write("m.npz", &npz::archive(&members));
     let to = "flip m.npz --axes 0 --tensor b -o x.safetensors";
-    refused(&place, &[(to, 2, "cannot hold tensor \"a\"[..]--only leaves out what --tensor")]);
+    refused(&place, &[(to, 2, "cannot hold tensor \"a\"[..]--only leaves out the tensors that")]);
     place.run(&format!("{to} --only")).done();
     let moved = flipped(&b, &[0]);
     assert!(place.read("x.safetensors") == file(&[], &[Named::new("b", "F32", &moved)]));

@@ -464,7 +464,7 @@ fn a_plan_shows_the_graph_and_what_became_of_it() {
         "  output y: Transpose5",
         "1 pass over memory, 12 bytes",
         "pass 0: writes Transpose5, u16 [3, 2]",
-        "  straight through Roll3",
+        "  merged with Roll3",
         "from x",
     ] {
         assert!(text.lines().any(|printed| printed == line), "{line:?} is not in\n{text}");

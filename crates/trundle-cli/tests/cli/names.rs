@@ -279,7 +279,7 @@ fn rules_are_held_against_the_names_too() {
     relayout("wind: t y x -> y x t").done();
     let run = relayout("wind: lat lon time -> time lat lon");
     assert_eq!(run.code, Some(3), "{run:?}");
-    let words = "wind: the axes are (time, lat, lon), in this order, and the pattern has another\n  \
+    let words = "wind: the axes are (time, lat, lon), in this order, and the pattern has another order\n  \
          wind: lat lon time -> time lat lon\n        ^^^\n";
     assert!(run.stderr.contains(words), "{run:?}");
 }

@@ -182,7 +182,7 @@ fn lengths_that_do_not_fit() {
     reverse("--lengths two", 2, "lengths entry \"two\" is not an integer[..]file \"two\"");
     reverse("--lengths 1.5", 2, "lengths entry \"1.5\" is not an integer");
     reverse("--lengths none.npy", 1, "none.npy: cannot open");
-    reverse("--lengths none.txt", 2, "no file \"none.txt\"");
+    reverse("--lengths none.txt", 2, "file \"none.txt\" does not exist");
     reverse("--lengths file.txt", 3, "file.txt: lengths entry ");
     reverse("--lengths folder.npy", 2, "folder.npy: is a folder");
     reverse("--lengths floats.npy", 3, "floats.npy: lengths must be integers, got f32");

@@ -154,7 +154,7 @@ fn axes_split_and_merge_by_the_sizes_that_a_rule_gives() {
         &[(
             "relayout out.safetensors -o no.safetensors --rule 'q: (h d) i -> h d i, h=3'",
             3,
-            "recorded as \"h d i, h=2\"[..]\"h d i, h=3\" of \"(h d) i, h=3\"",
+            "recorded as \"h d i, h=2\"[..]\"(h d) i, h=3\" into \"h d i, h=3\"",
         )],
     );
     relayout(&place, "out.safetensors", &["q: h d i -> (h d) i"], "back.safetensors").done();
@@ -405,7 +405,7 @@ fn what_a_rule_may_not_be() {
             (
                 &file("rules.txt"),
                 2,
-                "rules.txt, line 3: axis \"i\" stands on the left[..]\n  bias: o i -> o\n",
+                "rules.txt, line 3: axis \"i\" appears on the left[..]\n  bias: o i -> o\n",
             ),
             (&file("latin.txt"), 3, "latin.txt: is not UTF-8 text"),
             (&file("missing.txt"), 1, "missing.txt: cannot read: "),

@@ -237,7 +237,7 @@ fn no_task_works_on_something_else() {
             3,
             "an older trundle wrote this plan; run",
         ),
-        ("\"trundle_tasks\": 2", "\"trundle_tasks\": 3", 3, "of version 3, not 2"),
+        ("\"trundle_tasks\": 2", "\"trundle_tasks\": 3", 3, "version is 3, not 2"),
         ("\"24,48,-1\"", "\"24,24,-1\"", 3, "differs from the plan"),
         ("shift=[90]", "shift=[91]", 3, "differs from the plan: the operators"),
         ("\"operators\"", "\"operator\"", 3, "is not a task plan"),
