@@ -16,7 +16,7 @@ use crate::transpose::squares::SquareTile;
 
 /// How a kernel is called.
 #[derive(Clone, Copy)]
-pub enum Call {
+pub enum KernelFn {
     /// Moves a tile.
     ///
     /// # Safety
@@ -89,7 +89,7 @@ pub struct Kernel {
     /// Why it is picked.
     pub reason: &'static str,
     /// The function that moves the tiles.
-    pub call: Call,
+    pub call: KernelFn,
 }
 
 impl Kernel {
@@ -174,7 +174,7 @@ macro_rules! instance {
         use crate::{$tile, simd::{$set, Token}};
 
         /// # Safety
-        /// As the variant of [`Call`](crate::Call) that takes the tile.
+        /// As the variant of [`KernelFn`](crate::KernelFn) that takes the tile.
         $(#[target_feature(enable = $features)])?
         unsafe fn run(tile: &$tile) {
             // SAFETY: the caller upholds the variant's `# Safety`.
@@ -198,7 +198,7 @@ macro_rules! instance {
                 crate::Store::Ordinary
             },
             reason: $reason,
-            call: crate::Call::$tile(run),
+            call: crate::KernelFn::$tile(run),
         };
     };
 }

@@ -20,7 +20,7 @@ mod tile;
 mod transpose;
 mod tuning;
 
-pub use catalogue::{CATALOGUE, Call, Kernel};
+pub use catalogue::{CATALOGUE, Kernel, KernelFn};
 pub use gather::indexed::{
     ELEMENTS_AHEAD, ELEMENTS_AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES, IndexTile,
 };

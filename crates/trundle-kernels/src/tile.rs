@@ -182,7 +182,7 @@ impl Tile {
     /// Returns the source and the destination of a row.
     ///
     /// # Safety
-    /// `row` is below `rows.len`, and the tile is valid as [`Call::Tile`] requires.
+    /// `row` is below `rows.len`, and the tile is valid as [`KernelFn::Tile`] requires.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, row: usize) -> (*const u8, *mut u8) {
         let row = row.cast_signed();

@@ -33,7 +33,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies planes to pixels.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile). The rows are pixels, neighbours in the source, and a multiple of the width
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are pixels, neighbours in the source, and a multiple of the width
 /// apart in the destination. The columns are channels, neighbours in the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {

@@ -86,7 +86,7 @@ const fn indices<const SHUFFLES: usize>(
     while at < SHUFFLES * bytes {
         let (pick, byte) = (at / bytes, at % bytes);
         let (index, added) = (pick / (channels - 1), pick % (channels - 1) + 1);
-        let (vector, place) = match from {
+        let (vector, position) = match from {
             From::Pixels => {
                 let source = (byte / width * channels + index) * width + byte % width;
                 (source / bytes, source % bytes)
@@ -97,9 +97,9 @@ const fn indices<const SHUFFLES: usize>(
             }
         };
         indices[pick][byte] = if vector == added {
-            (bytes + place) as u8
+            (bytes + position) as u8
         } else if vector == 0 && added == 1 {
-            place as u8
+            position as u8
         } else {
             // Bytes of earlier shuffles stay where they are.
             byte as u8

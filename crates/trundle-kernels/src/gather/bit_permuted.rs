@@ -35,7 +35,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// Copies micro-tiles of registers.
 ///
 /// # Safety
-/// As [`Call::GatherTile`](crate::Call::GatherTile); the tables are for registers of V.
+/// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile); the tables are for registers of V.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.

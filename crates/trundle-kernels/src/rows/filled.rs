@@ -171,7 +171,7 @@ impl Iterator for Rows<'_> {
 /// Copies the rows and fills the gaps around them.
 ///
 /// # Safety
-/// As [`Call::FilledTile`](crate::Call::FilledTile).
+/// As [`KernelFn::FilledTile`](crate::KernelFn::FilledTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     if tile.run < LEAST_DIRECT_BYTES {

@@ -25,7 +25,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Fills each row with the element.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours in the destination, and all rows and columns
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours in the destination, and all rows and columns
 /// read the same element of the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {

@@ -19,7 +19,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies each row with its elements in the opposite order.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, descending in the source and ascending in the
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in the
 /// destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
@@ -42,7 +42,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 /// Copies rows as groups of one element.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, descending in the source and ascending in the
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in the
 /// destination.
 #[inline(always)]
 unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
@@ -63,7 +63,7 @@ unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
 
 /// A row whose elements descend from `end` in the source and ascend from `dst`.
 #[derive(Clone, Copy)]
-struct Row<V> {
+struct DescendingRow<V> {
     token: Token<V>,
     /// The end of the element that comes first, which is the last in memory.
     end: *const u8,
@@ -71,7 +71,7 @@ struct Row<V> {
     bytes: usize,
 }
 
-impl<V: Vector> Row<V> {
+impl<V: Vector> DescendingRow<V> {
     /// Returns the vector for byte `at` of the row.
     ///
     /// # Safety
@@ -128,7 +128,7 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
         // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
         unsafe {
             let (src, dst) = tile.row(index);
-            let row = Row { token, end: src.add(W), dst, bytes };
+            let row = DescendingRow { token, end: src.add(W), dst, bytes };
             let head = dst.align_offset(LINE);
             if !(streamed && head.is_multiple_of(W)) {
                 store_row::<V, W>(&row);
@@ -145,11 +145,11 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
 /// the last whole line.
 ///
 /// # Safety
-/// As [`Row::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where an
+/// As [`DescendingRow::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where an
 /// element begins.
 #[inline(always)]
 unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
-    row: &Row<V>,
+    row: &DescendingRow<V>,
     head: usize,
     next: Next,
     tuning: &Tuning,
@@ -179,7 +179,7 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
 /// # Safety
 /// As [`vectors`], for one row.
 #[inline(always)]
-unsafe fn store_row<V: Vector, const W: usize>(row: &Row<V>) {
+unsafe fn store_row<V: Vector, const W: usize>(row: &DescendingRow<V>) {
     // SAFETY: each arm stays within the row.
     unsafe {
         if row.bytes < V::BYTES {

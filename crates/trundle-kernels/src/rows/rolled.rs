@@ -20,7 +20,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies rolled rows as two runs each.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile).
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;

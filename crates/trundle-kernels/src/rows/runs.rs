@@ -26,7 +26,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies each row as a run of `cols.len · width` bytes.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours on both sides.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours on both sides.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;

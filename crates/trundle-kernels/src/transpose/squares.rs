@@ -58,7 +58,7 @@ const ROWS_AHEAD: isize = 8;
 /// Exchanges the tiles.
 ///
 /// # Safety
-/// As [`Call::SquareTile`](crate::Call::SquareTile).
+/// As [`KernelFn::SquareTile`](crate::KernelFn::SquareTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
