@@ -7,7 +7,7 @@ use trundle_kernels::simd::LINE;
 
 use super::cells::{Cells, Cycles, Index, MOST_AXES};
 use super::limits::Limits;
-use super::memory::{Marks, Memory, Scratch};
+use super::memory::{Marks, Scratch, SharedBuffer};
 use super::pass::Pass;
 use crate::threads::for_each_task;
 
@@ -46,7 +46,7 @@ impl Pass for Cells {
         self.threads * (self.scratch_each() + marks)
     }
 
-    unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: SharedBuffer) {
         let (units, each) = match self.cycles {
             Cycles::Marked => (self.units(), self.together),
             Cycles::Within | Cycles::Short(_) => (self.numbers(), 1),
@@ -106,7 +106,7 @@ impl Cells {
     ///
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run_short(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+    unsafe fn run_short(&self, number: usize, memory: SharedBuffer, scratch: &mut [u8]) {
         let Some(first) = self.index(number) else { return };
         let mut at = self.read_at(&first);
         while at != first {
@@ -123,7 +123,7 @@ impl Cells {
     ///
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run_marked(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+    unsafe fn run_marked(&self, number: usize, memory: SharedBuffer, scratch: &mut [u8]) {
         self.for_each_cycle(number, |first, mark| {
             // SAFETY: the group belongs to this call, and each of its cycles is visited once.
             unsafe { self.run_cycle(first, memory, scratch, mark) };
@@ -134,11 +134,11 @@ impl Cells {
     ///
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run_cut(&self, number: usize, memory: Memory, scratch: &Scratch) {
+    unsafe fn run_cut(&self, number: usize, memory: SharedBuffer, scratch: &Scratch) {
         let Cuts { whole, segments } = self.cuts(number);
         let mut saved: Vec<u8> = Vec::with_capacity(segments.len() * self.pitch() + LINE);
         let begin = saved.as_ptr().align_offset(LINE);
-        let saved = Memory::new(saved.as_mut_ptr().wrapping_add(begin));
+        let saved = SharedBuffer::new(saved.as_mut_ptr().wrapping_add(begin));
         let slot = |segment: usize| saved.at(segment * self.pitch());
         let index = |number: usize| self.index(number).unwrap_or([0; MOST_AXES]);
         for_each_task(self.threads, segments.len(), &|segment| {
@@ -215,7 +215,7 @@ impl Cells {
     unsafe fn run_cycle(
         &self,
         first: &Index,
-        memory: Memory,
+        memory: SharedBuffer,
         scratch: &mut [u8],
         mut moved: impl FnMut(&Index),
     ) {
@@ -244,7 +244,7 @@ impl Cells {
         first: &Index,
         end: &Index,
         saved: *const u8,
-        memory: Memory,
+        memory: SharedBuffer,
         scratch: &mut [u8],
         mut moved: impl FnMut(&Index),
     ) {

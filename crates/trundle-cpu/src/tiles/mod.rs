@@ -19,14 +19,14 @@ pub(crate) use roles::pattern;
 use roles::{Arranged, Assigned};
 pub(crate) use roll::uncut;
 pub(crate) use run::run;
-pub use step::{Place, RaggedLoop, RaggedStep, Rolled, Step};
+pub use step::{RaggedLoop, RaggedRole, RaggedStep, Rolled, Step};
 
 use roll::{is_only_roll, outermost_cut};
 
 use crate::Machine;
 use crate::buffers::Buffers;
 use crate::cancellation::Cancellation;
-use crate::parts::{Part, parts};
+use crate::parts::{StepPart, parts};
 use crate::text::write_size;
 use crate::threads::TASKS_PER_THREAD;
 
@@ -77,7 +77,7 @@ pub(crate) struct TilePlan {
     pub(crate) dst_bytes: usize,
     moved_bytes: usize,
     pub(crate) steps: Vec<Step>,
-    parts: Vec<Part>,
+    parts: Vec<StepPart>,
 }
 
 impl TilePlan {
@@ -155,15 +155,15 @@ impl Picker<'_> {
             None => kernel,
         };
         let store = kernel.store(store).max(second.store(store));
-        let (width, place) = (roles.width, roles.place);
+        let (width, role) = (roles.width, roles.role);
         let (arranged, (row_block, col_block), tables) = match kernel.roles {
             Roles::Gathered | Roles::Bits => gathered::arrange(kernel, roles, share)?,
             _ => {
                 let arranged = roles.arrange(kernel.roles);
                 let tile = kernel.tile(&Space {
                     pattern: arranged.pattern(width),
-                    ragged_rows: place == Place::Rows,
-                    ragged_cols: place == Place::Cols,
+                    ragged_rows: role == RaggedRole::Rows,
+                    ragged_cols: role == RaggedRole::Cols,
                     store,
                     share,
                     tuning,
@@ -196,7 +196,7 @@ impl Picker<'_> {
             row_block,
             col_block,
             tables,
-            ragged: row.map(|row| RaggedStep { row, place, second }),
+            ragged: row.map(|row| RaggedStep { row, role, second }),
             indexed: None,
             tuning,
         })
