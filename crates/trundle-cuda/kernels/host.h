@@ -35,14 +35,14 @@ template <> struct Unit<8> { typedef u64 type; };
 template <> struct Unit<16> { typedef Vector type; };
 
 // What a launch may touch, and which bits of the destination it has written.
-struct Memory {
+struct LaunchMemory {
     u64 src, src_bytes;
     u64 dst, dst_bytes;
     u64 numbers, numbers_bytes;
     u8* written;
 };
 
-static thread_local Memory memory;
+static thread_local LaunchMemory memory;
 static thread_local bool backwards;
 static thread_local char fault[200];
 
@@ -149,7 +149,7 @@ struct Named {
 } // namespace
 
 // Runs all blocks of a launch, one after another. Gives what went wrong, which nothing is written after.
-extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const Memory* given) {
+extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const LaunchMemory* given) {
     memory = *given;
     fault[0] = 0;
     for (const Named* each = Named::first(); each; each = each->next)

@@ -48,7 +48,7 @@ fn joined() -> Vec<(BufferId, BufferId, Move)> {
     ]
 }
 
-fn hold<B: Testable>(backend: &B, bytes: &[u8]) -> <B::Buffer as TestBuffer<B>>::Held {
+fn hold<B: Testable>(backend: &B, bytes: &[u8]) -> <B::Buffer as TestBuffer<B>>::Owner {
     TestBuffer::holding(backend, bytes, Flush::End, &|| "a buffer of a runner".to_owned())
 }
 
