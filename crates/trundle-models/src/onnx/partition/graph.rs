@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::role::Role;
-use crate::onnx::builder::{held_graphs, label};
+use crate::onnx::builder::{attribute_graphs, label};
 use crate::onnx::{malformed, proto};
 use crate::{Error, Result, order};
 
@@ -163,7 +163,7 @@ pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
     for node in with_inner([node]) {
         names.extend(node.input.iter().map(String::as_str));
         // A branch may return a tensor from outside.
-        let given = held_graphs(node).flat_map(|graph| &graph.output);
+        let given = attribute_graphs(node).flat_map(|graph| &graph.output);
         names.extend(given.map(|info| info.name.as_str()));
     }
     names
@@ -176,7 +176,7 @@ pub(super) fn with_inner<'a>(
     let (mut all, mut left) = (Vec::new(), nodes.into_iter().collect::<Vec<_>>());
     while let Some(node) = left.pop() {
         all.push(node);
-        left.extend(held_graphs(node).flat_map(|graph| &graph.node));
+        left.extend(attribute_graphs(node).flat_map(|graph| &graph.node));
     }
     all
 }
