@@ -26,7 +26,7 @@ type List = (&'static str, *const i64, usize);
 
 /// The cache key: all arguments of a call except the data addresses.
 #[derive(Hash)]
-struct Call<'a, const N: usize> {
+struct PlanKey<'a, const N: usize> {
     declared: &'static Declaration,
     lists: [&'a [i64]; N],
     data: Described<'a>,
@@ -75,8 +75,8 @@ pub(crate) unsafe fn moved<const N: usize>(
         let (from, to) = (Described::read("data", data_desc), Described::read("out", out_desc));
         let plan = match (from, entries(lists), to) {
             (Ok(data), Ok(lists), Ok(out)) => {
-                let call = Call { declared, lists, data, out, threads: trundle::threads() };
-                planned(&PLANS, &call, plan, |made| made.own_bytes())?
+                let key = PlanKey { declared, lists, data, out, threads: trundle::threads() };
+                planned(&PLANS, &key, plan, |made| made.own_bytes())?
             }
             // This reports the error of the first invalid argument.
             _ => plan()?,

@@ -9,7 +9,7 @@ use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result, guarded};
 use super::memory::{Memory, list};
 use super::pair::{Pair, check_shape, check_types};
-use super::plan::{Work, made, trundle_plan};
+use super::plan::{PlanMoves, made, trundle_plan};
 use super::status::trundle_status;
 
 /// One of several output tensors.
@@ -102,6 +102,6 @@ unsafe fn splitting(
         part.map_err(|error| Failure::from(error).of_output(number))
     };
     let parts = slices.into_iter().zip(&outs).enumerate().map(planned);
-    let work = Work::Parts(parts.collect::<Result<_>>()?);
-    Ok(trundle_plan { inputs: vec![data], outputs: outs, work })
+    let moves = PlanMoves::Parts(parts.collect::<Result<_>>()?);
+    Ok(trundle_plan { inputs: vec![data], outputs: outs, moves })
 }

@@ -150,8 +150,8 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     let values: Vec<i64> = (0..3000).map(|_| choices.below(64).cast_signed() as i64).collect();
     let indices = Indices::new(Shape::new([1500, 2]).unwrap(), &*values).unwrap();
     let (shape, width) = described(&data);
-    let places = GatherNd::new(0, indices).index_map(shape).unwrap();
-    let program = programs::updated(shape, updates.layout().shape(), width, &places).unwrap();
+    let targets = GatherNd::new(0, indices).index_map(shape).unwrap();
+    let program = programs::updated(shape, updates.layout().shape(), width, &targets).unwrap();
     let plan = trundle_plan::of_program(&program, vec![data, updates], out).unwrap();
     assert!(plan.to_string().contains("temporary"));
     let bytes = (63 * 66 + 64) * 2;
