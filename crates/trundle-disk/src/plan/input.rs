@@ -92,8 +92,8 @@ impl JobInput {
                 check_shape("an input", &given.shape, &tensor.header.shape)?;
                 tensor.check_type(element, given.width)
             }
-            JobInput::Constant(held) => Ok(check_sizes(
-                ("the bytes of a constant", held.get_ref().len()),
+            JobInput::Constant(bytes) => Ok(check_sizes(
+                ("the bytes of a constant", bytes.get_ref().len()),
                 ("those of its input", given.bytes()),
             )?),
         }
