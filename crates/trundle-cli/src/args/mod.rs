@@ -23,7 +23,7 @@ use crate::numbers::Range;
 pub(crate) use bench::BenchArgs;
 pub(crate) use device::{DeviceArgs, DeviceName};
 pub(crate) use models::{FuseArgs, ModelArgs, RunArgs};
-pub(crate) use moving::{Front, MovingCommand, Rest};
+pub(crate) use moving::{CommandOptions, Front, MovingCommand};
 
 /// Changes the order of the elements of arrays: transposes, rolls, flips, reverses, joins and splits them exactly, in
 /// one pass over memory where operators compose.
@@ -323,7 +323,7 @@ pub(crate) struct WriteArgs {
     pub quiet: bool,
 }
 
-/// What a plan is told beside what the command itself is told.
+/// Options of a plan in addition to those of the command.
 #[derive(Debug, Args)]
 pub(crate) struct DryRunArgs {
     /// Output that the command would write (default: a file of the input's format)
