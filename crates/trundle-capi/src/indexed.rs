@@ -7,7 +7,7 @@ use trundle::{DType, Error, IndexMap, Shape, normalize_axis, programs};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::Result;
-use super::memory::Memory;
+use super::memory::CallerMemory;
 use super::pair::{Pair, check_shape, check_types};
 use super::plan::{described, trundle_plan};
 use super::scatters::scattering;
@@ -133,13 +133,13 @@ impl Indexed {
     }
 
     /// # Safety
-    /// As [`Memory::read`].
-    unsafe fn planned(self, indices: &Memory) -> Result<trundle_plan> {
+    /// As [`CallerMemory::read`].
+    unsafe fn planned(self, indices: &CallerMemory) -> Result<trundle_plan> {
         let Indexed { indexing, pair, indices: desc, updates } = self;
         if updates.is_none() && pair.out.layout().shape().elements() == 0 {
             return trundle_plan::of_nothing(pair);
         }
-        // SAFETY: the caller guarantees what [`Memory::read`] requires.
+        // SAFETY: the caller guarantees what [`CallerMemory::read`] requires.
         let indices = unsafe { read_indices(&desc, indices)? };
         match updates {
             None => gathering(indexing, pair, indices),
@@ -162,9 +162,9 @@ unsafe fn read_indices_desc(desc: *const trundle_tensor_desc) -> Result<Descript
 /// Reads indices of i32 or i64.
 ///
 /// # Safety
-/// As [`Memory::read`].
-unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
-    // SAFETY: the caller guarantees what [`Memory::read`] requires.
+/// As [`CallerMemory::read`].
+unsafe fn read_indices(desc: &Descriptor, memory: &CallerMemory) -> Result<Indices> {
+    // SAFETY: the caller guarantees what [`CallerMemory::read`] requires.
     let bytes = unsafe { memory.read() };
     let (layout, shape) = (desc.layout(), desc.layout().shape());
     let mut values = Vec::new();

@@ -12,7 +12,7 @@ use trundle::ops::Declaration;
 
 use super::descriptor::{Described, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{Memory, list};
+use super::memory::{CallerMemory, list};
 use super::pair::Pair;
 use super::plan::trundle_plan;
 use super::status::trundle_status;
@@ -59,7 +59,7 @@ pub(crate) unsafe fn moved<const N: usize>(
     lists: [List; N],
     (out_desc, out): (*const trundle_tensor_desc, *mut c_void),
 ) -> trundle_status {
-    let others = lists.map(|(argument, first, len)| Memory::of_list(argument, first, len));
+    let others = lists.map(|(argument, first, len)| CallerMemory::of_list(argument, first, len));
     // SAFETY: the caller guarantees valid descriptions and lists.
     let plan = || unsafe {
         let pair = Pair::read(data_desc, out_desc)?;

@@ -10,7 +10,7 @@ use trundle_models::PlannedModel;
 use super::descriptor::{Descriptor, sizes_of};
 use super::dtype::trundle_dtype;
 use super::error::{Failure, Result, guarded, no_room};
-use super::memory::{Memory, check_all_apart, check_pointer, list, object};
+use super::memory::{CallerMemory, check_all_apart, check_pointer, list, object};
 use super::pair::Pair;
 use super::results::{check_optional, write_sizes, write_words};
 use super::scatters::Scatter;
@@ -127,11 +127,11 @@ impl trundle_plan {
         &self,
         data: &[*const c_void],
         outs: &[*mut c_void],
-        others: &[Memory],
+        others: &[CallerMemory],
     ) -> Result<()> {
         check_count("input", self.inputs.len(), data.len())?;
         check_count("output", self.outputs.len(), outs.len())?;
-        let nothing = || (0, Memory::of::<u8>("nothing", &[]));
+        let nothing = || (0, CallerMemory::of::<u8>("nothing", &[]));
         with_list(outs.len(), nothing, |covered| {
             let outs = self.outputs.iter().zip(outs).enumerate();
             for ((number, (own, out)), place) in outs.zip(&mut *covered) {
@@ -140,7 +140,7 @@ impl trundle_plan {
             }
             check_all_apart(covered)
                 .map_err(|(number, failure)| self.of_output(number, failure))?;
-            let check_apart = |other: &Memory| {
+            let check_apart = |other: &CallerMemory| {
                 covered.iter().try_for_each(|(number, memory)| {
                     memory.check_apart(other).map_err(|failure| self.of_output(*number, failure))
                 })
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
     guarded(|| unsafe {
         let plan = object("plan", plan)?;
         let inputs = list("inputs", inputs, count)?;
-        plan.run(inputs, &[out], &[Memory::of("inputs", inputs)])
+        plan.run(inputs, &[out], &[CallerMemory::of("inputs", inputs)])
     })
 }
 
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
     guarded(|| unsafe {
         let plan = object("plan", plan)?;
         let outputs = list("outputs", outputs, count)?;
-        plan.run(&[data], outputs, &[Memory::of("outputs", outputs)])
+        plan.run(&[data], outputs, &[CallerMemory::of("outputs", outputs)])
     })
 }
 
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn trundle_plan_run_all(
         let plan = object("plan", plan)?;
         let inputs = list("inputs", inputs, input_count)?;
         let outputs = list("outputs", outputs, output_count)?;
-        let lists = [Memory::of("inputs", inputs), Memory::of("outputs", outputs)];
+        let lists = [CallerMemory::of("inputs", inputs), CallerMemory::of("outputs", outputs)];
         plan.run(inputs, outputs, &lists)
     })
 }

@@ -7,7 +7,7 @@ use trundle::{Chain, Shape, normalize_axis};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result, guarded};
-use super::memory::{Memory, list};
+use super::memory::{CallerMemory, list};
 use super::pair::{Pair, check_shape, check_types};
 use super::plan::{PlanMoves, made, trundle_plan};
 use super::status::trundle_status;
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn trundle_split(
         let outputs = list("outputs", outputs, count)?;
         let plan = splitting(read, outputs.iter().map(|output| output.desc), axis)?;
         let outs: Vec<*mut c_void> = outputs.iter().map(|output| output.data).collect();
-        plan.run(&[data], &outs, &[Memory::of("outputs", outputs)])
+        plan.run(&[data], &outs, &[CallerMemory::of("outputs", outputs)])
     })
 }
 

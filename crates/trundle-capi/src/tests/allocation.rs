@@ -1,6 +1,6 @@
 //! Runs of plans, and repeated calls, allocate no memory.
 
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::alloc::{GlobalAlloc, Layout as CallerMemory, System};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
@@ -23,13 +23,13 @@ thread_local! {
 
 // SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+    unsafe fn alloc(&self, memory: CallerMemory) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
         // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.alloc(memory) }
     }
 
-    unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
+    unsafe fn dealloc(&self, pointer: *mut u8, memory: CallerMemory) {
         // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.dealloc(pointer, memory) };
     }
