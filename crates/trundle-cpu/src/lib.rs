@@ -41,4 +41,4 @@ pub use scatter_plan::ScatterPlan;
 pub use scope::{ThreadPool, threads, with_pool, with_threads};
 pub use slices::Destination;
 pub use tiles::{RaggedLoop, RaggedRole, RaggedStep, Rolled, Step};
-pub use trundle_kernels::{AffineLoop, CATALOGUE, Kernel, Pattern, Simd, Store, Tables};
+pub use trundle_kernels::{AffineLoop, CATALOGUE, Kernel, Pattern, Simd, StoreKind, Tables};

@@ -24,17 +24,17 @@ const REMOVE_TRIES: usize = 10;
 const FINISHED_NAMES: u32 = 100;
 
 static TEMPORARY_FILES: Mutex<Registry> =
-    Mutex::new(Registry { files: BTreeMap::new(), stage: Stage::Writing });
+    Mutex::new(Registry { files: BTreeMap::new(), phase: Phase::Writing });
 
 struct Registry {
     /// Path of each file, and whether a later run can resume it.
     files: BTreeMap<PathBuf, bool>,
-    stage: Stage,
+    phase: Phase,
 }
 
 /// Phase of this process with regard to its temporary files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum Phase {
     Writing,
     /// Renames complete files: see [`begin_finishing`].
     Finishing,
@@ -55,10 +55,10 @@ fn registry() -> MutexGuard<'static, Registry> {
 /// continue.
 pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     let mut registry = registry();
-    if registry.stage == Stage::Finishing {
+    if registry.phase == Phase::Finishing {
         return None;
     }
-    registry.stage = Stage::Removed;
+    registry.phase = Phase::Removed;
     ending();
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
         remove(file);
@@ -78,12 +78,12 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
 /// If the files are already removed.
 pub fn begin_finishing() -> io::Result<()> {
     let mut registry = registry();
-    if registry.stage == Stage::Removed {
+    if registry.phase == Phase::Removed {
         drop(registry);
         wait_for_end();
         return Err(io::ErrorKind::Interrupted.into());
     }
-    registry.stage = Stage::Finishing;
+    registry.phase = Phase::Finishing;
     Ok(())
 }
 
@@ -116,7 +116,7 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// Blocks until the program ends if it has [removed](remove_temporary_files) its files, so that the thread
 /// reports no errors about them.
 pub(crate) fn wait_for_end() {
-    if registry().stage == Stage::Removed {
+    if registry().phase == Phase::Removed {
         std::thread::sleep(END_WAIT);
     }
 }
@@ -141,10 +141,10 @@ impl Registration {
         make: impl FnOnce() -> Result<T, Problem>,
     ) -> Result<(T, Registration), Problem> {
         let mut registry = registry();
-        if registry.stage == Stage::Removed {
+        if registry.phase == Phase::Removed {
             return Err(creating(io::ErrorKind::Interrupted.into()));
         }
-        registry.stage = Stage::Writing;
+        registry.phase = Phase::Writing;
         let made = make()?;
         // Absolute, in case the program changes its current folder.
         let path = std::path::absolute(path).map_err(creating)?;
@@ -155,7 +155,7 @@ impl Registration {
     /// Runs `last` and unregisters the file, atomically with regard to a removal of all files.
     pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
         let mut registry = registry();
-        if registry.stage == Stage::Removed {
+        if registry.phase == Phase::Removed {
             drop(registry);
             wait_for_end();
             return Err(creating(io::ErrorKind::Interrupted.into()));

@@ -11,7 +11,7 @@ use crate::rows::exchanged::ExchangeTile;
 use crate::rows::filled::FilledTile;
 use crate::rows::rotated::SegmentTile;
 use crate::simd::Simd;
-use crate::tile::{Store, Tile, Tiles};
+use crate::tile::{StoreKind, Tile, Tiles};
 use crate::transpose::squares::SquareTile;
 
 /// How a kernel is called.
@@ -85,7 +85,7 @@ pub struct Kernel {
     /// The number of rows and columns of its tiles.
     tile: fn(&Space) -> (usize, usize),
     /// The best stores it can use: streaming, or only ordinary ones.
-    stores: Store,
+    stores: StoreKind,
     /// Why it is picked.
     pub reason: &'static str,
     /// The function that moves the tiles.
@@ -107,7 +107,7 @@ impl Kernel {
     }
 
     /// Returns the stores to use if `wanted` is requested: ordinary ones if it cannot stream.
-    pub fn store(&self, wanted: Store) -> Store {
+    pub fn store(&self, wanted: StoreKind) -> StoreKind {
         wanted.min(self.stores)
     }
 }
@@ -193,9 +193,9 @@ macro_rules! instance {
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
             stores: if <crate::simd::$set as crate::simd::Vector>::STREAMS {
-                crate::Store::$stores
+                crate::StoreKind::$stores
             } else {
-                crate::Store::Ordinary
+                crate::StoreKind::Ordinary
             },
             reason: $reason,
             call: crate::KernelFn::$tile(run),

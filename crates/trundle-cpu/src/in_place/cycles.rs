@@ -97,9 +97,9 @@ impl Cells {
         self.together / 2 * size_of::<usize>()
     }
 
-    /// Returns the scratch bytes of a thread: one cell to save and, if cells are staged, a second one.
+    /// Returns the scratch bytes of a thread: one cell to save and, if cells go through the scratch, a second one.
     fn scratch_each(&self) -> usize {
-        (1 + usize::from(self.is_staged)) * self.pitch() + LINE
+        (1 + usize::from(self.goes_through_scratch)) * self.pitch() + LINE
     }
 
     /// Moves the cycle of cell `number` if that is its smallest cell.
@@ -252,15 +252,15 @@ impl Cells {
         let mut from = self.read_at(&to);
         moved(&to);
         let begin = scratch.as_ptr().align_offset(LINE);
-        let staged = scratch[begin..].as_mut_ptr();
-        // SAFETY: cells lie within the valid tensor and do not overlap. If cells are staged, the scratch has room for
-        // one.
+        let copy = scratch[begin..].as_mut_ptr();
+        // SAFETY: cells lie within the valid tensor and do not overlap. If cells go through the scratch, it has room
+        // for one.
         unsafe {
             while from != *end {
                 let (src, dst) = (memory.at(self.place(&from)), memory.at(self.place(&to)));
-                if self.is_staged {
-                    self.plans(&from).saved.run(src, staged, 0);
-                    self.plans(&to).restored.run(staged, dst, self.entry(&to));
+                if self.goes_through_scratch {
+                    self.plans(&from).saved.run(src, copy, 0);
+                    self.plans(&to).restored.run(copy, dst, self.entry(&to));
                 } else {
                     self.plans(&to).across.run(src, dst, self.entry(&to));
                 }

@@ -12,7 +12,7 @@ mod step;
 use std::fmt;
 
 use trundle_core::{Block, Move, Run};
-use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, Store, Tables, Tuning};
+use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, StoreKind, Tables, Tuning};
 
 pub(crate) use indexed::merged;
 pub(crate) use roles::pattern;
@@ -34,7 +34,7 @@ use crate::threads::TASKS_PER_THREAD;
 #[derive(Clone, Copy)]
 struct Common {
     width: usize,
-    store: Store,
+    store: StoreKind,
     /// Approximate bytes per task.
     share: usize,
     tuning: Tuning,
@@ -46,7 +46,7 @@ pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step>
     let is_large = moved_bytes > machine.tuning.streaming_bytes;
     let all = Common {
         width: work.width(),
-        store: if is_large { Store::Streaming } else { Store::Ordinary },
+        store: if is_large { StoreKind::Streaming } else { StoreKind::Ordinary },
         share: moved_bytes / (threads * TASKS_PER_THREAD),
         tuning: machine.tuning,
     };

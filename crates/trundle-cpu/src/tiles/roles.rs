@@ -2,7 +2,7 @@
 
 use trundle_core::{Block, Run};
 use trundle_kernels::simd::LINE;
-use trundle_kernels::{AffineLoop, Pattern, Roles, Store};
+use trundle_kernels::{AffineLoop, Pattern, Roles, StoreKind};
 
 use super::loops::{Loops, Picked, rising};
 use super::step::{RaggedRole, Rolled};
@@ -44,9 +44,9 @@ pub(super) struct Arranged {
 
 impl Assigned {
     /// Assigns the loops of a block, of which one may be rolled.
-    pub(super) fn of(block: &Block, width: usize, store: Store) -> Assigned {
+    pub(super) fn of(block: &Block, width: usize, store: StoreKind) -> Assigned {
         let mut others = Loops::of(block);
-        let lines = store == Store::Streaming && others.transpose_lines(width);
+        let lines = store == StoreKind::Streaming && others.transpose_lines(width);
         let rolled_run =
             others.roll.filter(|roll| roll.is_run(width)).map(|roll| roll.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
@@ -60,7 +60,7 @@ impl Assigned {
             // The next loop in the destination completes lines with such short rows.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
             // Within the caches, a line shared by two rows should be written at once.
-            Picked::Plain(cols) if store == Store::Ordinary && is_run(cols, width) => {
+            Picked::Plain(cols) if store == StoreKind::Ordinary && is_run(cols, width) => {
                 others.take_next(width)
             }
             Picked::Plain(_) => others.take_nearest_in_source(width),

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use trundle_kernels::{
-    AffineLoop, GatherTile, IndexTile, Jumps, Kernel, KernelFn, LaneTile, Next, Ragged, Run, Store,
-    Tables, Tile, Tiles, simd,
+    AffineLoop, GatherTile, IndexTile, Jumps, Kernel, KernelFn, LaneTile, Next, Ragged, Run,
+    StoreKind, Tables, Tile, Tiles, simd,
 };
 
 use super::step::{IndexedStep, RaggedLoop, RaggedRole, RaggedStep, Rolled, Step, Unit, offset_of};
@@ -87,7 +87,7 @@ impl Queue {
     /// As [`KernelFn::Tile`], for this tile and its kernel.
     #[inline]
     unsafe fn put(&mut self, tile: &Tile, run: Mover) {
-        if tile.store == Store::Ordinary {
+        if tile.store == StoreKind::Ordinary {
             // Small moves have one tile, and cached data needs no prefetching. Kernels with ordinary stores ignore
             // the next tile.
             // SAFETY: the tile is valid by the contract of this function.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use trundle_core::{Cut, IndexTable, LengthTable, Loop, Run};
-use trundle_kernels::{AffineLoop, Kernel, Store, Tables, Tuning};
+use trundle_kernels::{AffineLoop, Kernel, StoreKind, Tables, Tuning};
 
 use crate::parts::Units;
 use crate::text::plural;
@@ -17,7 +17,7 @@ pub struct Step {
     /// The kernel; in a ragged step, the kernel of the first run.
     pub kernel: &'static Kernel,
     /// How the destination is written.
-    pub store: Store,
+    pub store: StoreKind,
     /// Size of an element in bytes.
     pub width: usize,
     /// Source offset of the first element in bytes.

@@ -2,7 +2,7 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
-use trundle_cpu::{Cpu, Machine, Planner, RaggedRole, Rolled, Simd, Step, Store};
+use trundle_cpu::{Cpu, Machine, Planner, RaggedRole, Rolled, Simd, Step, StoreKind};
 use trundle_testing::MOST_BOXES;
 
 use crate::common::{map_of, move_of, moved_over, streaming};
@@ -10,7 +10,7 @@ use crate::common::{map_of, move_of, moved_over, streaming};
 #[test]
 fn results_beyond_what_the_tuning_record_says_are_streamed() {
     let planner = Planner::new(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
-    for (bytes, store) in [(1000, Store::Ordinary), (1001, Store::Streaming)] {
+    for (bytes, store) in [(1000, StoreKind::Ordinary), (1001, StoreKind::Streaming)] {
         let shape = Shape::new([bytes]).unwrap();
         let work = move_of(&IndexMap::identity(&shape), 1);
         assert_eq!(planner.plan(&work).steps()[0].store, store, "{bytes} bytes");
@@ -26,7 +26,7 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     for (width, kernel) in [(4, "transposed-portable"), (12, "strided-portable")] {
         let plan = planner.plan(&move_of(&map, width));
         let step = &plan.steps()[0];
-        assert_eq!((step.kernel.name, step.store), (kernel, Store::Ordinary));
+        assert_eq!((step.kernel.name, step.store), (kernel, StoreKind::Ordinary));
     }
 }
 

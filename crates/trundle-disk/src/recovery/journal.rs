@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trundle_formats::{Begin, Blob, BlobIdentity, Sequential, TemporaryName};
 
+use crate::blob_store::BlobStore;
 use crate::error::{Error, Problem};
 use crate::plan::job::Job;
 use crate::plan::storage::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
-use crate::store::Store;
 
 /// The extension of journals.
 pub(crate) const ENDING: &str = "journal";
@@ -88,7 +88,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// Creates the journal, or continues an existing one.
     pub(crate) fn begin(
-        store: &dyn Store,
+        store: &dyn BlobStore,
         folder: &Path,
         opening: &Opening,
         begin: Begin,

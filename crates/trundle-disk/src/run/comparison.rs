@@ -6,6 +6,7 @@ use std::path::Path;
 use trundle::Chain;
 use trundle_formats::{Begin, Blob, Header, Order, StoredDType};
 
+use crate::blob_store::{BlobStore, RunFiles};
 use crate::error::{Error, reading, temporary};
 use crate::plan::job::{Job, PlanOptions};
 use crate::run::checkpoint::Checkpoint;
@@ -13,7 +14,6 @@ use crate::run::context::{Context, Observer, RunOptions, Source};
 use crate::run::counterpart::{Counterpart, Differences};
 use crate::run::executor::Executor;
 use crate::run::{check_space, check_unchanged, sources_identity};
-use crate::store::{RunFiles, Store};
 
 /// The difference of two tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use trundle_formats::{Begin, Blob, Problem};
 
-use crate::store::Store;
+use crate::blob_store::BlobStore;
 
 /// The faults to simulate; the counters are the operations left until a fault.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
+impl BlobStore for MemoryStore {
     fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem> {
         let mut values = self.values.lock().unwrap();
         if begin == Begin::Anew {

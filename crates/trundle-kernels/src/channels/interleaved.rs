@@ -9,7 +9,7 @@ use super::{
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
-use crate::tile::{Store, Tile};
+use crate::tile::{StoreKind, Tile};
 
 /// How far ahead each plane is prefetched, in bytes (measured; docs/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
@@ -61,7 +61,7 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     let pixels = Pixels::<V, W, N> { token, tile };
     let (each, elements) = (V::BYTES / W, tile.rows.len * N);
     let head = head::<W>(tile.dst, elements * W, tile.store);
-    let streamed = tile.store == Store::Streaming && head.is_some();
+    let streamed = tile.store == StoreKind::Streaming && head.is_some();
     let head = head.unwrap_or(0);
     let periods = (elements - head) / (each * N);
     // The first line may begin within a pixel. The channels before that point come from the next pixel, and last.

@@ -2,7 +2,7 @@
 
 use super::exchanges::{BitOrigin, Exchange, exchanges};
 use crate::simd::LINE;
-use crate::tile::{AffineLoop, Store};
+use crate::tile::{AffineLoop, StoreKind};
 
 /// The distance of a step from the first one, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct GatherTile<'a> {
     /// The offsets.
     pub tables: &'a Tables,
     /// How the result is written.
-    pub store: Store,
+    pub store: StoreKind,
 }
 
 impl GatherTile<'_> {

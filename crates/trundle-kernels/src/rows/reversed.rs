@@ -5,7 +5,7 @@ use crate::elements::copy::{self, by_width};
 use crate::elements::strided;
 use crate::pattern::Pattern;
 use crate::simd::{L1, L2, LINE, Token, Vector};
-use crate::tile::{LEAST_STREAMED_BYTES, Next, Store, Tile};
+use crate::tile::{LEAST_STREAMED_BYTES, Next, StoreKind, Tile};
 use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
@@ -28,7 +28,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         // Registers hold whole elements of the first widths, and can reverse them. A window holds few elements of half
         // a line, and costs more than moving them.
         let has_windows =
-            V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == Store::Streaming);
+            V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == StoreKind::Streaming);
         by_width!([1 2 4 8 16] tile.width, W => vectors::<V, W>(token, tile), {
             if has_windows {
                 backwards(token, tile);
@@ -122,7 +122,7 @@ impl<V: Vector> DescendingRow<V> {
 #[inline(always)]
 unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * W;
-    let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    let streamed = tile.store == StoreKind::Streaming && bytes >= LEAST_STREAMED_BYTES;
     let into_l2 = tile.tuning.reversed_level == Level::L2;
     for index in 0..tile.rows.len {
         // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
