@@ -18,10 +18,10 @@ use crate::numbers::Bytes;
 use crate::operation::Operation;
 
 /// The fates of the tensors of a file.
-pub(crate) type Choice = Fates<MovedTensor>;
+pub(crate) type Choice = Fates<TensorChain>;
 
 #[derive(Debug)]
-pub(crate) struct MovedTensor {
+pub(crate) struct TensorChain {
     pub chain: Arc<Chain>,
     /// The tensors that the chain names.
     pub others: Vec<trundle_disk::Input>,
@@ -108,7 +108,7 @@ fn fitting(
     inputs: &[Input],
     files: &[TensorFile],
     name: Option<&str>,
-) -> Result<Vec<(usize, MovedTensor)>, Failure> {
+) -> Result<Vec<(usize, TensorChain)>, Failure> {
     let headers = files[0].headers();
     let chosen = select(inputs[0].path(), headers, name)?;
     let among = (chosen.len() > 1).then(|| names_of(chosen.iter().map(|index| &headers[*index])));
@@ -124,7 +124,7 @@ fn fitting(
     if headers.len() == 1 || chosen.len() == 1 {
         return Err(fault);
     }
-    let header = |(index, _): &(usize, MovedTensor)| {
+    let header = |(index, _): &(usize, TensorChain)| {
         format!("{} {}", headers[*index].name, headers[*index].shape)
     };
     let named = fit.iter().find_map(|(index, _)| named_axes(&headers[*index]));
@@ -164,7 +164,7 @@ fn fitted(
     files: &[TensorFile],
     index: usize,
     among: Option<&Arc<BTreeSet<String>>>,
-) -> Result<MovedTensor, Failure> {
+) -> Result<TensorChain, Failure> {
     let header = &files[0].headers()[index];
     let chain =
         operation.chain_for(header, among).map_err(|failure| failure.within(&header.name))?;
@@ -177,7 +177,7 @@ fn fitted(
         others.push(trundle_disk::Input::Tensor { file: number, index });
     }
     let error = match chain.indices_of_updates(&shapes) {
-        Ok(indices) => return Ok(MovedTensor { chain, others, shapes, indices }),
+        Ok(indices) => return Ok(TensorChain { chain, others, shapes, indices }),
         Err(error) => error,
     };
     if operation.written {

@@ -293,9 +293,9 @@ fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
     let compressor =
         |name: &str, key: &str, value: Value| json!({"compressor": {"id": name, key: value}});
     let blosc = |key: &str, value: Value| {
-        let mut configuration = json!({"typesize": 1, "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
-        configuration[key] = value;
-        configuration
+        let mut options = json!({"typesize": 1, "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
+        options[key] = value;
+        options
     };
     let mut of_v3 = Vec::new();
     for (changes, word) in [

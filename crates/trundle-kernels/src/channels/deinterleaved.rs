@@ -41,8 +41,8 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies pixels to planes.
 ///
 /// # Safety
-/// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are channels, neighbours in the source. The columns are pixels,
-/// neighbours in the destination, and a multiple of the width apart in the source.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are channels, neighbours in the source. The columns are
+/// pixels, neighbours in the destination, and a multiple of the width apart in the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.cols.src_stride.unsigned_abs() / tile.width;

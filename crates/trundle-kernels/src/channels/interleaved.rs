@@ -33,8 +33,8 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies planes to pixels.
 ///
 /// # Safety
-/// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are pixels, neighbours in the source, and a multiple of the width
-/// apart in the destination. The columns are channels, neighbours in the destination.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are pixels, neighbours in the source, and a multiple of the
+/// width apart in the destination. The columns are channels, neighbours in the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.rows.dst_stride.unsigned_abs() / tile.width;

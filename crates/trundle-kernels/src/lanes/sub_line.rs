@@ -48,8 +48,8 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies lanes in rows shorter than a line.
 ///
 /// # Safety
-/// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile). The lanes are neighbours on both sides and fill rows shorter than
-/// a line, and the rows are contiguous.
+/// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile). The lanes are neighbours on both sides and fill rows shorter
+/// than a line, and the rows are contiguous.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     let Tile { dst, rows, cols, width, store, .. } = tile.tile;

@@ -25,8 +25,8 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Fills each row with the element.
 ///
 /// # Safety
-/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours in the destination, and all rows and columns
-/// read the same element of the source.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours in the destination, and all rows and
+/// columns read the same element of the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;

@@ -19,8 +19,8 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies each row with its elements in the opposite order.
 ///
 /// # Safety
-/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in the
-/// destination.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
+/// the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
@@ -42,8 +42,8 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 /// Copies rows as groups of one element.
 ///
 /// # Safety
-/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in the
-/// destination.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
+/// the destination.
 #[inline(always)]
 unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     let (width, bytes) = (tile.width, tile.cols.len * tile.width);
@@ -145,8 +145,8 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
 /// the last whole line.
 ///
 /// # Safety
-/// As [`DescendingRow::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where an
-/// element begins.
+/// As [`DescendingRow::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where
+/// an element begins.
 #[inline(always)]
 unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     row: &DescendingRow<V>,

@@ -121,8 +121,8 @@ fn cached_rows(pattern: &Pattern) -> usize {
 /// may jump in the destination, columns in the source.
 ///
 /// # Safety
-/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump ascend in the
-/// source.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump ascend in
+/// the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
