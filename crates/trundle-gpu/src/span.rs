@@ -23,7 +23,7 @@ pub(crate) fn bytes_written(part: &BlockPart, access: Access) -> Range<usize> {
 /// The byte range of the source buffer, of size `buffer`, that a part reads from.
 pub(crate) fn bytes_read(part: &BlockPart, access: Access, buffer: usize) -> Range<usize> {
     let span = src_span(part);
-    let [start, end] = [span.start, span.end].map(|place| place.max(0).unsigned_abs());
+    let [start, end] = [span.start, span.end].map(|offset| offset.max(0).unsigned_abs());
     access.bytes_before(start).min(buffer)..access.bytes_through(end).min(buffer)
 }
 
@@ -57,16 +57,16 @@ pub(crate) fn src_reach(part: &BlockPart, at: usize) -> Range<isize> {
     match &each.src {
         Source::Affine { stride } => (last * stride).min(0)..(last * stride).max(0),
         Source::Cut(cut) => {
-            let mut places: Option<Range<isize>> = None;
-            let mut add = |place: isize| {
-                let before = places.clone().unwrap_or(place..place);
-                places = Some(before.start.min(place)..before.end.max(place));
+            let mut reach: Option<Range<isize>> = None;
+            let mut add = |offset: isize| {
+                let before = reach.clone().unwrap_or(offset..offset);
+                reach = Some(before.start.min(offset)..before.end.max(offset));
             };
             match &cut.at {
                 CutAt::Constant(step) => for_each_end(cut, 0, *step, each.len, &mut add),
                 CutAt::Table(_) => for_each_end_by_length(part, &mut add),
             }
-            places.unwrap_or(0..0)
+            reach.unwrap_or(0..0)
         }
     }
 }

@@ -13,13 +13,13 @@ use crate::internal::few::with_list;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BufferId {
-    /// Lent by the caller, to be read.
+    /// A buffer of the caller that is read.
     Input(usize),
     /// Owned by the runner, filled when the runner is made.
     Constant(usize),
     /// Owned by the runner, written by some steps and read by later ones.
     Temporary(usize),
-    /// Lent by the caller, to be written.
+    /// A buffer of the caller that is written.
     Output(usize),
 }
 

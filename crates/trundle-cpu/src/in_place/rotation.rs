@@ -165,7 +165,7 @@ impl Pass for Rotation {
             for row in 0..rows {
                 // SAFETY: the row lies within the valid buffer.
                 unsafe {
-                    self.segments.run(SharedBuffer::new(place(row)), self.threads, move_tile)
+                    self.segments.run(SharedBuffer::new(place(row)), self.threads, move_tile);
                 };
             }
         }

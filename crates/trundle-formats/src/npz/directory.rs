@@ -51,11 +51,11 @@ pub(crate) fn read(
     })?;
     // Checked before any member is read: no byte belongs to two members, so the data of all members is
     // bounded by the size of the archive.
-    let mut by_place: Vec<&mut ZipEntry> = entries.iter_mut().collect();
-    by_place.sort_by_key(|entry| entry.header_offset);
-    let ends: Vec<u64> = by_place.iter().skip(1).map(|entry| entry.header_offset).collect();
+    let mut by_offset: Vec<&mut ZipEntry> = entries.iter_mut().collect();
+    by_offset.sort_by_key(|entry| entry.header_offset);
+    let ends: Vec<u64> = by_offset.iter().skip(1).map(|entry| entry.header_offset).collect();
     let ends = ends.into_iter().chain([archive.directory_offset()]);
-    for (entry, end) in by_place.into_iter().zip(ends) {
+    for (entry, end) in by_offset.into_iter().zip(ends) {
         entry.check_room(end)?;
         entry
             .find_data(&archive, end, &mut buffer)
