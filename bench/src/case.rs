@@ -40,7 +40,7 @@ pub struct Case {
     /// The operators. They are made when they are first used, because their indices can take a gigabyte.
     pub chain: LazyLock<Chain, MakeChain>,
     /// How the operators are called.
-    pub call: Call,
+    pub call: TimedCall,
     /// The reference that the speed is a fraction of.
     pub against: Against,
     /// Promised time in nanoseconds, if there is one.
@@ -51,7 +51,7 @@ pub struct Case {
 
 /// How a movement is called.
 #[derive(Clone, Copy, Debug)]
-pub enum Call {
+pub enum TimedCall {
     /// Planned in advance; only the run is timed.
     Planned,
     /// One call into an existing tensor.
@@ -93,7 +93,7 @@ impl Case {
             dtype,
             sizes: sizes.to_vec(),
             chain: LazyLock::new(Box::new(chain)),
-            call: Call::Planned,
+            call: TimedCall::Planned,
             against: Against::Copy,
             most_ns: None,
             is_short: false,

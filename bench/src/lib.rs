@@ -18,7 +18,7 @@ mod suites;
 mod table;
 
 pub use beside::{Beside, beside_copies};
-pub use case::{Against, Bars, Call, Case, Suite};
+pub use case::{Against, Bars, Case, Suite, TimedCall};
 pub use device::{DeviceRecord, in_turn, run_on};
 pub use error::Error;
 pub use machine::MachineRecord;

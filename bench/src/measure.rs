@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use trundle::internal::prefer_large_pages;
 use trundle::{Chain, Plan, PlanError, Result, Shape, TensorView, TensorViewMut};
 
-use crate::case::{Against, Call, Case};
+use crate::case::{Against, Case, TimedCall};
 use crate::copy::Copy;
 use crate::error::Error;
 use crate::record::{CaseRecord, rounded, rounded_time};
@@ -69,7 +69,7 @@ impl<'a> Subject<'a> {
     /// Moves once, leaving the result in `dst`.
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         match self.case.call {
-            Call::New(call) => {
+            TimedCall::New(call) => {
                 let moved = call(&TensorView::row_major(src, self.case.dtype, &self.shape)?)?;
                 dst.copy_from_slice(moved.view().bytes());
                 Ok(())
@@ -81,13 +81,15 @@ impl<'a> Subject<'a> {
     fn time(&self, times: usize, src: &[u8], dst: &mut [u8]) -> Result<Duration> {
         let dtype = self.case.dtype;
         match self.case.call {
-            Call::Planned => timed(times, || self.plan.run(black_box(src), black_box(&mut *dst))),
-            Call::Into(call) => {
+            TimedCall::Planned => {
+                timed(times, || self.plan.run(black_box(src), black_box(&mut *dst)))
+            }
+            TimedCall::Into(call) => {
                 let data = TensorView::row_major(src, dtype, &self.shape)?;
                 let mut out = TensorViewMut::row_major(dst, dtype, self.plan.out_shape())?;
                 timed(times, || call(black_box(&data), black_box(&mut out)))
             }
-            Call::New(call) => {
+            TimedCall::New(call) => {
                 let data = TensorView::row_major(src, dtype, &self.shape)?;
                 timed(times, || call(black_box(&data)).map(|moved| drop(black_box(moved))))
             }
@@ -261,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    fn case(call: Call) -> Case {
+    fn case(call: TimedCall) -> Case {
         Case { call, ..Case::new("case", DType::U16, &[30, 50], [Transpose::new(&[1, 0]).into()]) }
     }
 
@@ -271,25 +273,25 @@ mod tests {
 
     #[test]
     fn a_case_is_timed_beside_a_copy_and_beside_other_operators() {
-        let record = measured(&case(Call::Planned).against([Flip::new(&[1]).into()])).unwrap();
+        let record = measured(&case(TimedCall::Planned).against([Flip::new(&[1]).into()])).unwrap();
         assert_eq!((record.bytes, record.chain.as_str()), (3000, "transpose(1, 0)"));
         // Other load can dominate the fractions of such a short call.
         assert!(record.copy_seconds > 0.0 && record.of_single.is_some());
         assert!(record.seconds > 0.0 && record.seconds < 1e-3, "the time of one run");
         assert!(record.kernels.contains("transposed"));
-        assert_eq!(measured(&case(Call::Planned)).unwrap().of_single, None);
+        assert_eq!(measured(&case(TimedCall::Planned)).unwrap().of_single, None);
     }
 
     #[test]
     fn a_wrong_result_is_not_timed() {
         let right = [
-            case(Call::Into(|data, out| trundle::transpose_into(data, &[], out))),
-            case(Call::New(|data| trundle::transpose(data, &[]))),
+            case(TimedCall::Into(|data, out| trundle::transpose_into(data, &[], out))),
+            case(TimedCall::New(|data| trundle::transpose(data, &[]))),
         ];
         right.iter().for_each(|case| drop(measured(case).unwrap()));
-        let nothing = case(Call::Into(|_, _| Ok(())));
+        let nothing = case(TimedCall::Into(|_, _| Ok(())));
         assert!(matches!(measured(&nothing), Err(Error::Wrong { element: 0, .. })));
-        let in_place = case(Call::New(trundle::contiguous));
+        let in_place = case(TimedCall::New(trundle::contiguous));
         assert!(matches!(measured(&in_place), Err(Error::Wrong { element: 1, .. })));
     }
 

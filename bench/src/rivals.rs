@@ -10,7 +10,7 @@ use strided_view::{StridedView, StridedViewMut};
 use threadteam::{Exec, Pool};
 use trundle::{DType, Op, Plan, Shape};
 
-use crate::case::{Call, Case};
+use crate::case::{Case, TimedCall};
 use crate::copy::Copy;
 use crate::error::Error;
 use crate::measure::{fraction, timed};
@@ -66,7 +66,7 @@ pub(crate) fn measure(
     threads: usize,
     rounds: usize,
 ) -> Result<Vec<RivalRecord>, Error> {
-    let ([Op::Transpose(_)], Call::Planned) = (case.chain.ops(), case.call) else {
+    let ([Op::Transpose(_)], TimedCall::Planned) = (case.chain.ops(), case.call) else {
         return Ok(Vec::new());
     };
     match case.dtype {

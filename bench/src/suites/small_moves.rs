@@ -3,7 +3,7 @@
 use trundle::DType;
 
 use super::{flip, roll, transpose};
-use crate::case::{Bars, Call, Case, Suite};
+use crate::case::{Bars, Case, Suite, TimedCall};
 
 /// Promised nanoseconds of a planned run of 1 KiB.
 const PLANNED_NS: f64 = 100.0;
@@ -16,7 +16,7 @@ pub(super) fn suite() -> Suite {
     let tile = [16, 16];
     let within = |most_ns: f64, case: Case| Case { most_ns: Some(most_ns), ..case.short() };
     let planned = |case: Case| within(PLANNED_NS, case);
-    let at_once = |call: Call, case: Case| within(AT_ONCE_NS, Case { call, ..case });
+    let at_once = |call: TimedCall, case: Case| within(AT_ONCE_NS, Case { call, ..case });
     let transposed = |name, side| Case::new(name, F32, &[side, side], [transpose(&[1, 0])]);
     let cases = vec![
         planned(transposed("planned transpose", 16)),
@@ -24,16 +24,19 @@ pub(super) fn suite() -> Suite {
         planned(Case::new("planned roll", F32, &tile, [roll(&[3, -5], &[0, 1])])),
         planned(Case::new("planned flip", F32, &tile, [flip(&[0, 1])])),
         at_once(
-            Call::Into(|data, out| trundle::transpose_into(data, &[1, 0], out)),
+            TimedCall::Into(|data, out| trundle::transpose_into(data, &[1, 0], out)),
             transposed("transpose_into", 16),
         ),
-        at_once(Call::New(|data| trundle::transpose(data, &[1, 0])), transposed("transpose", 16)),
         at_once(
-            Call::Into(|data, out| trundle::roll_into(data, &[3, -5], &[0, 1], out)),
+            TimedCall::New(|data| trundle::transpose(data, &[1, 0])),
+            transposed("transpose", 16),
+        ),
+        at_once(
+            TimedCall::Into(|data, out| trundle::roll_into(data, &[3, -5], &[0, 1], out)),
             Case::new("roll_into", F32, &tile, [roll(&[3, -5], &[0, 1])]),
         ),
         at_once(
-            Call::Into(|data, out| trundle::flip_into(data, &[0, 1], out)),
+            TimedCall::Into(|data, out| trundle::flip_into(data, &[0, 1], out)),
             Case::new("flip_into", F32, &tile, [flip(&[0, 1])]),
         ),
         transposed("transpose of 64 KiB", 128).short(),

@@ -12,8 +12,8 @@ use super::joins::read_parts;
 use super::memory::{check_pointer, list};
 use super::pair::{Pair, check_types};
 use super::plan::{described, made, trundle_plan};
+use super::results::write_sizes;
 use super::status::{TRUNDLE_ERROR_CHAIN, status_of, trundle_status};
-use super::told::tell_sizes;
 
 /// Plans a chain such as "flip(axes=[2]) | h w c -> c h w". Everything in docs/chains.md is supported, except that
 /// lengths must be given as lists, not as files. The plan moves the elements in a single pass where that is
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
         check_pointer("rank", rank)?;
         let chain = read(chain)?;
         let shape = Inputs::read(names, input_descs, count)?.out_shape(&chain)?;
-        tell_sizes(sizes_of(&shape), sizes, capacity, rank)
+        write_sizes(sizes_of(&shape), sizes, capacity, rank)
     })
 }
 
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn trundle_chain_out_sizes(
         check_pointer("rank", rank)?;
         let chain = read(chain)?;
         let shape = Inputs::one(Descriptor::read("data", data_desc)?).out_shape(&chain)?;
-        tell_sizes(sizes_of(&shape), sizes, capacity, rank)
+        write_sizes(sizes_of(&shape), sizes, capacity, rank)
     })
 }
 

@@ -6,7 +6,7 @@ use trundle::{DType, DTypeError, Error, Layout, Shape, TensorView, TensorViewMut
 
 use super::dtype::{element, number_of_element, trundle_dtype};
 use super::error::{Failure, Result};
-use super::memory::{Memory, Reach, entries, value};
+use super::memory::{CallerMemory, Reach, entries, value};
 use super::status::TRUNDLE_ERROR_RANK;
 
 /// A tensor's element type, sizes and strides.
@@ -152,16 +152,16 @@ impl Descriptor {
 
     /// Returns all the memory of the tensor whose element at index 0 of every axis is at `data`.
     #[inline]
-    pub(crate) fn memory(&self, data: *const u8) -> Result<Memory> {
-        Memory::new(self.argument, data.cast_mut(), self.reach, self.alignment)
+    pub(crate) fn memory(&self, data: *const u8) -> Result<CallerMemory> {
+        CallerMemory::new(self.argument, data.cast_mut(), self.reach, self.alignment)
     }
 
     /// Returns the tensor in its memory for reading.
     ///
     /// # Safety
-    /// As [`Memory::read`].
-    pub(crate) unsafe fn view<'a>(&self, memory: &Memory) -> Result<TensorView<'a>> {
-        // SAFETY: the caller upholds the `# Safety` of [`Memory::read`].
+    /// As [`CallerMemory::read`].
+    pub(crate) unsafe fn view<'a>(&self, memory: &CallerMemory) -> Result<TensorView<'a>> {
+        // SAFETY: the caller guarantees what [`CallerMemory::read`] requires.
         let bytes = unsafe { memory.read() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
@@ -173,9 +173,9 @@ impl Descriptor {
     /// Returns the tensor in its memory for writing.
     ///
     /// # Safety
-    /// As [`Memory::write`].
-    pub(crate) unsafe fn view_mut<'a>(&self, memory: &Memory) -> Result<TensorViewMut<'a>> {
-        // SAFETY: the caller upholds the `# Safety` of [`Memory::write`].
+    /// As [`CallerMemory::write`].
+    pub(crate) unsafe fn view_mut<'a>(&self, memory: &CallerMemory) -> Result<TensorViewMut<'a>> {
+        // SAFETY: the caller guarantees what [`CallerMemory::write`] requires.
         let bytes = unsafe { memory.write() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {

@@ -9,7 +9,7 @@ use trundle::directml::{BufferTensorDesc, Error, FeatureLevel, ReverseSubsequenc
 use super::descriptor::{Descriptor, checked_rank, shape_of};
 use super::dtype::{element, trundle_dtype};
 use super::error::{Failure, Result, guarded};
-use super::memory::{Memory, check_pointer, entries, value};
+use super::memory::{CallerMemory, check_pointer, entries, value};
 use super::status::{
     TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_FEATURE_LEVEL, status_of, trundle_status,
 };
@@ -215,7 +215,7 @@ fn memory(
     argument: &'static str,
     tensor: &BufferTensorDesc<'_>,
     buffer: *const c_void,
-) -> Result<Memory> {
+) -> Result<CallerMemory> {
     let strides: Option<Vec<i64>> =
         tensor.strides.map(|strides| strides.iter().copied().map(i64::from).collect());
     let shape = shape_of(tensor.sizes)?;
@@ -226,13 +226,13 @@ fn memory(
 /// Checks that no list of the descriptions overlaps the output.
 fn check_lists_apart(
     operator: &ReverseSubsequencesOperatorDesc<'_>,
-    output: &Memory,
+    output: &CallerMemory,
 ) -> Result<()> {
     for tensor in
         [&operator.input_tensor, &operator.sequence_lengths_tensor, &operator.output_tensor]
     {
-        output.check_apart(&Memory::of("Sizes", tensor.sizes))?;
-        output.check_apart(&Memory::of("Strides", tensor.strides.unwrap_or_default()))?;
+        output.check_apart(&CallerMemory::of("Sizes", tensor.sizes))?;
+        output.check_apart(&CallerMemory::of("Strides", tensor.strides.unwrap_or_default()))?;
     }
     Ok(())
 }

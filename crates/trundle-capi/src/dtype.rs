@@ -240,10 +240,10 @@ mod tests {
         for (number, ..) in NUMBERED {
             for added in ORDERS.iter().map(|(added, _)| *added).chain([0]) {
                 let Ok((dtype, width)) = element("data", number + added) else { continue };
-                let told = number_of_element(dtype, width).unwrap();
-                assert_eq!(element("data", told).unwrap(), (dtype, width));
+                let code = number_of_element(dtype, width).unwrap();
+                assert_eq!(element("data", code).unwrap(), (dtype, width));
                 // The default order of a type is not part of its number.
-                assert!(told == *number || (added > 0 && told == number + added));
+                assert!(code == *number || (added > 0 && code == number + added));
             }
         }
     }

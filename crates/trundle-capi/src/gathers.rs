@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::descriptor::trundle_tensor_desc;
 use super::error::guarded;
-use super::indexed::{Indexed, Kind};
+use super::indexed::{Indexed, Indexing};
 use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn trundle_gather(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        let gather = Indexed::gather(Kind::Axis(axis), data_desc, indices_desc, out_desc)?;
+        let gather = Indexed::gather(Indexing::Axis(axis), data_desc, indices_desc, out_desc)?;
         gather.run(&[data], indices, out)
     })
 }
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn trundle_gather_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            Indexed::gather(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.plan(indices)
+            Indexed::gather(Indexing::Axis(axis), data_desc, indices_desc, out_desc)?.plan(indices)
         })
     }
 }
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn trundle_gather_elements(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        Indexed::gather(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.run(
+        Indexed::gather(Indexing::Elements(axis), data_desc, indices_desc, out_desc)?.run(
             &[data],
             indices,
             out,
@@ -111,7 +111,8 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            Indexed::gather(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.plan(indices)
+            Indexed::gather(Indexing::Elements(axis), data_desc, indices_desc, out_desc)?
+                .plan(indices)
         })
     }
 }
@@ -141,7 +142,7 @@ pub unsafe extern "C" fn trundle_gather_nd(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        Indexed::gather(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.run(
+        Indexed::gather(Indexing::Nd(batch_axes), data_desc, indices_desc, out_desc)?.run(
             &[data],
             indices,
             out,
@@ -168,7 +169,8 @@ pub unsafe extern "C" fn trundle_gather_nd_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            Indexed::gather(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.plan(indices)
+            Indexed::gather(Indexing::Nd(batch_axes), data_desc, indices_desc, out_desc)?
+                .plan(indices)
         })
     }
 }

@@ -7,7 +7,7 @@ use trundle::TensorViewMut;
 use super::chain::{planning_failed, read};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{Memory, entries, list};
+use super::memory::{CallerMemory, entries, list};
 use super::pair::Pair;
 use super::status::trundle_status;
 
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn trundle_roll_in_place(
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let (shift, axes) = (list("shift", shift, shift_len)?, list("axes", axes, axes_len)?);
-        let lists = [Memory::of("shift", shift), Memory::of("axes", axes)];
+        let lists = [CallerMemory::of("shift", shift), CallerMemory::of("axes", axes)];
         Ok(trundle::roll_in_place(&mut view(data_desc, data, &lists)?, shift, axes)?)
     })
 }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn trundle_flip_in_place(
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let axes = list("axes", axes, axes_len)?;
-        let lists = [Memory::of("axes", axes)];
+        let lists = [CallerMemory::of("axes", axes)];
         Ok(trundle::flip_in_place(&mut view(data_desc, data, &lists)?, axes)?)
     })
 }
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn trundle_transpose_in_place(
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let order = list("order", order, order_len)?;
-        let lists = [Memory::of("order", order)];
+        let lists = [CallerMemory::of("order", order)];
         Ok(trundle::transpose_in_place(&mut view(data_desc, data, &lists)?, order)?)
     })
 }
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     guarded(|| unsafe {
         Pair::read(data_desc, data_desc)?.check_batches(lengths_len, batch_axis)?;
         let lengths = entries("lengths", lengths, lengths_len)?;
-        let mut data = view(data_desc, data, &[Memory::of("lengths", lengths)])?;
+        let mut data = view(data_desc, data, &[CallerMemory::of("lengths", lengths)])?;
         Ok(trundle::reverse_sequence_in_place(&mut data, lengths, axis, batch_axis)?)
     })
 }
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn trundle_chain_in_place(
 unsafe fn view<'a>(
     data_desc: *const trundle_tensor_desc,
     data: *mut c_void,
-    others: &[Memory],
+    others: &[CallerMemory],
 ) -> Result<TensorViewMut<'a>> {
     // SAFETY: the caller guarantees a valid description and exclusive access to the memory.
     unsafe {

@@ -7,14 +7,14 @@ use trundle::{DType, Error, IndexMap, Shape, normalize_axis, programs};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::Result;
-use super::memory::Memory;
+use super::memory::CallerMemory;
 use super::pair::{Pair, check_shape, check_types};
 use super::plan::{described, trundle_plan};
 use super::scatters::scattering;
 
 /// The meaning of the indices.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum Indexing {
     /// Positions along this axis, which the axes of the indices replace.
     Axis(i64),
     /// One index along this axis for each element that is gathered or written.
@@ -23,32 +23,34 @@ pub(crate) enum Kind {
     Nd(u32),
 }
 
-impl Kind {
+impl Indexing {
     /// Returns the shape of a gathered tensor, or of the updates of a scatter.
     fn part_shape(self, shape: &Shape, indices: &Shape) -> Result<Shape> {
         Ok(match self {
-            Kind::Axis(axis) => {
+            Indexing::Axis(axis) => {
                 let axis = normalize_axis("axis", axis, shape.rank())?;
                 Shape::new([&shape[..axis], &indices[..], &shape[axis + 1..]].concat())?
             }
-            Kind::Elements(axis) => GatherElements::out_shape(shape, indices, axis)?,
-            Kind::Nd(batch_axes) => GatherNd::out_shape(shape, indices, batch_axes as usize)?,
+            Indexing::Elements(axis) => GatherElements::out_shape(shape, indices, axis)?,
+            Indexing::Nd(batch_axes) => GatherNd::out_shape(shape, indices, batch_axes as usize)?,
         })
     }
 
     /// Returns the position in a tensor of `shape` of each element that is gathered or written.
-    pub(crate) fn places(self, shape: &Shape, indices: Indices) -> Result<IndexMap> {
+    pub(crate) fn index_map(self, shape: &Shape, indices: Indices) -> Result<IndexMap> {
         Ok(match self {
-            Kind::Axis(axis) => Take::new(axis, indices).index_map(shape),
-            Kind::Elements(axis) => GatherElements::new(axis, indices).index_map(shape),
-            Kind::Nd(batch_axes) => GatherNd::new(batch_axes as usize, indices).index_map(shape),
+            Indexing::Axis(axis) => Take::new(axis, indices).index_map(shape),
+            Indexing::Elements(axis) => GatherElements::new(axis, indices).index_map(shape),
+            Indexing::Nd(batch_axes) => {
+                GatherNd::new(batch_axes as usize, indices).index_map(shape)
+            }
         }?)
     }
 }
 
 /// The tensors of a gather or a scatter, with matching types and shapes.
 pub(crate) struct Indexed {
-    kind: Kind,
+    indexing: Indexing,
     pair: Pair,
     indices: Descriptor,
     /// The updates of a scatter.
@@ -61,16 +63,16 @@ impl Indexed {
     /// # Safety
     /// As [`Descriptor::read`], for each.
     pub(crate) unsafe fn gather(
-        kind: Kind,
+        indexing: Indexing,
         data: *const trundle_tensor_desc,
         indices: *const trundle_tensor_desc,
         out: *const trundle_tensor_desc,
     ) -> Result<Indexed> {
         // SAFETY: the caller guarantees valid descriptions.
         let (pair, indices) = unsafe { (Pair::read(data, out)?, read_indices_desc(indices)?) };
-        let expected = kind.part_shape(pair.data.layout().shape(), indices.layout().shape())?;
+        let expected = indexing.part_shape(pair.data.layout().shape(), indices.layout().shape())?;
         check_shape("out", &expected, &pair.out)?;
-        Ok(Indexed { kind, pair, indices, updates: None })
+        Ok(Indexed { indexing, pair, indices, updates: None })
     }
 
     /// Reads the descriptions of a scatter.
@@ -78,7 +80,7 @@ impl Indexed {
     /// # Safety
     /// As [`Descriptor::read`], for each.
     pub(crate) unsafe fn scatter(
-        kind: Kind,
+        indexing: Indexing,
         data: *const trundle_tensor_desc,
         indices: *const trundle_tensor_desc,
         updates: *const trundle_tensor_desc,
@@ -92,12 +94,12 @@ impl Indexed {
         check_types("updates", &pair.data, &updates)?;
         let shape = pair.data.layout().shape();
         check_shape("out", shape, &pair.out)?;
-        let expected = kind.part_shape(shape, indices.layout().shape())?;
+        let expected = indexing.part_shape(shape, indices.layout().shape())?;
         // A single update may have any number of axes of size 1.
         if expected.rank() > 0 || updates.layout().shape().elements() != 1 {
             check_shape("updates", &expected, &updates)?;
         }
-        Ok(Indexed { kind, pair, indices, updates: Some(updates) })
+        Ok(Indexed { indexing, pair, indices, updates: Some(updates) })
     }
 
     /// Plans the call for the indices at this address.
@@ -131,17 +133,17 @@ impl Indexed {
     }
 
     /// # Safety
-    /// As [`Memory::read`].
-    unsafe fn planned(self, indices: &Memory) -> Result<trundle_plan> {
-        let Indexed { kind, pair, indices: desc, updates } = self;
+    /// As [`CallerMemory::read`].
+    unsafe fn planned(self, indices: &CallerMemory) -> Result<trundle_plan> {
+        let Indexed { indexing, pair, indices: desc, updates } = self;
         if updates.is_none() && pair.out.layout().shape().elements() == 0 {
             return trundle_plan::of_nothing(pair);
         }
-        // SAFETY: the caller upholds the `# Safety` of [`Memory::read`].
+        // SAFETY: the caller guarantees what [`CallerMemory::read`] requires.
         let indices = unsafe { read_indices(&desc, indices)? };
         match updates {
-            None => gathering(kind, pair, indices),
-            Some(updates) => scattering(kind, pair, &indices, updates),
+            None => gathering(indexing, pair, indices),
+            Some(updates) => scattering(indexing, pair, &indices, updates),
         }
     }
 }
@@ -160,9 +162,9 @@ unsafe fn read_indices_desc(desc: *const trundle_tensor_desc) -> Result<Descript
 /// Reads indices of i32 or i64.
 ///
 /// # Safety
-/// As [`Memory::read`].
-unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
-    // SAFETY: the caller upholds the `# Safety` of [`Memory::read`].
+/// As [`CallerMemory::read`].
+unsafe fn read_indices(desc: &Descriptor, memory: &CallerMemory) -> Result<Indices> {
+    // SAFETY: the caller guarantees what [`CallerMemory::read`] requires.
     let bytes = unsafe { memory.read() };
     let (layout, shape) = (desc.layout(), desc.layout().shape());
     let mut values = Vec::new();
@@ -179,11 +181,11 @@ unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
     Ok(Indices::new(shape.clone(), values)?)
 }
 
-fn gathering(kind: Kind, pair: Pair, indices: Indices) -> Result<trundle_plan> {
-    if let Kind::Axis(axis) = kind {
+fn gathering(indexing: Indexing, pair: Pair, indices: Indices) -> Result<trundle_plan> {
+    if let Indexing::Axis(axis) = indexing {
         return trundle_plan::of_op(pair, Take::new(axis, indices));
     }
     let (shape, width) = described(&pair.data);
-    let program = programs::moved(shape, width, kind.places(shape, indices)?)?;
+    let program = programs::moved(shape, width, indexing.index_map(shape, indices)?)?;
     trundle_plan::of_program(&program, vec![pair.data], pair.out)
 }

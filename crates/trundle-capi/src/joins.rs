@@ -7,7 +7,7 @@ use trundle::{Error, OpError, Shape, programs};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{Memory, list};
+use super::memory::{CallerMemory, list};
 use super::pair::{Pair, check_shape, check_types};
 use super::plan::{described, made, trundle_plan};
 use super::status::trundle_status;
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn trundle_concatenate(
         let inputs = list("inputs", inputs, count)?;
         let plan = concatenation(inputs.iter().map(|input| input.desc), axis, out_desc)?;
         let data: Vec<*const c_void> = inputs.iter().map(|input| input.data).collect();
-        plan.run(&data, &[out], &[Memory::of("inputs", inputs)])
+        plan.run(&data, &[out], &[CallerMemory::of("inputs", inputs)])
     })
 }
 
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn trundle_pad(
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
         let widths = list("widths", widths, widths_len)?;
-        let mut others = vec![Memory::of("widths", widths)];
+        let mut others = vec![CallerMemory::of("widths", widths)];
         if mode == TRUNDLE_PAD_CONSTANT {
             others.push(one_element("value", &pair.data, value)?);
         }
@@ -221,7 +221,11 @@ pub(crate) unsafe fn padding(
 }
 
 /// Returns the memory of one element with the type of `like`.
-fn one_element(argument: &'static str, like: &Descriptor, at: *const c_void) -> Result<Memory> {
+fn one_element(
+    argument: &'static str,
+    like: &Descriptor,
+    at: *const c_void,
+) -> Result<CallerMemory> {
     let element = (like.dtype(), like.width());
     Descriptor::new(argument, element, &Shape::default(), None)?.memory(at.cast())
 }

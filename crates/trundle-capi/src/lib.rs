@@ -28,11 +28,11 @@ mod onnxruntime;
 mod operators;
 mod pair;
 mod plan;
+mod results;
 mod scatters;
 mod split;
 mod status;
 mod threads;
-mod told;
 mod version;
 
 pub use chain::*;

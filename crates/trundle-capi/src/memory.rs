@@ -146,7 +146,7 @@ fn before_memory(argument: &str, address: usize) -> Failure {
 
 /// Checks that these memories do not overlap, and sorts them by address. An error carries the number of one that
 /// overlaps another.
-pub(crate) fn check_all_apart(all: &mut [(usize, Memory)]) -> Result<(), (usize, Failure)> {
+pub(crate) fn check_all_apart(all: &mut [(usize, CallerMemory)]) -> Result<(), (usize, Failure)> {
     // Empty memories sort first.
     all.sort_unstable_by_key(|(number, memory)| (memory.bytes > 0, memory.ends(), *number));
     // Sorted by address, the first two that overlap are neighbours.
@@ -167,13 +167,13 @@ pub(crate) struct Reach {
 
 /// Memory of the caller that a call reads or writes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct CallerMemory {
     argument: &'static str,
     first: *mut u8,
     bytes: usize,
 }
 
-impl Memory {
+impl CallerMemory {
     /// Returns the memory that `reach` covers around `pointer`, which must be a multiple of `alignment`, a power of
     /// two. Any pointer is valid if `reach` has no bytes.
     #[inline]
@@ -182,10 +182,10 @@ impl Memory {
         pointer: *mut u8,
         reach: Reach,
         alignment: usize,
-    ) -> Result<Memory> {
+    ) -> Result<CallerMemory> {
         let Reach { before, bytes } = reach;
         if bytes == 0 {
-            return Ok(Memory { argument, first: pointer, bytes });
+            return Ok(CallerMemory { argument, first: pointer, bytes });
         }
         check_address(argument, pointer.addr(), alignment)?;
         if pointer.addr() <= before {
@@ -193,23 +193,23 @@ impl Memory {
         }
         let first = pointer.wrapping_sub(before);
         check_span(argument, first.addr(), bytes)?;
-        Ok(Memory { argument, first, bytes })
+        Ok(CallerMemory { argument, first, bytes })
     }
 
-    pub(crate) fn of<T>(argument: &'static str, list: &[T]) -> Memory {
-        Memory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
+    pub(crate) fn of<T>(argument: &'static str, list: &[T]) -> CallerMemory {
+        CallerMemory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
     }
 
     /// Returns the memory of a list that [`list`] accepts.
     #[inline]
-    pub(crate) fn of_list(argument: &'static str, first: *const i64, len: usize) -> Memory {
+    pub(crate) fn of_list(argument: &'static str, first: *const i64, len: usize) -> CallerMemory {
         let bytes = len.saturating_mul(size_of::<i64>());
-        Memory { argument, first: first.cast_mut().cast(), bytes }
+        CallerMemory { argument, first: first.cast_mut().cast(), bytes }
     }
 
     /// Checks that this memory and `other` share no byte.
     #[inline]
-    pub(crate) fn check_apart(&self, other: &Memory) -> Result<()> {
+    pub(crate) fn check_apart(&self, other: &CallerMemory) -> Result<()> {
         let ((begin, end), (other_begin, other_end)) = (self.ends(), other.ends());
         if self.bytes == 0 || other.bytes == 0 || end <= other_begin || other_end <= begin {
             return Ok(());
@@ -218,7 +218,7 @@ impl Memory {
     }
 
     #[cold]
-    fn overlapping(&self, other: &Memory) -> Failure {
+    fn overlapping(&self, other: &CallerMemory) -> Failure {
         let ((begin, end), (other_begin, other_end)) = (self.ends(), other.ends());
         let message = format!(
             "{} at {begin:#x}..{end:#x} overlaps {} at {other_begin:#x}..{other_end:#x}",

@@ -16,11 +16,11 @@ use super::dtype::{number_of_element, trundle_dtype};
 use super::error::{Failure, Result, guarded, no_room};
 use super::memory::{check_pointer, check_room, list, object};
 use super::pair::check_types;
-use super::plan::{Work, free, made, trundle_plan};
+use super::plan::{PlanMoves, free, made, trundle_plan};
+use super::results::{check_optional, write_sizes, write_words};
 use super::status::{
     TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status,
 };
-use super::told::{check_optional, tell_sizes, tell_words};
 
 /// A model of operators that only move elements. It is immutable: several threads may use it at once.
 pub struct trundle_model {
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn trundle_model_describe(
     needed: *mut usize,
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; `model` comes from trundle_model_open().
-    guarded(|| unsafe { tell_words(&object("model", model)?.model, buffer, capacity, needed) })
+    guarded(|| unsafe { write_words(&object("model", model)?.model, buffer, capacity, needed) })
 }
 
 /// Returns the number of inputs of a model; 0 for NULL.
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn trundle_model_input(
         match &own.shape {
             PartialShape::Unknown => rank.write(TRUNDLE_RANK_ANY),
             PartialShape::Ranked(known) => {
-                tell_sizes(known.iter().map(size_of_dimension), sizes, capacity, rank)?;
+                write_sizes(known.iter().map(size_of_dimension), sizes, capacity, rank)?;
             }
         }
         if !dtype.is_null() {
@@ -313,8 +313,8 @@ fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_p
     };
     let outputs = resolved.outputs().iter().enumerate().map(output).collect::<Result<_>>()?;
     let model = PlannedModel::new(resolved, None).and_then(PlannedModel::allocated);
-    let work = Work::Model(Box::new(model.map_err(|error| no_room(&error))?));
-    Ok(trundle_plan { inputs, outputs, work })
+    let moves = PlanMoves::Model(Box::new(model.map_err(|error| no_room(&error))?));
+    Ok(trundle_plan { inputs, outputs, moves })
 }
 
 /// Returns the error for an input or output of strings.

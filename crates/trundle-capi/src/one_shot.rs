@@ -12,7 +12,7 @@ use trundle::ops::Declaration;
 
 use super::descriptor::{Described, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{Memory, list};
+use super::memory::{CallerMemory, list};
 use super::pair::Pair;
 use super::plan::trundle_plan;
 use super::status::trundle_status;
@@ -26,7 +26,7 @@ type List = (&'static str, *const i64, usize);
 
 /// The cache key: all arguments of a call except the data addresses.
 #[derive(Hash)]
-struct Call<'a, const N: usize> {
+struct PlanKey<'a, const N: usize> {
     declared: &'static Declaration,
     lists: [&'a [i64]; N],
     data: Described<'a>,
@@ -59,7 +59,7 @@ pub(crate) unsafe fn moved<const N: usize>(
     lists: [List; N],
     (out_desc, out): (*const trundle_tensor_desc, *mut c_void),
 ) -> trundle_status {
-    let others = lists.map(|(argument, first, len)| Memory::of_list(argument, first, len));
+    let others = lists.map(|(argument, first, len)| CallerMemory::of_list(argument, first, len));
     // SAFETY: the caller guarantees valid descriptions and lists.
     let plan = || unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
@@ -75,8 +75,8 @@ pub(crate) unsafe fn moved<const N: usize>(
         let (from, to) = (Described::read("data", data_desc), Described::read("out", out_desc));
         let plan = match (from, entries(lists), to) {
             (Ok(data), Ok(lists), Ok(out)) => {
-                let call = Call { declared, lists, data, out, threads: trundle::threads() };
-                planned(&PLANS, &call, plan, |made| made.own_bytes())?
+                let key = PlanKey { declared, lists, data, out, threads: trundle::threads() };
+                planned(&PLANS, &key, plan, |made| made.own_bytes())?
             }
             // This reports the error of the first invalid argument.
             _ => plan()?,

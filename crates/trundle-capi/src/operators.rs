@@ -7,7 +7,7 @@ use trundle::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 
 use super::descriptor::trundle_tensor_desc;
 use super::error::{Result, guarded};
-use super::memory::{Memory, entries, list};
+use super::memory::{CallerMemory, entries, list};
 use super::one_shot::moved;
 use super::pair::Pair;
 use super::plan::{made, trundle_plan};
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence(
         let pair = Pair::read(data_desc, out_desc)?;
         pair.check_batches(lengths_len, batch_axis)?;
         let lengths = entries("lengths", lengths, lengths_len)?;
-        let (data, mut out) = pair.views(data, out, &[Memory::of("lengths", lengths)])?;
+        let (data, mut out) = pair.views(data, out, &[CallerMemory::of("lengths", lengths)])?;
         Ok(trundle::reverse_sequence_into(&data, lengths, axis, batch_axis, &mut out)?)
     })
 }

@@ -8,7 +8,7 @@ use trundle::{TensorView, TensorViewMut, normalize_axis};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result};
-use super::memory::Memory;
+use super::memory::CallerMemory;
 use super::status::TRUNDLE_ERROR_SHAPE;
 
 /// The checked descriptions of an input and an output of the same type.
@@ -46,7 +46,7 @@ impl Pair {
         desc: *const trundle_tensor_desc,
         lengths: *const c_void,
         axis: u32,
-    ) -> Result<(Descriptor, Memory)> {
+    ) -> Result<(Descriptor, CallerMemory)> {
         // SAFETY: the caller guarantees a valid description.
         let desc = unsafe { Descriptor::read("lengths", desc)? };
         let shape = self.data.layout().shape();
@@ -83,8 +83,8 @@ impl Pair {
         &self,
         data: *const c_void,
         out: *mut c_void,
-        others: &[Memory],
-    ) -> Result<(Memory, Memory)> {
+        others: &[CallerMemory],
+    ) -> Result<(CallerMemory, CallerMemory)> {
         // In the order of `trundle_plan::run`, which runs cached calls: a bad call has one message.
         let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
@@ -101,7 +101,7 @@ impl Pair {
         &self,
         data: *const c_void,
         out: *mut c_void,
-        others: &[Memory],
+        others: &[CallerMemory],
     ) -> Result<(TensorView<'a>, TensorViewMut<'a>)> {
         let (data, out) = self.memory(data, out, others)?;
         // SAFETY: the caller owns the memory, and no other slice of this call contains bytes of the output.

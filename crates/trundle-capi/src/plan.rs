@@ -10,22 +10,22 @@ use trundle_models::PlannedModel;
 use super::descriptor::{Descriptor, sizes_of};
 use super::dtype::trundle_dtype;
 use super::error::{Failure, Result, guarded, no_room};
-use super::memory::{Memory, check_all_apart, check_pointer, list, object};
+use super::memory::{CallerMemory, check_all_apart, check_pointer, list, object};
 use super::pair::Pair;
+use super::results::{check_optional, write_sizes, write_words};
 use super::scatters::Scatter;
 use super::status::{TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status};
-use super::told::{check_optional, tell_sizes, tell_words};
 
 /// A planned call or model, for tensors with fixed descriptions. Run it with trundle_plan_run(),
 /// trundle_plan_run_inputs(), trundle_plan_run_outputs() or trundle_plan_run_all().
 pub struct trundle_plan {
     pub(crate) inputs: Vec<Descriptor>,
     pub(crate) outputs: Vec<Descriptor>,
-    pub(crate) work: Work,
+    pub(crate) moves: PlanMoves,
 }
 
 /// The moves of a plan.
-pub(crate) enum Work {
+pub(crate) enum PlanMoves {
     /// A chain from the input to the output.
     Chain(Plan),
     /// A program that makes the output from the inputs.
@@ -37,18 +37,20 @@ pub(crate) enum Work {
     Model(Box<PlannedModel>),
 }
 
-impl Work {
+impl PlanMoves {
     /// Moves the elements. The slices are the memory of all inputs and outputs of the plan.
     fn run(&self, read: &[&[u8]], written: &mut [&mut [u8]]) -> Result<()> {
         match (self, read, written) {
-            (Work::Chain(plan), [data], [out]) => Ok(plan.run(data, out)?),
-            (Work::Program(plan), _, [out]) => Ok(plan.run(read, out)?),
-            (Work::Scatter(scatter), [data, updates], [out]) => scatter.run(data, updates, out),
-            (Work::Parts(parts), [data], written) => {
+            (PlanMoves::Chain(plan), [data], [out]) => Ok(plan.run(data, out)?),
+            (PlanMoves::Program(plan), _, [out]) => Ok(plan.run(read, out)?),
+            (PlanMoves::Scatter(scatter), [data, updates], [out]) => {
+                scatter.run(data, updates, out)
+            }
+            (PlanMoves::Parts(parts), [data], written) => {
                 let mut parts = parts.iter().zip(written);
                 Ok(parts.try_for_each(|(part, out)| part.run(data, out))?)
             }
-            (Work::Model(model), read, written) => {
+            (PlanMoves::Model(model), read, written) => {
                 model.run_into(read, written).map_err(|error| no_room(&error))
             }
             _ => unreachable!("inputs and outputs are counted"),
@@ -64,8 +66,8 @@ impl trundle_plan {
 
     /// Plans a chain with one input.
     pub(crate) fn of_chain(pair: Pair, chain: &Chain) -> Result<trundle_plan, PlanError> {
-        let work = Work::Chain(pair.plan(chain)?);
-        Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], work })
+        let moves = PlanMoves::Chain(pair.plan(chain)?);
+        Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], moves })
     }
 
     /// Plans a program, and allocates the memory of its runs.
@@ -76,7 +78,7 @@ impl trundle_plan {
     ) -> Result<trundle_plan> {
         let layouts: Vec<Layout> = inputs.iter().map(|own| own.layout().clone()).collect();
         let plan = ProgramPlan::new(program, &layouts, out.layout(), None)?.allocated()?;
-        Ok(trundle_plan { inputs, outputs: vec![out], work: Work::Program(plan) })
+        Ok(trundle_plan { inputs, outputs: vec![out], moves: PlanMoves::Program(plan) })
     }
 
     /// Plans an output without elements, which reads nothing.
@@ -87,21 +89,21 @@ impl trundle_plan {
         let nothing = program.broadcast(fill, shape)?;
         let program = program.with_output(nothing)?;
         let plan = ProgramPlan::new(&program, &[], pair.out.layout(), None)?;
-        let work = Work::Program(plan);
-        Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], work })
+        let moves = PlanMoves::Program(plan);
+        Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], moves })
     }
 
     /// Returns the bytes of a plan of a single chain, for a cache.
     pub(crate) fn own_bytes(&self) -> usize {
-        match &self.work {
-            Work::Chain(plan) => plan.own_bytes(),
+        match &self.moves {
+            PlanMoves::Chain(plan) => plan.own_bytes(),
             _ => unreachable!("calls of this operator are not cached"),
         }
     }
 
     /// Adds the input's index to an error, unless the plan can have no other input.
     fn of_input(&self, number: usize, failure: Failure) -> Failure {
-        match matches!(self.work, Work::Model(_)) || self.inputs.len() > 1 {
+        match matches!(self.moves, PlanMoves::Model(_)) || self.inputs.len() > 1 {
             true => failure.of_input(number),
             false => failure,
         }
@@ -109,8 +111,8 @@ impl trundle_plan {
 
     /// Adds the output's index to an error, unless the plan can have no other output.
     fn of_output(&self, number: usize, failure: Failure) -> Failure {
-        match self.work {
-            Work::Model(_) | Work::Parts(_) => failure.of_output(number),
+        match self.moves {
+            PlanMoves::Model(_) | PlanMoves::Parts(_) => failure.of_output(number),
             _ => failure,
         }
     }
@@ -125,11 +127,11 @@ impl trundle_plan {
         &self,
         data: &[*const c_void],
         outs: &[*mut c_void],
-        others: &[Memory],
+        others: &[CallerMemory],
     ) -> Result<()> {
         check_count("input", self.inputs.len(), data.len())?;
         check_count("output", self.outputs.len(), outs.len())?;
-        let nothing = || (0, Memory::of::<u8>("nothing", &[]));
+        let nothing = || (0, CallerMemory::of::<u8>("nothing", &[]));
         with_list(outs.len(), nothing, |covered| {
             let outs = self.outputs.iter().zip(outs).enumerate();
             for ((number, (own, out)), place) in outs.zip(&mut *covered) {
@@ -138,7 +140,7 @@ impl trundle_plan {
             }
             check_all_apart(covered)
                 .map_err(|(number, failure)| self.of_output(number, failure))?;
-            let check_apart = |other: &Memory| {
+            let check_apart = |other: &CallerMemory| {
                 covered.iter().try_for_each(|(number, memory)| {
                     memory.check_apart(other).map_err(|failure| self.of_output(*number, failure))
                 })
@@ -164,7 +166,7 @@ impl trundle_plan {
                                 // SAFETY: the caller owns this memory, and nothing else overlaps it.
                                 written[*number] = unsafe { memory.write() };
                             }
-                            self.work.run(read, written)
+                            self.moves.run(read, written)
                         },
                     )
                 },
@@ -177,8 +179,8 @@ impl trundle_plan {
 impl trundle_plan {
     /// Returns the plan of a chain with one input.
     pub(crate) fn chain(&self) -> &Plan {
-        match &self.work {
-            Work::Chain(plan) => plan,
+        match &self.moves {
+            PlanMoves::Chain(plan) => plan,
             _ => panic!("not a chain"),
         }
     }
@@ -186,15 +188,15 @@ impl trundle_plan {
 
 impl fmt::Display for trundle_plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.work {
-            Work::Chain(plan) => plan.fmt(f),
-            Work::Program(plan) => plan.fmt(f),
-            Work::Scatter(scatter) => scatter.fmt(f),
-            Work::Parts(parts) => parts.iter().enumerate().try_for_each(|(number, part)| {
+        match &self.moves {
+            PlanMoves::Chain(plan) => plan.fmt(f),
+            PlanMoves::Program(plan) => plan.fmt(f),
+            PlanMoves::Scatter(scatter) => scatter.fmt(f),
+            PlanMoves::Parts(parts) => parts.iter().enumerate().try_for_each(|(number, part)| {
                 let between = if number == 0 { "" } else { "\n\n" };
                 write!(f, "{between}from input 0 to output {number}: {part}")
             }),
-            Work::Model(model) => model.fmt(f),
+            PlanMoves::Model(model) => model.fmt(f),
         }
     }
 }
@@ -245,7 +247,7 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
     guarded(|| unsafe {
         let plan = object("plan", plan)?;
         let inputs = list("inputs", inputs, count)?;
-        plan.run(inputs, &[out], &[Memory::of("inputs", inputs)])
+        plan.run(inputs, &[out], &[CallerMemory::of("inputs", inputs)])
     })
 }
 
@@ -269,7 +271,7 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
     guarded(|| unsafe {
         let plan = object("plan", plan)?;
         let outputs = list("outputs", outputs, count)?;
-        plan.run(&[data], outputs, &[Memory::of("outputs", outputs)])
+        plan.run(&[data], outputs, &[CallerMemory::of("outputs", outputs)])
     })
 }
 
@@ -294,7 +296,7 @@ pub unsafe extern "C" fn trundle_plan_run_all(
         let plan = object("plan", plan)?;
         let inputs = list("inputs", inputs, input_count)?;
         let outputs = list("outputs", outputs, output_count)?;
-        let lists = [Memory::of("inputs", inputs), Memory::of("outputs", outputs)];
+        let lists = [CallerMemory::of("inputs", inputs), CallerMemory::of("outputs", outputs)];
         plan.run(inputs, outputs, &lists)
     })
 }
@@ -327,7 +329,7 @@ pub unsafe extern "C" fn trundle_plan_output(
             let message = format!("output {output} is out of range: the plan has {count}");
             Failure::new(TRUNDLE_ERROR_NUMBER, message)
         })?;
-        tell_sizes(sizes_of(out.layout().shape()), sizes, capacity, rank)?;
+        write_sizes(sizes_of(out.layout().shape()), sizes, capacity, rank)?;
         if !dtype.is_null() {
             dtype.write(out.number().unwrap_or_default());
         }
@@ -352,7 +354,7 @@ pub unsafe extern "C" fn trundle_plan_describe(
     needed: *mut usize,
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
-    guarded(|| unsafe { tell_words(object("plan", plan)?, buffer, capacity, needed) })
+    guarded(|| unsafe { write_words(object("plan", plan)?, buffer, capacity, needed) })
 }
 
 /// Frees a plan that no thread is running. NULL is ignored.

@@ -9,9 +9,9 @@ use trundle::{Along, Chain, Layout, Plan, ScatterPlan, Shape, normalize_axis, pr
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::indexed::{Indexed, Kind};
+use super::indexed::{Indexed, Indexing};
 use super::pair::Pair;
-use super::plan::{Work, described, made, trundle_plan};
+use super::plan::{PlanMoves, described, made, trundle_plan};
 use super::status::trundle_status;
 
 /// Copies the input, then writes each element of `updates` at its index along `axis`: along the middle one of three
@@ -42,8 +42,8 @@ pub unsafe extern "C" fn trundle_scatter_elements(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        let kind = Kind::Elements(axis);
-        let scatter = Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?;
+        let indexing = Indexing::Elements(axis);
+        let scatter = Indexed::scatter(indexing, data_desc, indices_desc, updates_desc, out_desc)?;
         scatter.run(&[data, updates], indices, out)
     })
 }
@@ -69,8 +69,9 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            let kind = Kind::Elements(axis);
-            Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?.plan(indices)
+            let indexing = Indexing::Elements(axis);
+            Indexed::scatter(indexing, data_desc, indices_desc, updates_desc, out_desc)?
+                .plan(indices)
         })
     }
 }
@@ -101,8 +102,8 @@ pub unsafe extern "C" fn trundle_scatter_nd(
 ) -> trundle_status {
     // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
-        let kind = Kind::Nd(0);
-        let scatter = Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?;
+        let indexing = Indexing::Nd(0);
+        let scatter = Indexed::scatter(indexing, data_desc, indices_desc, updates_desc, out_desc)?;
         scatter.run(&[data, updates], indices, out)
     })
 }
@@ -127,8 +128,9 @@ pub unsafe extern "C" fn trundle_scatter_nd_plan(
     // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
-            let kind = Kind::Nd(0);
-            Indexed::scatter(kind, data_desc, indices_desc, updates_desc, out_desc)?.plan(indices)
+            let indexing = Indexing::Nd(0);
+            Indexed::scatter(indexing, data_desc, indices_desc, updates_desc, out_desc)?
+                .plan(indices)
         })
     }
 }
@@ -146,7 +148,7 @@ enum Put {
     /// At indices along one axis of row-major tensors; the indices are in range.
     Along { along: Along, indices: Arc<[i64]> },
     /// At positions of any layouts.
-    Places(ScatterPlan),
+    Planned(ScatterPlan),
 }
 
 impl Scatter {
@@ -155,7 +157,7 @@ impl Scatter {
         self.copy.run(data, out)?;
         Ok(match &self.put {
             Put::Along { along, indices } => along.put_along(out, indices, updates, self.threads),
-            Put::Places(places) => places.put(updates, out),
+            Put::Planned(plan) => plan.put(updates, out),
         }?)
     }
 }
@@ -166,7 +168,7 @@ impl fmt::Display for Scatter {
             Put::Along { along: Along { outer, count, inner, width, .. }, .. } => {
                 (outer * count * inner, *width)
             }
-            Put::Places(places) => places.pieces(),
+            Put::Planned(plan) => plan.pieces(),
         };
         write!(f, "from input 0 to output 0: {}\n\n", self.copy)?;
         write!(f, "from input 1 to output 0: {count} x {width} bytes, each to its place")
@@ -175,37 +177,37 @@ impl fmt::Display for Scatter {
 
 /// Plans a scatter.
 pub(crate) fn scattering(
-    kind: Kind,
+    indexing: Indexing,
     pair: Pair,
     indices: &Indices,
     updates: Descriptor,
 ) -> Result<trundle_plan> {
     let (shape, width) = described(&pair.data);
-    let places = kind.places(shape, indices.clone())?;
+    let targets = indexing.index_map(shape, indices.clone())?;
     if width.packing().is_some() {
-        let program = programs::updated(shape, updates.layout().shape(), width, &places)?;
+        let program = programs::updated(shape, updates.layout().shape(), width, &targets)?;
         return trundle_plan::of_program(&program, vec![pair.data, updates], pair.out);
     }
     let along = match pair.out.is_dense() && updates.is_dense() {
-        true => along(kind, shape, indices, width.units()),
+        true => along(indexing, shape, indices, width.units()),
         false => None,
     };
     let put = match along {
         Some((along, indices)) => Put::Along { along, indices },
         None => {
-            let own = counted(updates.layout(), places.out_shape())?;
-            Put::Places(ScatterPlan::new(&places, width.units(), &own, pair.out.layout())?)
+            let own = counted(updates.layout(), targets.out_shape())?;
+            Put::Planned(ScatterPlan::new(&targets, width.units(), &own, pair.out.layout())?)
         }
     };
     let scatter = Scatter { copy: pair.plan(&Chain::new())?, put, threads: trundle::threads() };
-    let work = Work::Scatter(Box::new(scatter));
-    Ok(trundle_plan { inputs: vec![pair.data, updates], outputs: vec![pair.out], work })
+    let moves = PlanMoves::Scatter(Box::new(scatter));
+    Ok(trundle_plan { inputs: vec![pair.data, updates], outputs: vec![pair.out], moves })
 }
 
 /// Returns the layout of the updates; of a single update, the layout without axes.
-fn counted(updates: &Layout, places: &Shape) -> Result<Layout> {
-    Ok(match places.rank() {
-        0 => Layout::strided(places, updates.offset_bytes(), &[])?,
+fn counted(updates: &Layout, shape: &Shape) -> Result<Layout> {
+    Ok(match shape.rank() {
+        0 => Layout::strided(shape, updates.offset_bytes(), &[])?,
         _ => updates.clone(),
     })
 }
@@ -213,7 +215,7 @@ fn counted(updates: &Layout, places: &Shape) -> Result<Layout> {
 /// Returns a scatter as one along a single axis of row-major tensors, for indices that are known to be in range;
 /// `None` if it has no such form or no elements.
 fn along(
-    kind: Kind,
+    indexing: Indexing,
     shape: &Shape,
     indices: &Indices,
     width: usize,
@@ -224,8 +226,8 @@ fn along(
     }
     let own = indices.shape();
     let product = |sizes: &[usize]| -> usize { sizes.iter().product() };
-    match kind {
-        Kind::Elements(axis) => {
+    match indexing {
+        Indexing::Elements(axis) => {
             let axis = normalize_axis("axis", axis, shape.rank()).ok()?;
             if own[..axis] != shape[..axis] || own[axis + 1..] != shape[axis + 1..] {
                 return None;
@@ -235,8 +237,8 @@ fn along(
             Some((along, Arc::clone(indices.values())))
         }
         // Behind batch axes the indices count within each batch, and along an axis they are not a scatter's.
-        Kind::Axis(_) | Kind::Nd(1..) => None,
-        Kind::Nd(0) => {
+        Indexing::Axis(_) | Indexing::Nd(1..) => None,
+        Indexing::Nd(0) => {
             let (together, positions) = own.split_last()?;
             let (indexed, slice) = shape.split_at(*together);
             let rows = numbers_of(indices.values(), indexed, product(positions));

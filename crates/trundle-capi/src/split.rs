@@ -7,9 +7,9 @@ use trundle::{Chain, Shape, normalize_axis};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result, guarded};
-use super::memory::{Memory, list};
+use super::memory::{CallerMemory, list};
 use super::pair::{Pair, check_shape, check_types};
-use super::plan::{Work, made, trundle_plan};
+use super::plan::{PlanMoves, made, trundle_plan};
 use super::status::trundle_status;
 
 /// One of several output tensors.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn trundle_split(
         let outputs = list("outputs", outputs, count)?;
         let plan = splitting(read, outputs.iter().map(|output| output.desc), axis)?;
         let outs: Vec<*mut c_void> = outputs.iter().map(|output| output.data).collect();
-        plan.run(&[data], &outs, &[Memory::of("outputs", outputs)])
+        plan.run(&[data], &outs, &[CallerMemory::of("outputs", outputs)])
     })
 }
 
@@ -108,6 +108,6 @@ unsafe fn splitting(
         part.map_err(|error| Failure::from(error).of_output(number))
     };
     let parts = slices.into_iter().zip(&outs).enumerate().map(planned);
-    let work = Work::Parts(parts.collect::<Result<_>>()?);
-    Ok(trundle_plan { inputs: vec![data], outputs: outs, work })
+    let moves = PlanMoves::Parts(parts.collect::<Result<_>>()?);
+    Ok(trundle_plan { inputs: vec![data], outputs: outs, moves })
 }

@@ -9,15 +9,15 @@ use trundle_formats::Shown;
 
 /// Integers separated by commas, with or without brackets. Empty text gives no numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Numbers(pub Vec<i64>);
+pub(crate) struct IntegerList(pub Vec<i64>);
 
-impl FromStr for Numbers {
+impl FromStr for IntegerList {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Numbers, String> {
+    fn from_str(text: &str) -> Result<IntegerList, String> {
         let text = without_brackets(text);
         if text.is_empty() {
-            return Ok(Numbers(Vec::new()));
+            return Ok(IntegerList(Vec::new()));
         }
         let number = |entry: &str| {
             let entry = entry.trim();
@@ -34,7 +34,7 @@ impl FromStr for Numbers {
                 format!("\"{}\" is not a 64-bit integer{hint}", Shown(entry))
             })
         };
-        text.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
+        text.split(',').map(number).collect::<Result<_, _>>().map(IntegerList)
     }
 }
 
@@ -79,16 +79,16 @@ mod tests {
 
     #[test]
     fn numbers_are_lists_of_integers() {
-        assert_eq!("2,0,1".parse(), Ok(Numbers(vec![2, 0, 1])));
-        assert_eq!(" -1 , 2".parse(), Ok(Numbers(vec![-1, 2])));
-        assert_eq!("".parse(), Ok(Numbers(vec![])));
+        assert_eq!("2,0,1".parse(), Ok(IntegerList(vec![2, 0, 1])));
+        assert_eq!(" -1 , 2".parse(), Ok(IntegerList(vec![-1, 2])));
+        assert_eq!("".parse(), Ok(IntegerList(vec![])));
         for bracketed in ["[2,0,1]", "(2, 0, 1)", " [ 2,0,1, ] "] {
-            assert_eq!(bracketed.parse(), Ok(Numbers(vec![2, 0, 1])), "{bracketed}");
+            assert_eq!(bracketed.parse(), Ok(IntegerList(vec![2, 0, 1])), "{bracketed}");
         }
-        assert_eq!("[]".parse(), Ok(Numbers(vec![])));
+        assert_eq!("[]".parse(), Ok(IntegerList(vec![])));
         for wrong in ["1,", "[1", "1)", "[1)", "zyx", "1 2", "1.5", "9223372036854775808", "--axes"]
         {
-            assert!(wrong.parse::<Numbers>().is_err(), "{wrong}");
+            assert!(wrong.parse::<IntegerList>().is_err(), "{wrong}");
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_refused_with_what_may_be_meant() {
-        let numbers = |text: &str| text.parse::<Numbers>().unwrap_err();
+        let numbers = |text: &str| text.parse::<IntegerList>().unwrap_err();
         assert_eq!(
             numbers("2 0 1"),
             "\"2 0 1\" is not a 64-bit integer; separate numbers by commas: 2,0,1"

@@ -9,20 +9,20 @@ use trundle::notation::dim_words;
 use trundle::ops::{Declaration, Kind, Parameter};
 use trundle_files::request::{Argument, Operators, Request, Work};
 
-use crate::args::{DescriptionArgs, Rest};
+use crate::args::{CommandOptions, DescriptionArgs};
 use crate::help::OPERATORS;
-use crate::numbers::Numbers;
+use crate::numbers::IntegerList;
 
-/// An operator with its arguments and input. `Rest` holds the other options of the command.
+/// An operator with its arguments and input. `R` holds the other options of the command.
 #[derive(Debug)]
-pub(crate) struct OperatorCommand<Rest> {
+pub(crate) struct OperatorCommand<R> {
     declared: &'static Declaration,
     input: PathBuf,
     described: DescriptionArgs,
     /// One argument for each parameter, empty for lengths or indices.
     arguments: Vec<Argument>,
     numbers: String,
-    rest: Rest,
+    rest: R,
 }
 
 impl<R> OperatorCommand<R> {
@@ -35,7 +35,7 @@ impl<R> OperatorCommand<R> {
     }
 }
 
-impl<R: Rest> Subcommand for OperatorCommand<R> {
+impl<R: CommandOptions> Subcommand for OperatorCommand<R> {
     fn augment_subcommands(command: Command) -> Command {
         let one = |(declared, examples): &(&'static Declaration, &'static str)| {
             let input = Arg::new("input").value_name("IN").required(true);
@@ -62,7 +62,7 @@ impl<R: Rest> Subcommand for OperatorCommand<R> {
     }
 }
 
-impl<R: Rest> FromArgMatches for OperatorCommand<R> {
+impl<R: CommandOptions> FromArgMatches for OperatorCommand<R> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = matches.subcommand().and_then(|(name, given)| {
             let (declared, _) = OPERATORS.iter().find(|(declared, _)| declared.name == name)?;
@@ -82,7 +82,7 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
                 }
                 _ => given
                     .get_one(parameter.name)
-                    .map_or_else(Vec::new, |Numbers(list)| list.clone()),
+                    .map_or_else(Vec::new, |IntegerList(list)| list.clone()),
             })
         };
         let numbers = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
@@ -155,6 +155,6 @@ fn argument(parameter: &Parameter) -> Arg {
     match kind {
         Kind::Numbers => arg,
         kind if kind.is_single() => arg.value_parser(value_parser!(i64)),
-        _ => arg.value_parser(value_parser!(Numbers)),
+        _ => arg.value_parser(value_parser!(IntegerList)),
     }
 }

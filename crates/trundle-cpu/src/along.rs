@@ -85,8 +85,8 @@ impl Along {
         self.check(("the data", data.len()), ("out", out.len()))?;
         self.check_indices(indices, self.count)?;
         let row = self.inner * self.width;
-        let places = if self.is_far() { Places::Far } else { Places::Near };
-        let ahead = Ahead { indices: INDICES_AHEAD_BYTES, elements: None, places };
+        let rows = if self.is_far() { RowPrefetch::Far } else { RowPrefetch::Near };
+        let ahead = Ahead { indices: INDICES_AHEAD_BYTES, elements: None, rows };
         let ends = Buffers { src: data.as_ptr(), dst: out.as_mut_ptr() };
         self.each(self.outer * self.count, row, indices, threads, |positions, is_within| {
             let (ends, how) = (&ends, (Limit { mode, ..Limit::of(self) }, ahead));
@@ -97,7 +97,7 @@ impl Along {
                 let src = ends.src.wrapping_add(outer * self.size * row);
                 let dst = ends.dst.wrapping_add(at * row);
                 let own = &indices[first..last];
-                // SAFETY: `place` clamps each index to the axis, and positions are within the output.
+                // SAFETY: `position` clamps each index to the axis, and positions are within the output.
                 unsafe { copy_many(src, own, how, row, dst, is_within) };
                 at += own.len();
             }
@@ -202,7 +202,7 @@ impl Along {
                     // Rows of one element each are processed together.
                     let own = &indices[outer * count..][..count];
                     let src = ends.src.wrapping_add(outer * count * width);
-                    // SAFETY: `place` clamps each index to the axis, and no other task writes this row.
+                    // SAFETY: `position` clamps each index to the axis, and no other task writes this row.
                     unsafe {
                         if count < SHORT {
                             put_row(src, own, how, width, dst, is_within);
@@ -355,19 +355,19 @@ impl Limit {
     /// Returns the position of an index and clears `is_within` if it was out of range. The result is always within
     /// the axis, even if other threads change the indices during the call.
     #[inline(always)]
-    fn place(self, index: i64, is_within: &mut bool) -> usize {
-        let (place, size) = (index.cast_unsigned(), self.size.cast_unsigned());
+    fn position(self, index: i64, is_within: &mut bool) -> usize {
+        let (position, size) = (index.cast_unsigned(), self.size.cast_unsigned());
         // Most indices are not negative; a predicted branch is cheaper than a select.
-        if place < size {
-            return place as usize;
+        if position < size {
+            return position as usize;
         }
-        let from_end = place.wrapping_add(size);
+        let from_end = position.wrapping_add(size);
         if from_end < size && self.mode != IndexMode::Clip {
             return from_end as usize;
         }
-        let (place, is_one) = self.nearest(index);
+        let (position, is_one) = self.nearest(index);
         *is_within &= is_one;
-        place
+        position
     }
 
     /// Returns the position that the mode gives to an index out of range, and whether the mode accepts the index.
@@ -375,11 +375,11 @@ impl Limit {
     #[cold]
     #[inline(never)]
     fn nearest(self, index: i64) -> (usize, bool) {
-        let place = match self.mode {
+        let position = match self.mode {
             IndexMode::Wrap => index.rem_euclid(self.size),
             IndexMode::Raise | IndexMode::Clip => index.clamp(0, self.size - 1),
         };
-        (place.cast_unsigned() as usize, self.mode != IndexMode::Raise)
+        (position.cast_unsigned() as usize, self.mode != IndexMode::Raise)
     }
 }
 
@@ -390,11 +390,11 @@ struct Ahead {
     indices: usize,
     /// Prefetch distance of the elements if they are read sequentially.
     elements: Option<usize>,
-    places: Places,
+    rows: RowPrefetch,
 }
 
 #[derive(Clone, Copy)]
-enum Places {
+enum RowPrefetch {
     /// No prefetches: the elements are in the caches.
     Near,
     /// One by one, some elements ahead: the axis exceeds the caches.
@@ -413,21 +413,24 @@ impl Ahead {
             // The same part of the next position.
             _ => (inner.saturating_mul(size_of::<i64>()), inner.saturating_mul(width)),
         };
-        Ahead { indices, elements: Some(elements), places: Places::of(along) }
+        Ahead { indices, elements: Some(elements), rows: RowPrefetch::of(along) }
     }
 }
 
-impl Places {
-    fn of(along: &Along) -> Places {
+impl RowPrefetch {
+    fn of(along: &Along) -> RowPrefetch {
         let Along { size, inner, width, count, .. } = *along;
         if along.is_far() {
-            return Places::Far;
+            return RowPrefetch::Far;
         }
         let (bytes, stretches) = (size * width, count / AT_ONCE);
         if inner > 1 || bytes == 0 || bytes > stretches * LINE {
-            return Places::Near;
+            return RowPrefetch::Near;
         }
-        Places::Next { bytes: bytes * ROWS_AHEAD_BYTES.div_ceil(bytes), step: bytes / stretches }
+        RowPrefetch::Next {
+            bytes: bytes * ROWS_AHEAD_BYTES.div_ceil(bytes),
+            step: bytes / stretches,
+        }
     }
 }
 
@@ -439,13 +442,13 @@ const FOLLOWING_AHEAD_BYTES: usize = 4 << 10;
 const AHEAD: usize = ELEMENTS_AHEAD / AT_ONCE;
 
 /// Copies an element of `$width` bytes per index, from element `$from` of `$src` to element `$to` of `$dst`. Both are
-/// expressions of the index's number `$at` and its position `$place`. `$known` widths get their own loop; `$narrow`
+/// expressions of the index's number `$at` and its position `$position`. `$known` widths get their own loop; `$narrow`
 /// widths process several elements at a time.
 macro_rules! copy_each {
     (
         $width:expr, [$($narrow:literal)*] [$($known:literal)*],
         ($indices:expr, $limit:expr, $is_within:expr), ($ahead:expr, $row:expr),
-        |$at:ident, $place:ident| ($src:ident at $from:expr, $dst:ident at $to:expr)
+        |$at:ident, $position:ident| ($src:ident at $from:expr, $dst:ident at $to:expr)
     ) => {{
         // A local flag, because the compiler must assume that writes to `$dst` change `$is_within`.
         let mut is_within = *$is_within;
@@ -453,7 +456,7 @@ macro_rules! copy_each {
         macro_rules! rest {
             ($indices_left:expr, $done:expr, $bytes:expr) => {
                 for ($at, index) in ($done..).zip($indices_left) {
-                    let $place = $limit.place(*index, &mut is_within);
+                    let $position = $limit.position(*index, &mut is_within);
                     let (from, to) = ($src.wrapping_add($from * $bytes), $dst.wrapping_add($to * $bytes));
                     // SAFETY: the caller guarantees that every position of the axis is valid.
                     unsafe { std::ptr::copy_nonoverlapping(from, to, $bytes) };
@@ -469,35 +472,35 @@ macro_rules! copy_each {
                     if let Some(bytes) = $ahead.elements {
                         prefetch($src.wrapping_add(first * $narrow + bytes));
                     }
-                    if let Places::Next { bytes, step } = $ahead.places {
+                    if let RowPrefetch::Next { bytes, step } = $ahead.rows {
                         prefetch($row.wrapping_add(bytes + number * step));
                     }
-                    if let Places::Far = $ahead.places
+                    if let RowPrefetch::Far = $ahead.rows
                         && let Some(later) = stretches.get(number + AHEAD)
                     {
                         for (k, index) in later.iter().enumerate() {
                             // Invalid indices are detected when they are used.
-                            let ($at, $place) =
-                                (first + AHEAD * AT_ONCE + k, $limit.place(*index, &mut true));
+                            let ($at, $position) =
+                                (first + AHEAD * AT_ONCE + k, $limit.position(*index, &mut true));
                             prefetch($src.wrapping_add($from * $narrow));
                             prefetch($dst.wrapping_add($to * $narrow));
                         }
                     }
-                    let mut places = [0; AT_ONCE];
-                    for (place, index) in places.iter_mut().zip(stretch) {
-                        *place = $limit.place(*index, &mut is_within);
+                    let mut positions = [0; AT_ONCE];
+                    for (position, index) in positions.iter_mut().zip(stretch) {
+                        *position = $limit.position(*index, &mut is_within);
                     }
                     // All reads come before the writes, so that cache misses overlap.
                     let mut elements = [[0; $narrow]; AT_ONCE];
                     for (k, element) in elements.iter_mut().enumerate() {
-                        let ($at, $place) = (first + k, places[k]);
-                        let (from, _) = ($src.wrapping_add($from * $narrow), ($at, $place));
+                        let ($at, $position) = (first + k, positions[k]);
+                        let (from, _) = ($src.wrapping_add($from * $narrow), ($at, $position));
                         // SAFETY: the caller guarantees that every position of the axis is valid.
                         *element = unsafe { from.cast::<[u8; $narrow]>().read_unaligned() };
                     }
                     for (k, element) in elements.into_iter().enumerate() {
-                        let ($at, $place) = (first + k, places[k]);
-                        let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $place));
+                        let ($at, $position) = (first + k, positions[k]);
+                        let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $position));
                         // SAFETY: the caller guarantees that every position of the axis is valid.
                         unsafe { to.cast::<[u8; $narrow]>().write_unaligned(element) };
                     }
@@ -526,7 +529,7 @@ unsafe fn copy_rows(
 ) {
     copy_each!(
         row, [1 2 3 4 6 8 12 16] [24 32 48 64], (indices, limit, is_within), (ahead, src),
-        |at, place| (src at place, dst at at)
+        |at, position| (src at position, dst at at)
     );
 }
 
@@ -545,7 +548,7 @@ unsafe fn copy_elements(
 ) {
     copy_each!(
         width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, src),
-        |at, place| (src at (place * inner + at), dst at at)
+        |at, position| (src at (position * inner + at), dst at at)
     );
 }
 
@@ -565,7 +568,7 @@ unsafe fn put_elements(
 ) {
     copy_each!(
         width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, dst),
-        |at, place| (src at at, dst at (place * inner + at))
+        |at, position| (src at at, dst at (position * inner + at))
     );
 }
 
@@ -584,7 +587,7 @@ unsafe fn put_row(
 ) {
     copy_each!(
         width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, dst),
-        |at, place| (src at at, dst at place)
+        |at, position| (src at at, dst at position)
     );
 }
 

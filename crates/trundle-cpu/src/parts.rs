@@ -6,7 +6,7 @@ use crate::threads::TASKS_PER_THREAD;
 
 /// Units `first..end` of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct StepPart {
     /// Index of the step.
     pub step: usize,
     /// First unit.
@@ -37,16 +37,16 @@ const MOST_PART_BYTES: usize = 64 << 10;
 const MOST_PARTS: usize = 1 << 14;
 
 /// Returns the units of all steps ordered by destination address.
-pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<Part> {
+pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<StepPart> {
     let most = MOST_PART_BYTES.max(moved_bytes / MOST_PARTS);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<StepPart> = Vec::new();
     for (step, work) in steps.iter().enumerate() {
         let units = work.units();
         let each = (most / work.unit_bytes().max(1)).max(1);
         let mut first = 0;
         while first < units {
             let end = first.saturating_add(each).min(units);
-            parts.push(Part { step, first, end });
+            parts.push(StepPart { step, first, end });
             first = end;
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<Part> {
 
 /// Divides the parts into tasks of about equal size; each is a range of consecutive parts.
 pub(crate) fn tasks<S: Units>(
-    parts: &[Part],
+    parts: &[StepPart],
     steps: &[S],
     threads: usize,
     moved_bytes: usize,

@@ -9,7 +9,7 @@ use trundle_core::{Block, Move};
 use crate::Machine;
 use crate::buffers::Buffers;
 use crate::cancellation::Cancellation;
-use crate::parts::{Part, parts, tasks};
+use crate::parts::{StepPart, parts, tasks};
 use crate::sub_byte::{self, SubByteSteps};
 use crate::text::write_size;
 use crate::threads::{for_each_task, threads_for};
@@ -25,16 +25,16 @@ pub struct Plan {
     /// Greatest common divisor of all offsets and sizes in bytes; 0 if nothing is moved.
     pub(crate) grain_bytes: usize,
     pub(crate) threads: usize,
-    pub(crate) work: Work,
+    pub(crate) work: PlanSteps,
     /// The units of all steps, in execution order.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<StepPart>,
     /// The tasks, as ranges of `parts`. Threads take them in this order.
     pub(crate) tasks: Vec<Range<usize>>,
     pub(crate) is_bijection: Checked,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum PlanSteps {
     /// Tiles of elements of whole bytes, in destination order.
     Tiles(Vec<Step>),
     /// Boxes of sub-byte elements, which are unpacked, moved and packed.
@@ -78,7 +78,7 @@ impl Plan {
                 let steps = tiles::steps(work, threads, machine);
                 let parts = parts(&steps, moved_bytes);
                 let tasks = tasks(&parts, &steps, threads, moved_bytes);
-                (threads, parts, tasks, Work::Tiles(steps))
+                (threads, parts, tasks, PlanSteps::Tiles(steps))
             }
             Some(packing) => {
                 let elements =
@@ -87,7 +87,7 @@ impl Plan {
                 let packed = SubByteSteps::of(work, packing, machine);
                 let parts = parts(&packed.steps, elements);
                 let tasks = tasks(&parts, &packed.steps, threads, elements);
-                (threads, parts, tasks, Work::SubByte(packed))
+                (threads, parts, tasks, PlanSteps::SubByte(packed))
             }
         };
         Plan {
@@ -117,8 +117,8 @@ impl Plan {
             // elements share are initialized.
             unsafe {
                 match &self.work {
-                    Work::Tiles(steps) => tiles::run(steps, parts, *buffers, 0, cancellation),
-                    Work::SubByte(steps) => {
+                    PlanSteps::Tiles(steps) => tiles::run(steps, parts, *buffers, 0, cancellation),
+                    PlanSteps::SubByte(steps) => {
                         let src = std::slice::from_raw_parts(buffers.src, self.src_bytes);
                         sub_byte::run_parts(steps, parts, src, buffers.dst, cancellation);
                     }
@@ -130,18 +130,18 @@ impl Plan {
     /// Returns the steps in destination order; empty if elements share bytes.
     pub fn steps(&self) -> &[Step] {
         match &self.work {
-            Work::Tiles(steps) => steps,
-            Work::SubByte(_) => &[],
+            PlanSteps::Tiles(steps) => steps,
+            PlanSteps::SubByte(_) => &[],
         }
     }
 
     /// Whether elements share bytes. Such plans need initialized buffers.
     pub(crate) fn shares_bytes(&self) -> bool {
-        matches!(self.work, Work::SubByte(_))
+        matches!(self.work, PlanSteps::SubByte(_))
     }
 
     /// Returns the units of all steps, in execution order.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[StepPart] {
         &self.parts
     }
 
@@ -153,8 +153,8 @@ impl Plan {
     /// Returns the approximate memory use of the plan in bytes.
     pub fn own_bytes(&self) -> usize {
         let work = match &self.work {
-            Work::Tiles(steps) => tiles::own_bytes(steps),
-            Work::SubByte(steps) => steps.own_bytes(),
+            PlanSteps::Tiles(steps) => tiles::own_bytes(steps),
+            PlanSteps::SubByte(steps) => steps.own_bytes(),
         };
         work + size_of_val(&self.parts[..]) + size_of_val(&self.tasks[..])
     }
@@ -174,8 +174,8 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_size(f, self.moved_bytes, self.tasks.len(), self.threads)?;
         match &self.work {
-            Work::Tiles(steps) => tiles::write_steps(f, steps),
-            Work::SubByte(steps) => write!(f, "{steps}"),
+            PlanSteps::Tiles(steps) => tiles::write_steps(f, steps),
+            PlanSteps::SubByte(steps) => write!(f, "{steps}"),
         }
     }
 }

@@ -15,9 +15,9 @@ use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_sh
 ///
 /// // Scatters to two rows of three elements; the second column is not written.
 /// let (row, pairs) = (Shape::new([2])?, Indices::new(Shape::new([2, 2])?, [1, -1, 0, 0])?);
-/// let places = GatherNd::new(0, pairs).index_map(&Shape::new([2, 2])?)?;
+/// let targets = GatherNd::new(0, pairs).index_map(&Shape::new([2, 2])?)?;
 /// let out = Layout::strided(&Shape::new([2, 2])?, 0, &[3, 2])?;
-/// let plan = ScatterPlan::new(&places, 1, &Layout::row_major(&row, 1)?, &out)?;
+/// let plan = ScatterPlan::new(&targets, 1, &Layout::row_major(&row, 1)?, &out)?;
 /// let mut letters = *b"abcdef";
 /// plan.put(b"xy", &mut letters)?;
 /// assert_eq!(&letters, b"ybcdex");
@@ -28,7 +28,7 @@ pub struct ScatterPlan {
     /// Bytes that stay together.
     piece: usize,
     /// Byte offset of each piece in the output, in row-major order of the updates.
-    places: Vec<usize>,
+    targets: Vec<usize>,
     /// Byte offset of the updates.
     first: usize,
     /// Loops around the runs of updates, outermost first: count and stride.
@@ -40,37 +40,35 @@ pub struct ScatterPlan {
 }
 
 impl ScatterPlan {
-    /// Plans a scatter of elements of `width` bytes from layout `updates` to layout `out`.
-    ///
-    /// `places` maps each index of the updates to the index of the element that it replaces. It is the map of the
-    /// gather with the same indices.
+    /// Plans elements of `width` bytes. `targets` maps each index of the updates to the index of the element it
+    /// replaces, like the map of a gather from the same indices.
     ///
     /// # Errors
     /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) for a layout of another shape than its
     /// side of the map, [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for one that
     /// reaches before its buffer, [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) for
-    /// an `out` with two elements at one place,
+    /// an `out` with two elements at one address,
     /// [`MoveError::NotOnePass`](trundle_core::MoveError::NotOnePass) for a map that splits or merges axes across gaps
     /// of `out`, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge).
     pub fn new(
-        places: &IndexMap,
+        targets: &IndexMap,
         width: usize,
         updates: &Layout,
         out: &Layout,
     ) -> Result<ScatterPlan> {
-        let shape = places.out_shape();
+        let shape = targets.out_shape();
         for (argument, expected, got) in
-            [("updates", shape, updates.shape()), ("out", places.in_shape(), out.shape())]
+            [("updates", shape, updates.shape()), ("out", targets.in_shape(), out.shape())]
         {
             check_shape(argument, expected, got)?;
         }
         out.check_writable(width)?;
         updates.check_within("updates", width, usize::MAX)?;
         // The gather by this map from `out` to contiguous updates.
-        let work = Move::new(places, width, out, &Layout::row_major(shape, width)?, usize::MAX)?;
+        let work = Move::new(targets, width, out, &Layout::row_major(shape, width)?, usize::MAX)?;
         let mut plan = ScatterPlan {
             piece: width,
-            places: Vec::new(),
+            targets: Vec::new(),
             first: updates.offset_bytes(),
             loops: Vec::new(),
             run: width,
@@ -85,7 +83,7 @@ impl ScatterPlan {
                 plan.loops.pop();
             }
             plan.put_together(&work);
-            plan.places = plan.places_of(&work, shape.bytes(width)?)?;
+            plan.targets = plan.targets_of(&work, shape.bytes(width)?)?;
         }
         Ok(plan)
     }
@@ -103,27 +101,27 @@ impl ScatterPlan {
     }
 
     /// Returns the output offset of each piece, for updates of `bytes` bytes.
-    fn places_of(&self, work: &Move, bytes: usize) -> Result<Vec<usize>> {
-        let (mut places, count) = (Vec::new(), bytes / self.piece);
-        let too_large = |_| Error::too_large(format!("the places of {count} updates"));
-        places.try_reserve_exact(count).map_err(too_large)?;
-        places.resize(count, 0);
-        work.for_each_pair(|place, update| {
+    fn targets_of(&self, work: &Move, bytes: usize) -> Result<Vec<usize>> {
+        let (mut targets, count) = (Vec::new(), bytes / self.piece);
+        let too_large = |_| Error::too_large(format!("the target positions of {count} updates"));
+        targets.try_reserve_exact(count).map_err(too_large)?;
+        targets.resize(count, 0);
+        work.for_each_pair(|target, update| {
             for (at, within) in (0..work.width()).step_by(self.piece).enumerate() {
-                places[update / self.piece + at] = place + within;
+                targets[update / self.piece + at] = target + within;
             }
         });
-        Ok(places)
+        Ok(targets)
     }
 
     /// Returns the number of pieces and the bytes of each. A piece is one or more elements that stay together.
     pub fn pieces(&self) -> (usize, usize) {
-        (self.places.len(), self.piece)
+        (self.targets.len(), self.piece)
     }
 
     /// Returns the approximate memory use of the plan in bytes.
     pub fn own_bytes(&self) -> usize {
-        size_of_val(&self.places[..])
+        size_of_val(&self.targets[..])
     }
 
     /// Writes `updates` to their positions in `out`, both as bytes, and leaves all other bytes unchanged.
@@ -139,13 +137,13 @@ impl ScatterPlan {
             check_buffer(argument, needed, buffer)?;
         }
         match self.piece {
-            1 => self.each_piece(updates, |place, piece| put::<1>(out, place, piece)),
-            2 => self.each_piece(updates, |place, piece| put::<2>(out, place, piece)),
-            4 => self.each_piece(updates, |place, piece| put::<4>(out, place, piece)),
-            8 => self.each_piece(updates, |place, piece| put::<8>(out, place, piece)),
-            16 => self.each_piece(updates, |place, piece| put::<16>(out, place, piece)),
-            _ => self.each_piece(updates, |place, piece| {
-                out[place..][..piece.len()].copy_from_slice(piece);
+            1 => self.each_piece(updates, |target, piece| put::<1>(out, target, piece)),
+            2 => self.each_piece(updates, |target, piece| put::<2>(out, target, piece)),
+            4 => self.each_piece(updates, |target, piece| put::<4>(out, target, piece)),
+            8 => self.each_piece(updates, |target, piece| put::<8>(out, target, piece)),
+            16 => self.each_piece(updates, |target, piece| put::<16>(out, target, piece)),
+            _ => self.each_piece(updates, |target, piece| {
+                out[target..][..piece.len()].copy_from_slice(piece);
             }),
         }
         Ok(())
@@ -154,21 +152,21 @@ impl ScatterPlan {
     /// Calls `visit` with the output offset and the bytes of each piece.
     #[inline(always)]
     fn each_piece<'u>(&self, updates: &'u [u8], mut visit: impl FnMut(usize, &'u [u8])) {
-        let mut places = self.places.iter();
+        let mut targets = self.targets.iter();
         let mut visit_run = |start: usize| {
             let pieces = updates[start..][..self.run].chunks_exact(self.piece);
-            pieces.zip(&mut places).for_each(|(piece, place)| visit(*place, piece));
+            pieces.zip(&mut targets).for_each(|(piece, target)| visit(*target, piece));
         };
-        if !self.places.is_empty() {
+        if !self.targets.is_empty() {
             each_run(&self.loops, self.first, &mut visit_run);
         }
     }
 }
 
 #[inline(always)]
-fn put<const BYTES: usize>(out: &mut [u8], place: usize, piece: &[u8]) {
+fn put<const BYTES: usize>(out: &mut [u8], target: usize, piece: &[u8]) {
     if let Some(piece) = piece.first_chunk::<BYTES>() {
-        out[place..][..BYTES].copy_from_slice(piece);
+        out[target..][..BYTES].copy_from_slice(piece);
     }
 }
 

@@ -182,7 +182,7 @@ static std::string run_kernel(const std::string& name, const Launch& launch, u64
         return no_memory(name + ", its tables", launch.numbers, 8);
     const u64 dst_bytes = dst->end() - launch.dst;
     const std::unique_ptr<void, void (*)(void*)> written(std::calloc(dst_bytes, 1), std::free);
-    const ::Memory memory{launch.src,
+    const ::LaunchMemory memory{launch.src,
                           launch.src_bytes,
                           launch.dst,
                           dst_bytes,

@@ -36,14 +36,14 @@ template <> struct Unit<8> { typedef u64 type; };
 template <> struct Unit<16> { typedef Vector type; };
 
 // The memory that a launch may access, and the bits of the destination that it has written.
-struct Memory {
+struct LaunchMemory {
     u64 src, src_bytes;
     u64 dst, dst_bytes;
     u64 numbers, numbers_bytes;
     u8* written;
 };
 
-static thread_local Memory memory;
+static thread_local LaunchMemory memory;
 static thread_local bool backwards;
 static thread_local char fault[200];
 
@@ -150,7 +150,7 @@ struct Named {
 } // namespace
 
 // Runs all blocks of a launch in order. Returns the first fault, after which no further block runs, or null.
-extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const Memory* given) {
+extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const LaunchMemory* given) {
     memory = *given;
     fault[0] = 0;
     for (const Named* each = Named::first(); each; each = each->next)

@@ -3,11 +3,11 @@
 //! `plan` decides how, `run` carries it out, and `recovery` resumes interrupted runs.
 #![forbid(unsafe_code)]
 
+mod blob_store;
 mod error;
 mod plan;
 mod recovery;
 mod run;
-mod store;
 mod together;
 
 pub use error::{Error, Problem};

@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::alloc::{GlobalAlloc, Layout as AllocLayout, System};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,26 +28,26 @@ fn more(bytes: usize) {
 
 // SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+    unsafe fn alloc(&self, memory: AllocLayout) -> *mut u8 {
         more(memory.size());
         // SAFETY: the call is passed on unchanged, so the caller's guarantees of `GlobalAlloc` hold for it.
         unsafe { System.alloc(memory) }
     }
 
-    unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
+    unsafe fn alloc_zeroed(&self, memory: AllocLayout) -> *mut u8 {
         more(memory.size());
         // SAFETY: as in `alloc`.
         unsafe { System.alloc_zeroed(memory) }
     }
 
-    unsafe fn realloc(&self, pointer: *mut u8, memory: Memory, size: usize) -> *mut u8 {
+    unsafe fn realloc(&self, pointer: *mut u8, memory: AllocLayout, size: usize) -> *mut u8 {
         more(size.saturating_sub(memory.size()));
         NOW.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
         // SAFETY: as in `alloc`; every block comes from `System`.
         unsafe { System.realloc(pointer, memory, size) }
     }
 
-    unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
+    unsafe fn dealloc(&self, pointer: *mut u8, memory: AllocLayout) {
         NOW.fetch_sub(memory.size(), Ordering::Relaxed);
         // SAFETY: as in `realloc`.
         unsafe { System.dealloc(pointer, memory) };

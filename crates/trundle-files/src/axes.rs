@@ -181,10 +181,10 @@ fn group_still_true(
     };
     let mut untrue = Vec::new();
     for key in ngff::KEYS {
-        let Some(stated) = own.get_mut(key) else { continue };
-        let reordered = ngff::reordered(key, &stated.to_string(), &order_of);
+        let Some(attribute) = own.get_mut(key) else { continue };
+        let reordered = ngff::reordered(key, &attribute.to_string(), &order_of);
         match reordered.and_then(|text| serde_json::from_str(&text).ok()) {
-            Some(reordered) => *stated = reordered,
+            Some(reordered) => *attribute = reordered,
             None => {
                 own.shift_remove(key);
                 untrue.push(key);

@@ -96,7 +96,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     let paths = inputs.iter().map(Input::path).chain(outputs.iter().map(PathBuf::as_path));
     let resources = request.resources.among(paths).share();
     let decision = decide(&inputs, &opened, format)?;
-    let (held, row_major) = match (&decision, &request.work) {
+    let (memory_bytes, row_major) = match (&decision, &request.work) {
         (Decision::Chain { operation, choice }, Work::Chain { row_major, .. }) => {
             (choice.held_bytes(operation, resources.max_mem)?, *row_major)
         }
@@ -108,7 +108,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         shards: Written::value_of(&to.shards),
         codecs: Written::value_of(&to.codecs),
         metadata_only: to.metadata_only,
-        ..plan_options(held, &resources)?
+        ..plan_options(memory_bytes, &resources)?
     };
     let (metadata, untrue) = decision.metadata(&opened[0]);
     let jobs = decision.jobs(&opened, format, &metadata, &options);
@@ -122,13 +122,13 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     Ok(Decided { request, inputs, opened, decision, format, outputs, jobs, options, untrue })
 }
 
-/// Returns the options of a job that holds `held` bytes of memory throughout.
+/// Returns the options of a job that holds `memory_bytes` bytes of memory throughout.
 ///
 /// # Errors
-/// If the memory limit is lower than `held` plus the minimum.
-pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Failure> {
+/// If the memory limit is lower than `memory_bytes` plus the minimum.
+pub fn plan_options(memory_bytes: u64, resources: &Resources) -> Result<PlanOptions, Failure> {
     let Resources { threads, max_mem, storage, .. } = *resources;
-    memory::check(held.saturating_add(memory::least()), max_mem)?;
+    memory::check(memory_bytes.saturating_add(memory::least()), max_mem)?;
     let storage = match storage {
         Some(StorageChoice::Kind(storage)) => Some(storage),
         Some(StorageChoice::Measure) => {
@@ -142,7 +142,7 @@ pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Fai
         None => None,
     };
     let max_bytes = memory::limit(max_mem);
-    let held_bytes = memory::beside(held, max_bytes);
+    let held_bytes = memory::beside(memory_bytes, max_bytes);
     Ok(PlanOptions { max_bytes, held_bytes, storage, threads, ..PlanOptions::default() })
 }
 

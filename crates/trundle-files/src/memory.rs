@@ -68,12 +68,12 @@ const VARIABLE: &str = "TRUNDLE_OWN_MEMORY";
 /// # Errors
 /// If its value is not a number of bytes.
 pub fn check_variable() -> Result<(), Failure> {
-    told()
+    from_variable()
         .map(drop)
         .map_err(|(text, why)| Failure::usage(format!("{VARIABLE} is \"{text}\": {why}")))
 }
 
-fn told() -> Result<Option<u64>, (String, String)> {
+fn from_variable() -> Result<Option<u64>, (String, String)> {
     let Some(text) = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
@@ -126,7 +126,7 @@ fn own() -> u64 {
     }
     *OWN.get_or_init(|| {
         let found = || found().unwrap_or(UNKNOWN_OWN).next_multiple_of(1 << 20);
-        told().ok().flatten().unwrap_or_else(found)
+        from_variable().ok().flatten().unwrap_or_else(found)
     })
 }
 

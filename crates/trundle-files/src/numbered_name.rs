@@ -16,39 +16,39 @@ pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failur
         return Err(Failure::usage(format!("{}: is not valid UTF-8", shown_path(path))));
     };
     let digits_of_last = count.saturating_sub(1).to_string().len();
-    let mut places = places(text).into_iter();
-    let (Some(place), None) = (places.next(), places.next()) else {
-        let (shown, like) = (shown_path(path), with_place(path));
+    let mut placeholders = placeholders(text).into_iter();
+    let (Some(placeholder), None) = (placeholders.next(), placeholders.next()) else {
+        let (shown, like) = (shown_path(path), with_placeholder(path));
         return Err(Failure::usage(format!(
             "{shown}: -o needs {{}} once, where the part number goes, as in {}",
             shown_path(&like)
         )));
     };
-    let (front, behind) = (&text[..place.start], &text[place.end..]);
+    let (front, behind) = (&text[..placeholder.start], &text[placeholder.end..]);
     if behind.contains(std::path::is_separator) {
         let shown = shown_path(path);
         return Err(Failure::usage(format!(
             "{shown}: the part number must be in the file name, not in a folder's name"
         )));
     }
-    let digits = place.digits.unwrap_or(digits_of_last);
+    let digits = placeholder.digits.unwrap_or(digits_of_last);
     let numbers = 0..count;
     Ok(numbers.map(|number| format!("{front}{number:0digits$}{behind}").into()).collect())
 }
 
-struct Place {
+struct Placeholder {
     start: usize,
     end: usize,
     /// The minimum number of digits, for `%d` and `%03d`.
     digits: Option<usize>,
 }
 
-fn places(text: &str) -> Vec<Place> {
-    let mut places = Vec::new();
+fn placeholders(text: &str) -> Vec<Placeholder> {
+    let mut placeholders = Vec::new();
     for (start, _) in text.char_indices() {
         let rest = &text[start..];
         if rest.starts_with("{}") {
-            places.push(Place { start, end: start + 2, digits: None });
+            placeholders.push(Placeholder { start, end: start + 2, digits: None });
         } else if let Some(rest) = rest.strip_prefix('%') {
             // A width of two digits after the zero is enough for any file name.
             let width = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -56,24 +56,24 @@ fn places(text: &str) -> Vec<Place> {
             let is_width = digits.is_empty() || (digits.starts_with('0') && width <= 3);
             if is_width && rest[width..].starts_with('d') {
                 let (end, digits) = (start + width + 2, digits.parse().unwrap_or(1));
-                places.push(Place { start, end, digits: Some(digits) });
+                placeholders.push(Placeholder { start, end, digits: Some(digits) });
             }
         }
     }
-    places
+    placeholders
 }
 
 /// Suggests a path with a placeholder before the file ending.
-fn with_place(path: &Path) -> PathBuf {
+fn with_placeholder(path: &Path) -> PathBuf {
     let name = |part: Option<&std::ffi::OsStr>| {
         part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default()
     };
     let stem = match name(path.file_stem()) {
-        stem if places(&stem).is_empty() && stem != "-" => stem,
+        stem if placeholders(&stem).is_empty() && stem != "-" => stem,
         _ => "part".to_owned(),
     };
     let ending = match name(path.extension()) {
-        ending if ending.is_empty() || !places(&ending).is_empty() => ".npy".to_owned(),
+        ending if ending.is_empty() || !placeholders(&ending).is_empty() => ".npy".to_owned(),
         ending => format!(".{ending}"),
     };
     path.with_file_name(format!("{stem}-{{}}{ending}"))

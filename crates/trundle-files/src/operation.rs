@@ -36,11 +36,11 @@ enum Asked {
         unnamed: Result<Arc<Chain>, Failure>,
     },
     /// One operator with axes by name, and its lengths or indices.
-    Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<Numbers> },
+    Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<UnresolvedNumbers> },
 }
 
 /// Lengths or indices for an operator whose axes are not resolved yet.
-struct Numbers {
+struct UnresolvedNumbers {
     read: NumbersFile,
     /// The single length, if there is only one. It is repeated as often as a tensor needs.
     one: Option<i128>,
@@ -174,7 +174,7 @@ impl Operation {
             (_, read) => Asked::Call {
                 declared,
                 given: arguments.iter().map(Argument::given).collect(),
-                numbers: read.map(|read| Numbers { read, one }),
+                numbers: read.map(|read| UnresolvedNumbers { read, one }),
             },
         };
         Ok(Operation { numbers_bytes, ..Operation::made(asked) })
@@ -200,10 +200,11 @@ impl Operation {
         header: &Header,
         among: Option<&Arc<BTreeSet<String>>>,
     ) -> Result<Arc<Chain>, Failure> {
-        let (shape, stated) = (&header.shape, &header.annotations.dimension_names);
+        let (shape, names_in_file) = (&header.shape, &header.annotations.dimension_names);
         let names = || {
             let unnamed = vec![None; shape.rank()];
-            let names = AxisNames::of(if stated.is_empty() { &unnamed } else { stated });
+            let names =
+                AxisNames::of(if names_in_file.is_empty() { &unnamed } else { names_in_file });
             match among {
                 Some(among) => names.among(among),
                 None => names,
@@ -218,7 +219,7 @@ impl Operation {
             }
             // A scalar among several tensors is excluded here: it lacks every named axis, so it is left unchanged.
             Asked::Written { unnamed, .. }
-                if stated.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
+                if names_in_file.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
             {
                 unnamed.clone()
             }
@@ -296,12 +297,12 @@ fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
 
 /// Parses the lengths or indices of `argument`: a list, or the name of a file.
 ///
-/// The memory of the numbers, `each` bytes a number, is added to `held`.
+/// The memory of the numbers, `each` bytes a number, is added to `memory_bytes`.
 fn numbers(
     (argument, text): (&'static str, &str),
     input: &Path,
     each: u64,
-    held: &mut u64,
+    memory_bytes: &mut u64,
 ) -> Result<NumbersFile, Failure> {
     if text.trim().is_empty() {
         return Ok(NumbersFile::list(Vec::new()));
@@ -314,7 +315,7 @@ fn numbers(
             Shown(entry),
             Shown(text)
         ))),
-        Err(_) => read_numbers((argument, text), input, each, held),
+        Err(_) => read_numbers((argument, text), input, each, memory_bytes),
     }
 }
 
@@ -335,17 +336,17 @@ const BYTES_A_KEPT_NUMBER: u64 = BYTES_A_NUMBER + size_of::<i128>() as u64;
 
 /// Reads lengths or indices from a text file: integers separated by commas or white space.
 ///
-/// The memory of the numbers, `each` bytes a number, is added to `held`.
+/// The memory of the numbers, `each` bytes a number, is added to `memory_bytes`.
 fn read_text(
     (argument, file): (&'static str, &str),
     each: u64,
-    held: &mut u64,
+    memory_bytes: &mut u64,
 ) -> Result<NumbersFile, Failure> {
     let cannot = |error| Failure::running(format!("{}: cannot read: {error}", Shown(file)));
     let bytes = fs::metadata(file).map_err(cannot)?.len();
     // A number takes at least two bytes: a digit and a separator.
-    *held += bytes + each.saturating_mul(bytes / 2 + 1);
-    memory::check(*held, None)?;
+    *memory_bytes += bytes + each.saturating_mul(bytes / 2 + 1);
+    memory::check(*memory_bytes, None)?;
     let text = fs::read_to_string(file).map_err(cannot)?;
     let entries = text.split(|c: char| c == ',' || c.is_whitespace());
     let number = |entry: &str| {
@@ -359,19 +360,19 @@ fn read_text(
 
 /// Reads lengths or indices from a file that holds one integer tensor. `input` is the file with the data.
 ///
-/// The memory of the numbers, `each` bytes a number, is added to `held`.
+/// The memory of the numbers, `each` bytes a number, is added to `memory_bytes`.
 fn read_numbers(
     (argument, file): (&'static str, &str),
     input: &Path,
     each: u64,
-    held: &mut u64,
+    memory_bytes: &mut u64,
 ) -> Result<NumbersFile, Failure> {
     if file == "-" && input == Path::new("-") {
         let message = format!("stdin can supply the tensor or the {argument}, not both");
         return Err(Failure::usage(message));
     }
     if Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("txt")) {
-        return read_text((argument, file), each, held);
+        return read_text((argument, file), each, memory_bytes);
     }
     let mut opened = match TensorFile::open(Path::new(file)) {
         Err(error)
@@ -401,8 +402,8 @@ fn read_numbers(
     if width == 0 && elements > 0 {
         return Err(no_integers());
     }
-    *held += header.data_bytes as u64 + each.saturating_mul(elements as u64);
-    memory::check(*held, None)?;
+    *memory_bytes += header.data_bytes as u64 + each.saturating_mul(elements as u64);
+    memory::check(*memory_bytes, None)?;
     let bytes = opened.load(0, &mut |_| ())?;
     let layout = header.layout()?;
     let mut values = Vec::new();

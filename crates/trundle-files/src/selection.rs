@@ -18,10 +18,10 @@ use crate::numbers::Bytes;
 use crate::operation::Operation;
 
 /// The fates of the tensors of a file.
-pub(crate) type Choice = Fates<Moved>;
+pub(crate) type Choice = Fates<TensorChain>;
 
 #[derive(Debug)]
-pub(crate) struct Moved {
+pub(crate) struct TensorChain {
     pub chain: Arc<Chain>,
     /// The tensors that the chain names.
     pub others: Vec<trundle_disk::Input>,
@@ -81,9 +81,9 @@ impl Choice {
         let indices = self.all_moved().map(|moved| moved.indices as u64);
         let indices = indices.fold(0, u64::saturating_add);
         let tables = indices.saturating_mul(BYTES_AN_INDEX);
-        let held = operation.numbers_bytes.saturating_add(tables);
+        let memory_bytes = operation.numbers_bytes.saturating_add(tables);
         let least = memory::least();
-        memory::check(held.saturating_add(least), max_mem).map_err(|failure| {
+        memory::check(memory_bytes.saturating_add(least), max_mem).map_err(|failure| {
             match memory::fits(operation.numbers_bytes.saturating_add(least), max_mem) {
                 true => failure.with_hint(
                     "put_along_axis and scatter_nd keep an index in memory for each element of the changed axes",
@@ -91,7 +91,7 @@ impl Choice {
                 false => failure,
             }
         })?;
-        Ok(held)
+        Ok(memory_bytes)
     }
 
     pub(crate) fn metadata(&self, file: &TensorFile) -> Metadata {
@@ -107,7 +107,7 @@ fn fitting(
     inputs: &[Input],
     files: &[TensorFile],
     name: Option<&str>,
-) -> Result<Vec<(usize, Moved)>, Failure> {
+) -> Result<Vec<(usize, TensorChain)>, Failure> {
     let headers = files[0].headers();
     let chosen = select(inputs[0].path(), headers, name)?;
     let among = (chosen.len() > 1).then(|| names_of(chosen.iter().map(|index| &headers[*index])));
@@ -123,8 +123,9 @@ fn fitting(
     if headers.len() == 1 || chosen.len() == 1 {
         return Err(fault);
     }
-    let header =
-        |(index, _): &(usize, Moved)| format!("{} {}", headers[*index].name, headers[*index].shape);
+    let header = |(index, _): &(usize, TensorChain)| {
+        format!("{} {}", headers[*index].name, headers[*index].shape)
+    };
     let named = fit.iter().find_map(|(index, _)| named_axes(&headers[*index]));
     let fault = match named.filter(|_| !operation.is_by_name()) {
         Some(names) => fault.with_setting(
@@ -162,7 +163,7 @@ fn fitted(
     files: &[TensorFile],
     index: usize,
     among: Option<&Arc<BTreeSet<String>>>,
-) -> Result<Moved, Failure> {
+) -> Result<TensorChain, Failure> {
     let header = &files[0].headers()[index];
     let chain =
         operation.chain_for(header, among).map_err(|failure| failure.within(&header.name))?;
@@ -175,7 +176,7 @@ fn fitted(
         others.push(trundle_disk::Input::Tensor { file: number, index });
     }
     let error = match chain.indices_of_updates(&shapes) {
-        Ok(indices) => return Ok(Moved { chain, others, shapes, indices }),
+        Ok(indices) => return Ok(TensorChain { chain, others, shapes, indices }),
         Err(error) => error,
     };
     if operation.written {

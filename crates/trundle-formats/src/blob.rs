@@ -274,8 +274,8 @@ impl<T: AsRef<[u8]> + Debug + Send + Sync> Blob for Cursor<T> {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let held = self.get_ref().as_ref();
-        let mut rest = usize::try_from(offset).ok().and_then(|at| held.get(at..)).unwrap_or(&[]);
+        let bytes = self.get_ref().as_ref();
+        let mut rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or(&[]);
         rest.read(buffer)
     }
 }

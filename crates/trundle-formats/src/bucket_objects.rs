@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use trundle_s3::Bucket;
-use trundle_zarr::{Below, Elsewhere, Object, ObjectStore, Part, Stat, check_bytes};
+use trundle_zarr::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
 
 /// The bucket of a store.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ const MOST_COPIED_BYTES: u64 = 1 << 30;
 impl Elsewhere for InBucket {
     fn read(&self) -> io::Result<Vec<u8>> {
         let check = |all, _| check_bytes(all, self.bytes);
-        let read = self.bucket.read(&self.key, trundle_s3::Part::All, check);
+        let read = self.bucket.read(&self.key, trundle_s3::ByteRange::All, check);
         // The message names the source, since the caller's own path is the destination.
         let wrong = |error: io::Error| {
             io::Error::new(error.kind(), format!("{} of the source: {error}", self.key))
@@ -71,16 +71,16 @@ impl ObjectStore for Objects {
         Ok(found.map(|found| Stat { bytes: found.bytes, modified: Some(found.modified) }))
     }
 
-    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>> {
         let asked = match part {
-            Part::All => trundle_s3::Part::All,
+            ByteRange::All => trundle_s3::ByteRange::All,
             // Servers refuse empty ranges.
-            Part::Range(_, 0) | Part::Last(0) => {
+            ByteRange::Range(_, 0) | ByteRange::Last(0) => {
                 let Some(found) = self.noted(self.bucket.stat(key))? else { return Ok(None) };
                 return part.within(found.bytes, most).map(|_| Some(Vec::new()));
             }
-            Part::Range(start, length) => trundle_s3::Part::Range(start, length),
-            Part::Last(length) => trundle_s3::Part::Last(length),
+            ByteRange::Range(start, length) => trundle_s3::ByteRange::Range(start, length),
+            ByteRange::Last(length) => trundle_s3::ByteRange::Last(length),
         };
         self.noted(self.bucket.read(key, asked, |all, _| part.within(all, most).map(drop)))
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, We
 use std::time::SystemTime;
 
 use trundle_s3::{Bucket, New};
-use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, Store};
+use trundle_zarr::{Below, ByteRange, Object, ObjectStore, Stat, Store};
 
 use crate::Problem;
 use crate::bucket_objects::{Objects, in_memory};
@@ -79,7 +79,7 @@ pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Unfinished>> {
     let mut left = Vec::new();
     for url in urls {
         let objects = Objects::open(&url)?;
-        let Some(claim) = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES)? else { continue };
+        let Some(claim) = objects.read(CLAIM, ByteRange::All, MOST_NOTE_BYTES)? else { continue };
         let tag = String::from_utf8(claim)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let is_finished = objects.bucket.stat(METADATA)?.is_some();
@@ -201,7 +201,7 @@ impl BucketOutput {
         let mut metadata = std::mem::take(&mut *self.metadata());
         if self.is_kept() {
             for key in bucket.keys(&kept(""), usize::MAX).map_err(Problem::reading)? {
-                let read = self.objects.read(&key, Part::All, MOST_NOTE_BYTES);
+                let read = self.objects.read(&key, ByteRange::All, MOST_NOTE_BYTES);
                 let read = read.map_err(Problem::reading)?.unwrap_or_default();
                 let own = key.strip_prefix(&kept("")).unwrap_or_default();
                 metadata.insert(own.trim_start_matches('/').to_owned(), read);
@@ -260,7 +260,7 @@ fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
 }
 
 fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
-    let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(Problem::opening)?;
+    let claim = objects.read(CLAIM, ByteRange::All, MOST_NOTE_BYTES).map_err(Problem::opening)?;
     Ok(claim.as_deref() == Some(tag.as_bytes()))
 }
 
@@ -299,16 +299,16 @@ fn removing(source: io::Error) -> Problem {
 impl ObjectStore for BucketOutput {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         match self.metadata().get(key) {
-            Some(held) => Ok(Some(Stat { bytes: held.len() as u64, modified: None })),
+            Some(value) => Ok(Some(Stat { bytes: value.len() as u64, modified: None })),
             None => self.objects.stat(key),
         }
     }
 
-    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
-        let held = self.metadata().get(key).cloned();
-        if let Some(held) = held {
-            let range = part.within(held.len() as u64, most)?;
-            return Ok(Some(held[range.start as usize..range.end as usize].to_vec()));
+    fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let value = self.metadata().get(key).cloned();
+        if let Some(value) = value {
+            let range = part.within(value.len() as u64, most)?;
+            return Ok(Some(value[range.start as usize..range.end as usize].to_vec()));
         }
         match self.is_kept() && is_metadata(key) {
             true => self.objects.read(&kept(key), part, most),

@@ -153,8 +153,8 @@ impl Format {
             return Err(Problem::OneTensor { format: self.name, tensors });
         }
         for tensor in tensors {
-            let stated = self.states_column_major && tensor.element.width().packing().is_none();
-            if tensor.is_column_major() && !stated {
+            let is_stated = self.states_column_major && tensor.element.width().packing().is_none();
+            if tensor.is_column_major() && !is_stated {
                 return Err(tensor.refused(self.name, "its data is column-major"));
             }
         }

@@ -136,7 +136,7 @@ impl Header {
 }
 
 /// Returns the shape with the sizes that a file's header states for a tensor.
-pub(crate) fn stated_shape(
+pub(crate) fn checked_shape(
     name: &str,
     sizes: impl IntoIterator<Item = u64>,
 ) -> Result<Shape, Problem> {
@@ -146,7 +146,7 @@ pub(crate) fn stated_shape(
 }
 
 /// Returns the offset in the file of data that begins `offset` bytes after `start`.
-pub(crate) fn stated_offset(name: &str, start: u64, offset: u64) -> Result<u64, Problem> {
+pub(crate) fn checked_offset(name: &str, start: u64, offset: u64) -> Result<u64, Problem> {
     start.checked_add(offset).ok_or_else(|| {
         Problem::header(format!(
             "the data of \"{name}\" begins at byte {offset}, too far to be addressed"

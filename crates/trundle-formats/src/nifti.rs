@@ -20,7 +20,7 @@ use crate::literal::Literal;
 use crate::source::{Source, read_exactly};
 use crate::stored_dtype::ByteOrder;
 use crate::tensor_hint::TensorHint;
-use crate::uncompressed::{Rest, Uncompressed};
+use crate::uncompressed::{TrailingBytes, Uncompressed};
 use crate::{Format, Header, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
@@ -154,9 +154,15 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let (element, shape) = (fields.element()?, fields.shape()?);
     let start = fields.data_offset()?;
     let extender = read_exactly(&mut source, "the header", EXTENDER_BYTES as usize)?;
-    let mut stated = Header::row_major(name, element, shape, Some(start))?;
-    stated.annotations.unread = fields.unread(&extender);
-    Ok(Uncompressed::one(hint.apply(stated)?, fields.scaling(), start, source, Rest::Ignored)?)
+    let mut header = Header::row_major(name, element, shape, Some(start))?;
+    header.annotations.unread = fields.unread(&extender);
+    Ok(Uncompressed::one(
+        hint.apply(header)?,
+        fields.scaling(),
+        start,
+        source,
+        TrailingBytes::Ignored,
+    )?)
 }
 
 /// Returns whether a file begins with a known header length, in either byte order, and has the magic.
@@ -273,10 +279,10 @@ impl Fields {
         let (_, bits, descr) = row.ok_or_else(|| {
             Problem::Unsupported(format!("elements of datatype {number} are not read"))
         })?;
-        let stated = self.short(self.version.bitpix_at);
-        if stated != *bits {
+        let bitpix = self.short(self.version.bitpix_at);
+        if bitpix != *bits {
             return Err(Problem::header(format!(
-                "bitpix is {stated}, but datatype {number} has {bits} bits"
+                "bitpix is {bitpix}, but datatype {number} has {bits} bits"
             )));
         }
         let descr = descr.replace('=', &self.byte_order.sign().to_string());

@@ -18,7 +18,7 @@ use crate::format::Keeps;
 use crate::literal::Literal;
 use crate::source::{Source, read_exactly};
 use crate::tensor_hint::TensorHint;
-use crate::uncompressed::{Rest, Uncompressed};
+use crate::uncompressed::{TrailingBytes, Uncompressed};
 use crate::{Described, FileSkeleton, Format, Header, Order, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
@@ -63,11 +63,11 @@ const VERSIONS: [Version; 3] = [
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let name = source.name().to_owned();
     let (header, start) = read_header(&mut source, name)?;
-    let mut stated = Header { data_offset: Some(start), ..header };
-    let end = start.saturating_add(stated.data_bytes as u64);
+    let mut header = Header { data_offset: Some(start), ..header };
+    let end = start.saturating_add(header.data_bytes as u64);
     let has_rest = source.length().is_some_and(|length| length > end);
-    stated.annotations.unread.extend(has_rest.then(|| BEHIND_DATA.to_owned()));
-    Ok(Uncompressed::one(hint.apply(stated)?, Vec::new(), start, source, Rest::Ignored)?)
+    header.annotations.unread.extend(has_rest.then(|| BEHIND_DATA.to_owned()));
+    Ok(Uncompressed::one(hint.apply(header)?, Vec::new(), start, source, TrailingBytes::Ignored)?)
 }
 
 /// Reads an .npy header and returns it with its length in bytes. The caller sets the data offset.

@@ -16,7 +16,7 @@ use crate::literal::Literal;
 use crate::names::check_unique;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
-use crate::uncompressed::{Rest, Uncompressed};
+use crate::uncompressed::{TrailingBytes, Uncompressed};
 use crate::{Format, Header, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
@@ -78,9 +78,9 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let start = end.checked_add(skipped).ok_or_else(|| {
         Problem::header(format!("\"byte skip\" is {skipped}, too far to be addressed"))
     })?;
-    let mut stated = Header::row_major(name, element, shape, Some(start))?;
-    stated.annotations.unread = lines.left_out;
-    Ok(Uncompressed::one(hint.apply(stated)?, lines.pairs, start, source, Rest::Ignored)?)
+    let mut header = Header::row_major(name, element, shape, Some(start))?;
+    header.annotations.unread = lines.left_out;
+    Ok(Uncompressed::one(hint.apply(header)?, lines.pairs, start, source, TrailingBytes::Ignored)?)
 }
 
 #[derive(Default)]
@@ -180,8 +180,8 @@ impl Lines {
     }
 
     fn element(&self) -> Result<StoredDType, Problem> {
-        let stated = self.needed("type")?;
-        if stated.eq_ignore_ascii_case("block") {
+        let kind = self.needed("type")?;
+        if kind.eq_ignore_ascii_case("block") {
             let bytes = number("block size", self.needed("blocksize")?)?;
             return match bytes {
                 0 => Err(Problem::header("\"block size\" is 0, expected 1 or more")),
@@ -190,8 +190,8 @@ impl Lines {
         }
         let row = TYPES
             .iter()
-            .find(|(names, _)| names.split(", ").any(|name| stated.eq_ignore_ascii_case(name)));
-        let (_, name) = row.ok_or_else(|| Problem::header(format!("unknown type \"{stated}\"")))?;
+            .find(|(names, _)| names.split(", ").any(|name| kind.eq_ignore_ascii_case(name)));
+        let (_, name) = row.ok_or_else(|| Problem::header(format!("unknown type \"{kind}\"")))?;
         let sign = if name.ends_with('1') { '|' } else { self.byte_order()? };
         numpy_dtype::element(&Literal::Str(format!("{sign}{name}")))
     }
@@ -214,8 +214,8 @@ impl Lines {
                 "\"dimension\" is {dimension}, expected 1 to {MAX_DIMENSION}"
             )));
         }
-        let stated = self.needed("sizes")?;
-        let mut sizes = stated.split_whitespace().map(size).collect::<Result<Vec<usize>, _>>()?;
+        let text = self.needed("sizes")?;
+        let mut sizes = text.split_whitespace().map(size).collect::<Result<Vec<usize>, _>>()?;
         if sizes.len() as u64 != dimension {
             let found = sizes.len();
             return Err(Problem::header(format!(

@@ -14,7 +14,7 @@ pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
         Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
         _ => {
             let (descr, width) = composite(descr)?;
-            Ok(StoredDType::stated(
+            Ok(StoredDType::with_descr(
                 DType::Bytes(width),
                 format!("V{width}"),
                 descr,
@@ -88,7 +88,7 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
         _ => (byte_order.sign(), byte_order),
     };
     let descr = format!("'{sign}{kind}{size}{unit}'");
-    let element = StoredDType::stated(DType::Bytes(width), name, descr, byte_order);
+    let element = StoredDType::with_descr(DType::Bytes(width), name, descr, byte_order);
     Ok(if matches!(kind, 'M' | 'm') { element.counting_time() } else { element })
 }
 

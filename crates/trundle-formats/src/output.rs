@@ -51,7 +51,7 @@ enum Target {
 }
 
 /// What exists at the path of an output.
-pub(crate) enum Found {
+pub(crate) enum ExistingOutput {
     Nothing,
     Regular(Metadata),
     Special,
@@ -68,11 +68,11 @@ impl Output {
             return Ok(());
         }
         let check = || match find_place(path, overwrite)? {
-            (_, Found::Special) => Ok(()),
-            (place, found) => {
+            (_, ExistingOutput::Special) => Ok(()),
+            (place, existing) => {
                 let (folder, tag) = (folder_of(&place), tag_of(&place));
                 // The ending `check` does not belong to a run, so other processes ignore this file.
-                TemporaryFile::new(folder, &tag, "check", permissions(&found).as_ref()).map(drop)
+                TemporaryFile::new(folder, &tag, "check", permissions(&existing).as_ref()).map(drop)
             }
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
@@ -271,12 +271,12 @@ impl Target {
         if is_stream(path) {
             return Ok(Target::Stdout(io::stdout()));
         }
-        let (place, found) = find_place(path, overwrite)?;
-        if let Found::Special = found {
+        let (place, existing) = find_place(path, overwrite)?;
+        if let ExistingOutput::Special = existing {
             let file = File::options().write(true).open(&place).map_err(Problem::writing)?;
             return Ok(Target::Special(file));
         }
-        let (folder, permissions) = (folder_of(&place), permissions(&found));
+        let (folder, permissions) = (folder_of(&place), permissions(&existing));
         let permissions = permissions.as_ref();
         let file = match tag {
             None => TemporaryFile::new(folder, &tag_of(&place), "part", permissions)?,
@@ -299,10 +299,10 @@ impl Target {
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
         let as_before = || match find(&place, overwrite)? {
-            Found::Regular(metadata) => {
+            ExistingOutput::Regular(metadata) => {
                 file.file().set_permissions(metadata.permissions()).map_err(Problem::writing)
             }
-            Found::Nothing | Found::Special => Ok(()),
+            ExistingOutput::Nothing | ExistingOutput::Special => Ok(()),
         };
         if overwrite && let Err(why) = as_before() {
             return Err(file.kept(&place, why));
@@ -351,18 +351,18 @@ fn tag_of(place: &Path) -> String {
 
 /// Returns the permissions of the replaced file, or the default ones.
 #[cfg(unix)]
-fn permissions(found: &Found) -> Option<fs::Permissions> {
+fn permissions(existing: &ExistingOutput) -> Option<fs::Permissions> {
     use std::os::unix::fs::PermissionsExt;
 
-    Some(match found {
-        Found::Regular(metadata) => metadata.permissions(),
+    Some(match existing {
+        ExistingOutput::Regular(metadata) => metadata.permissions(),
         // The system applies the umask.
-        Found::Nothing | Found::Special => fs::Permissions::from_mode(0o666),
+        ExistingOutput::Nothing | ExistingOutput::Special => fs::Permissions::from_mode(0o666),
     })
 }
 
 #[cfg(not(unix))]
-fn permissions(_: &Found) -> Option<fs::Permissions> {
+fn permissions(_: &ExistingOutput) -> Option<fs::Permissions> {
     None
 }
 
@@ -391,7 +391,7 @@ pub(crate) fn find_folder_place(
     }
     match fs::metadata(&place) {
         Ok(_) if !overwrite => Err(Problem::Exists),
-        Ok(found) if found.is_dir() && !(format.is_one)(&place) => Err(Problem::OtherFolder),
+        Ok(existing) if existing.is_dir() && !(format.is_one)(&place) => Err(Problem::OtherFolder),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             check_folder_of(&place)?;
             Ok(place)
@@ -416,37 +416,40 @@ pub(crate) fn only_stores() -> Problem {
 }
 
 /// Returns the final path of an output at `path`, and what exists there.
-pub(crate) fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
+pub(crate) fn find_place(
+    path: &Path,
+    overwrite: bool,
+) -> Result<(PathBuf, ExistingOutput), Problem> {
     if url_of(path).is_some() {
         return Err(only_stores());
     }
     if is_special(path) {
-        return Ok((path.to_owned(), Found::Special));
+        return Ok((path.to_owned(), ExistingOutput::Special));
     }
     let place = follow_links(path).map_err(Problem::writing)?;
-    let found = find(&place, overwrite)?;
-    if let Found::Nothing = found {
+    let existing = find(&place, overwrite)?;
+    if let ExistingOutput::Nothing = existing {
         check_folder_of(&place)?;
     }
-    Ok((place, found))
+    Ok((place, existing))
 }
 
 /// Returns what exists at `place`. An existing regular file is an error unless `overwrite` is set.
-fn find(place: &Path, overwrite: bool) -> Result<Found, Problem> {
+fn find(place: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> {
     match fs::metadata(place) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ExistingOutput::Nothing),
         Err(error) => Err(Problem::writing(error)),
         Ok(metadata) if metadata.is_dir() => Err(Problem::Folder),
-        Ok(metadata) if !metadata.is_file() => Ok(Found::Special),
+        Ok(metadata) if !metadata.is_file() => Ok(ExistingOutput::Special),
         Ok(_) if !overwrite => Err(Problem::Exists),
-        Ok(metadata) => Ok(Found::Regular(metadata)),
+        Ok(metadata) => Ok(ExistingOutput::Regular(metadata)),
     }
 }
 
 /// Returns whether `path` is a pipe or a device. The system resolves the links: `/dev/stdout` and the links
 /// in `/dev/fd` do not contain a real path.
 fn is_special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir())
 }
 
 /// Returns whether `path` is the file or folder `other`, or lies in it, after following all links. Neither
@@ -475,7 +478,8 @@ fn real_path(path: &Path) -> PathBuf {
 fn is_same_file(path: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
 
-    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let identity =
+        |path: &Path| fs::metadata(path).ok().map(|existing| (existing.dev(), existing.ino()));
     identity(path).is_some_and(|own| identity(other) == Some(own))
 }
 

@@ -8,7 +8,7 @@ use crate::contents::Contents;
 use crate::format::Keeps;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
-use crate::uncompressed::{Rest, Uncompressed};
+use crate::uncompressed::{TrailingBytes, Uncompressed};
 use crate::{Described, FileSkeleton, Format, Header, Problem};
 
 pub(crate) const FORMAT: Format = Format {
@@ -30,11 +30,11 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
     let Some(element) = &hint.element else { return Err(undescribed) };
     let Some(shape) = hint.shape_in(element, bytes)? else { return Err(undescribed) };
     let header = Header::row_major(source.name().to_owned(), element.clone(), shape, Some(start))?;
-    let rest = match hint.offset {
-        Some(_) => Rest::Ignored,
-        None => Rest::Refused(|expected, got| Problem::DataLeft { expected, got }),
+    let trailing = match hint.offset {
+        Some(_) => TrailingBytes::Ignored,
+        None => TrailingBytes::Refused(|expected, got| Problem::DataLeft { expected, got }),
     };
-    Ok(Uncompressed::one(header, Vec::new(), start, source, rest)?)
+    Ok(Uncompressed::one(header, Vec::new(), start, source, trailing)?)
 }
 
 fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSkeleton, Problem> {

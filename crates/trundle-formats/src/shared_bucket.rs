@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use trundle_s3::New;
-use trundle_zarr::{ObjectStore, Part};
+use trundle_zarr::{ByteRange, ObjectStore};
 
 use crate::bucket_output::{BucketOutput, MOST_NOTE_BYTES, UNFINISHED};
 use crate::format::{FolderFormat, NewFolder};
@@ -79,7 +79,7 @@ impl Shared for SharedBucket {
     }
 
     fn noted(&self, name: &str) -> io::Result<Option<String>> {
-        let read = self.output.objects.read(&note(name), Part::All, MOST_NOTE_BYTES)?;
+        let read = self.output.objects.read(&note(name), ByteRange::All, MOST_NOTE_BYTES)?;
         let text = read.map(String::from_utf8).transpose();
         text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }

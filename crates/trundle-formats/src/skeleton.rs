@@ -99,8 +99,8 @@ impl ChunkedTensor {
 
     /// Returns the bytes of the fill value; zeros if the metadata gives none.
     pub(crate) fn fill(&self) -> Vec<u8> {
-        let stated = self.annotations.fill.clone();
-        stated.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])
+        let fill = self.annotations.fill.clone();
+        fill.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])
     }
 
     /// Returns the bytes of a decoded chunk.

@@ -83,10 +83,10 @@ impl StoredDType {
             false => (byte_order.sign(), byte_order),
         };
         let name = if kind == 'V' { format!("V{width}") } else { dtype.to_string() };
-        StoredDType::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
+        StoredDType::with_descr(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
     }
 
-    pub(crate) fn stated(
+    pub(crate) fn with_descr(
         dtype: DType,
         name: String,
         descr: String,
@@ -119,32 +119,32 @@ impl StoredDType {
         self.descr == format!("'|{}'", self.name) && self.name.starts_with('V')
     }
 
-    /// Returns whether `stated` is how `ml_dtypes` stores this type: as void, but f8e5m2 as a float of one
+    /// Returns whether `in_file` is how `ml_dtypes` stores this type: as void, but f8e5m2 as a float of one
     /// byte.
-    fn is_in_void(&self, stated: &StoredDType) -> bool {
-        let is_own = bits_of(self.dtype) != self.dtype && self.width == stated.width;
-        is_own && (stated.is_void() || self.dtype == DType::F8E5M2 && stated.name == "float8")
+    fn is_in_void(&self, in_file: &StoredDType) -> bool {
+        let is_own = bits_of(self.dtype) != self.dtype && self.width == in_file.width;
+        is_own && (in_file.is_void() || self.dtype == DType::F8E5M2 && in_file.name == "float8")
     }
 
-    /// Returns this type with the byte order and `descr` of a file that states `stated`.
+    /// Returns this type with the byte order and `descr` of `in_file`.
     ///
     /// `None` unless the file states this type, the type of its bits, or void elements of the same width;
     /// also `None` if the byte orders contradict each other.
-    pub(crate) fn in_file_of(&self, stated: &StoredDType) -> Option<StoredDType> {
-        if self.byte_order != ByteOrder::NATIVE && self.byte_order != stated.byte_order {
+    pub(crate) fn in_file_of(&self, in_file: &StoredDType) -> Option<StoredDType> {
+        if self.byte_order != ByteOrder::NATIVE && self.byte_order != in_file.byte_order {
             return None;
         }
         let is_named = self.values == Values::Unknown;
-        if stated.dtype == self.dtype && (!is_named || self.name == stated.name) {
-            return Some(stated.clone());
+        if in_file.dtype == self.dtype && (!is_named || self.name == in_file.name) {
+            return Some(in_file.clone());
         }
-        let is_bits = stated.dtype == bits_of(self.dtype) && stated.values == Values::OfDType;
-        (is_bits || self.is_in_void(stated)).then(|| StoredDType {
+        let is_bits = in_file.dtype == bits_of(self.dtype) && in_file.values == Values::OfDType;
+        (is_bits || self.is_in_void(in_file)).then(|| StoredDType {
             dtype: self.dtype,
             width: self.width,
             name: self.name.clone(),
             values: self.values,
-            ..stated.clone()
+            ..in_file.clone()
         })
     }
 
@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(swapped.value(&[0x80, 0x3f]), Some(f64::from(-f32::from_bits(0x003f_0000))));
         let date = element("'<M8[ns]'");
         assert_eq!(StoredDType::new(DType::Bytes(8)).in_file_of(&date), Some(date));
-        for (dtype, stated) in [
+        for (dtype, in_file) in [
             (DType::BF16, "'<i2'"),
             (DType::F16, "'<u2'"),
             (DType::I4, "'|i1'"),
@@ -448,9 +448,9 @@ mod tests {
             (DType::Bytes(8), "'<u8'"),
         ] {
             assert_eq!(
-                StoredDType::new(dtype).in_file_of(&element(stated)),
+                StoredDType::new(dtype).in_file_of(&element(in_file)),
                 None,
-                "{dtype} {stated}"
+                "{dtype} {in_file}"
             );
         }
     }

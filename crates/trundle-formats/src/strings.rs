@@ -26,7 +26,7 @@ impl StoredDType {
         let order = ByteOrder::NATIVE;
         let descr = format!("'{}U{longest}'", order.sign());
         Some((
-            StoredDType::stated(DType::Bytes(4 * longest), format!("U{longest}"), descr, order),
+            StoredDType::with_descr(DType::Bytes(4 * longest), format!("U{longest}"), descr, order),
             bytes,
         ))
     }
@@ -99,11 +99,11 @@ mod tests {
 
     #[test]
     fn big_endian_numbers_are_turned_round() {
-        let stated =
-            |dtype| StoredDType::stated(dtype, String::new(), String::new(), ByteOrder::Big);
+        let big_endian =
+            |dtype| StoredDType::with_descr(dtype, String::new(), String::new(), ByteOrder::Big);
         let turned = |dtype, bytes: &[u8]| {
             let mut bytes = bytes.to_vec();
-            stated(dtype).make_little_endian(&mut bytes);
+            big_endian(dtype).make_little_endian(&mut bytes);
             bytes
         };
         assert_eq!(turned(DType::F16, &[1, 2, 3, 4]), [2, 1, 4, 3]);

@@ -24,17 +24,17 @@ const REMOVE_TRIES: usize = 10;
 const FINISHED_NAMES: u32 = 100;
 
 static TEMPORARY_FILES: Mutex<Registry> =
-    Mutex::new(Registry { files: BTreeMap::new(), stage: Stage::Writing });
+    Mutex::new(Registry { files: BTreeMap::new(), phase: Phase::Writing });
 
 struct Registry {
     /// Path of each file, and whether a later run can resume it.
     files: BTreeMap<PathBuf, bool>,
-    stage: Stage,
+    phase: Phase,
 }
 
 /// Phase of this process with regard to its temporary files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum Phase {
     Writing,
     /// Renames complete files: see [`begin_finishing`].
     Finishing,
@@ -55,10 +55,10 @@ fn registry() -> MutexGuard<'static, Registry> {
 /// continue.
 pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     let mut registry = registry();
-    if registry.stage == Stage::Finishing {
+    if registry.phase == Phase::Finishing {
         return None;
     }
-    registry.stage = Stage::Removed;
+    registry.phase = Phase::Removed;
     ending();
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
         remove(file);
@@ -78,12 +78,12 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
 /// If the files are already removed.
 pub fn begin_finishing() -> io::Result<()> {
     let mut registry = registry();
-    if registry.stage == Stage::Removed {
+    if registry.phase == Phase::Removed {
         drop(registry);
         wait_for_end();
         return Err(io::ErrorKind::Interrupted.into());
     }
-    registry.stage = Stage::Finishing;
+    registry.phase = Phase::Finishing;
     Ok(())
 }
 
@@ -116,7 +116,7 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// Blocks until the program ends if it has [removed](remove_temporary_files) its files, so that the thread
 /// reports no errors about them.
 pub(crate) fn wait_for_end() {
-    if registry().stage == Stage::Removed {
+    if registry().phase == Phase::Removed {
         std::thread::sleep(END_WAIT);
     }
 }
@@ -125,37 +125,37 @@ pub(crate) fn wait_for_end() {
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: NamedTempFile,
-    entry: Entry,
+    registration: Registration,
 }
 
 /// The registration of a temporary file or folder; removed on drop.
 #[derive(Debug)]
-pub(crate) struct Entry(PathBuf);
+pub(crate) struct Registration(PathBuf);
 
-impl Entry {
+impl Registration {
     /// Creates the file at `path` with `make` and registers it, atomically with regard to a removal of all
     /// files.
     pub(crate) fn made<T>(
         path: &Path,
         kept: bool,
         make: impl FnOnce() -> Result<T, Problem>,
-    ) -> Result<(T, Entry), Problem> {
+    ) -> Result<(T, Registration), Problem> {
         let mut registry = registry();
-        if registry.stage == Stage::Removed {
+        if registry.phase == Phase::Removed {
             return Err(creating(io::ErrorKind::Interrupted.into()));
         }
-        registry.stage = Stage::Writing;
+        registry.phase = Phase::Writing;
         let made = make()?;
         // Absolute, in case the program changes its current folder.
         let path = std::path::absolute(path).map_err(creating)?;
         registry.files.insert(path.clone(), kept);
-        Ok((made, Entry(path)))
+        Ok((made, Registration(path)))
     }
 
     /// Runs `last` and unregisters the file, atomically with regard to a removal of all files.
     pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
         let mut registry = registry();
-        if registry.stage == Stage::Removed {
+        if registry.phase == Phase::Removed {
             drop(registry);
             wait_for_end();
             return Err(creating(io::ErrorKind::Interrupted.into()));
@@ -176,7 +176,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for Registration {
     fn drop(&mut self) {
         registry().files.remove(&self.0);
     }
@@ -223,7 +223,7 @@ impl TemporaryFile {
     ) -> Result<TemporaryFile, Problem> {
         let path = TemporaryFile::path_of(folder, tag, ending);
         let kept = begin == Begin::Resumed;
-        let (file, entry) = Entry::made(&path, kept, || {
+        let (file, registration) = Registration::made(&path, kept, || {
             let file = open_locked(&path, begin, permissions)?;
             if begin == Begin::Anew {
                 file.set_len(0).map_err(creating)?;
@@ -233,7 +233,7 @@ impl TemporaryFile {
             file.disable_cleanup(kept);
             Ok(file)
         })?;
-        Ok(TemporaryFile { file, entry })
+        Ok(TemporaryFile { file, registration })
     }
 
     /// Returns the file, open for reading and writing.
@@ -249,13 +249,13 @@ impl TemporaryFile {
     /// Sets whether the file remains if the program ends early, because a later run can resume it.
     pub fn keep(&mut self, kept: bool) {
         self.file.disable_cleanup(kept);
-        self.entry.keep(kept);
+        self.registration.keep(kept);
     }
 
     /// Renames the file to `place`. Replaces an existing file only if `overwrite` is set. If renaming fails,
     /// the file is [kept](TemporaryFile::kept).
     pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
-        let TemporaryFile { mut file, entry } = self;
+        let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(false);
         let persisted = if overwrite { file.persist(place) } else { file.persist_noclobber(place) };
         let Err(error) = persisted else { return Ok(()) };
@@ -263,14 +263,14 @@ impl TemporaryFile {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
             _ => Problem::Io { doing: "rename the finished file", source: error.error },
         };
-        Err(TemporaryFile { file: error.file, entry }.kept(place, why))
+        Err(TemporaryFile { file: error.file, registration }.kept(place, why))
     }
 
     /// Keeps the file as a finished result that could not be renamed to `place` because of `why`.
     pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
-        let TemporaryFile { mut file, entry } = self;
+        let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(true);
-        drop(entry);
+        drop(registration);
         let path = file.path().to_owned();
         for finished in finished_names(&path) {
             match file.persist_noclobber(&finished) {

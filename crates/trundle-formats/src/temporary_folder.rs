@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Problem;
 use crate::format::FolderFormat;
-use crate::temporary_file::{Entry, creating, finished_names, is_at, lock, remove, shown_beside};
+use crate::temporary_file::{
+    Registration, creating, finished_names, is_at, lock, remove, shown_beside,
+};
 use crate::temporary_name::TemporaryName;
 
 /// Attempts to create a folder while other processes remove it.
@@ -18,7 +20,7 @@ pub(crate) struct TemporaryFolder {
     path: PathBuf,
     /// The folder, open with an exclusive lock; `None` where folders cannot be opened.
     own: Option<File>,
-    entry: Entry,
+    registration: Registration,
 }
 
 impl TemporaryFolder {
@@ -29,14 +31,16 @@ impl TemporaryFolder {
     pub(crate) fn new(folder: &Path, tag: &str, ending: &str) -> Result<TemporaryFolder, Problem> {
         let path = folder.join(TemporaryName::of(tag, ending));
         for _ in 0..TRIES {
-            let made = Entry::made(&path, false, || match fs::create_dir(&path) {
+            let made = Registration::made(&path, false, || match fs::create_dir(&path) {
                 Ok(()) => taken(&path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
                 Err(error) => Err(creating(error)),
             });
             match made? {
-                (Some(own), entry) => return Ok(TemporaryFolder { path, own, entry }),
-                (None, entry) => drop(entry),
+                (Some(own), registration) => {
+                    return Ok(TemporaryFolder { path, own, registration });
+                }
+                (None, registration) => drop(registration),
             }
             remove_earlier(&path)?;
         }
@@ -64,7 +68,7 @@ impl TemporaryFolder {
         format: FolderFormat,
     ) -> Result<(), Problem> {
         // `ended` holds off signals during the rename.
-        let renamed = self.entry.ended(|| {
+        let renamed = self.registration.ended(|| {
             let renamed = rename_to_place(&self.path, place, overwrite, format);
             renamed.map_err(|why| kept(&self.path, place, why))
         });
@@ -81,7 +85,7 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        if !self.entry.is_ended() && self.is_there() {
+        if !self.registration.is_ended() && self.is_there() {
             remove(&self.path);
         }
     }

@@ -66,9 +66,9 @@ impl TensorHint {
     }
 
     /// Returns whether the shape of a file fits this description.
-    fn agrees_with(&self, shape: &Shape, stated: &Shape) -> bool {
-        let agrees = |(axis, (size, stated))| Some(axis) == self.free_axis || size == stated;
-        shape.rank() == stated.rank() && shape.iter().zip(stated.iter()).enumerate().all(agrees)
+    fn agrees_with(&self, shape: &Shape, in_file: &Shape) -> bool {
+        let agrees = |(axis, (size, in_file))| Some(axis) == self.free_axis || size == in_file;
+        shape.rank() == in_file.rank() && shape.iter().zip(in_file.iter()).enumerate().all(agrees)
     }
 
     /// Formats the requested shape, with -1 for the free axis.
@@ -85,16 +85,16 @@ impl TensorHint {
     /// # Errors
     /// [`Problem::HintDiffers`] if the file contradicts the hint, [`Problem::HintMissing`] for packed
     /// elements without a shape, [`Problem::Offset`] if the hint has an offset.
-    pub(crate) fn apply(&self, stated: Header) -> Result<Header, Problem> {
+    pub(crate) fn apply(&self, in_file: Header) -> Result<Header, Problem> {
         if self.offset.is_some() {
             return Err(Problem::Offset);
         }
         let described = match &self.element {
-            Some(element) if is_packed(element) && !is_packed(&stated.element) => {
-                self.unpack(element, &stated)?
+            Some(element) if is_packed(element) && !is_packed(&in_file.element) => {
+                self.unpack(element, &in_file)?
             }
-            Some(element) => Header { element: in_file_of(element, &stated)?, ..stated },
-            None => stated,
+            Some(element) => Header { element: in_file_of(element, &in_file)?, ..in_file },
+            None => in_file,
         };
         match &self.shape {
             Some(shape) if !self.agrees_with(shape, &described.shape) => Err(Problem::HintDiffers(
@@ -108,20 +108,20 @@ impl TensorHint {
     ///
     /// # Errors
     /// As [`TensorHint::apply`] for the first tensor, if the hint fits none.
-    pub(crate) fn apply_to_any(&self, stated: Vec<Header>) -> Result<Vec<Header>, Problem> {
+    pub(crate) fn apply_to_any(&self, in_file: Vec<Header>) -> Result<Vec<Header>, Problem> {
         if *self == TensorHint::default() {
-            return Ok(stated);
+            return Ok(in_file);
         }
         let mut problem = None;
-        let mut fits = stated.is_empty() && self.offset.is_none();
-        let described = stated.into_iter().map(|stated| match self.apply(stated.clone()) {
+        let mut fits = in_file.is_empty() && self.offset.is_none();
+        let described = in_file.into_iter().map(|in_file| match self.apply(in_file.clone()) {
             Ok(described) => {
                 fits = true;
                 described
             }
             Err(found) => {
                 problem.get_or_insert(found);
-                stated
+                in_file
             }
         });
         let described = described.collect();
@@ -137,17 +137,17 @@ impl TensorHint {
     /// As [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if the hint would change a shape or
     /// width.
     #[cfg(any(feature = "zarr", feature = "hdf5"))]
-    pub(crate) fn apply_to_chunked(&self, stated: &[Header]) -> Result<Vec<Header>, Problem> {
-        let described = self.apply_to_any(stated.to_vec())?;
-        for (header, stated) in described.iter().zip(stated) {
+    pub(crate) fn apply_to_chunked(&self, in_file: &[Header]) -> Result<Vec<Header>, Problem> {
+        let described = self.apply_to_any(in_file.to_vec())?;
+        for (header, in_file) in described.iter().zip(in_file) {
             let same =
-                header.shape == stated.shape && header.element.width() == stated.element.width();
-            if !same && stated.chunk.is_some() {
+                header.shape == in_file.shape && header.element.width() == in_file.element.width();
+            if !same && in_file.chunk.is_some() {
                 return Err(Problem::HintDiffers(format!(
                     "\"{}\" is of shape {} and type {}, and cannot be read as {} {}",
-                    stated.name,
-                    stated.shape,
-                    stated.element.name(),
+                    in_file.name,
+                    in_file.shape,
+                    in_file.element.name(),
                     header.shape,
                     header.element.name()
                 )));
@@ -156,21 +156,21 @@ impl TensorHint {
         Ok(described)
     }
 
-    /// Interprets the bytes of `stated` as packed elements.
-    fn unpack(&self, element: &StoredDType, stated: &Header) -> Result<Header, Problem> {
-        let (element, name) = (in_file_of(element, stated)?, element.name());
-        let bytes = stated.data_bytes as u64;
+    /// Interprets the bytes of `in_file` as packed elements.
+    fn unpack(&self, element: &StoredDType, in_file: &Header) -> Result<Header, Problem> {
+        let (element, name) = (in_file_of(element, in_file)?, element.name());
+        let bytes = in_file.data_bytes as u64;
         let shape = self.shape_in(&element, Some(bytes))?.ok_or(Problem::HintMissing(
             "packed elements are stored as bytes, so the file does not state the shape",
         ))?;
         let bytes = shape.bytes(element.width())?;
-        if *stated.shape != [bytes] {
+        if *in_file.shape != [bytes] {
             return Err(Problem::HintDiffers(format!(
                 "holds bytes of shape {}, but {name} {shape} is packed into [{bytes}]",
-                stated.shape
+                in_file.shape
             )));
         }
-        Ok(Header { element, shape, order: Order::RowMajor, ..stated.clone() })
+        Ok(Header { element, shape, order: Order::RowMajor, ..in_file.clone() })
     }
 }
 
@@ -178,19 +178,19 @@ fn is_packed(element: &StoredDType) -> bool {
     element.width().packing().is_some()
 }
 
-fn in_file_of(element: &StoredDType, stated: &Header) -> Result<StoredDType, Problem> {
-    if is_packed(element) && stated.element.is_void() {
+fn in_file_of(element: &StoredDType, in_file: &Header) -> Result<StoredDType, Problem> {
+    if is_packed(element) && in_file.element.is_void() {
         return Err(Problem::HintDiffers(format!(
             "holds one element in each byte ({}), as ml_dtypes stores {}: leave out the type to move them unchanged",
-            stated.element.descr(),
+            in_file.element.descr(),
             element.name(),
         )));
     }
-    element.in_file_of(&stated.element).ok_or_else(|| {
+    element.in_file_of(&in_file.element).ok_or_else(|| {
         Problem::HintDiffers(format!(
             "holds elements of type {} ({}), not {} ({})",
-            stated.element.name(),
-            stated.element.descr(),
+            in_file.element.name(),
+            in_file.element.descr(),
             element.name(),
             element.descr()
         ))

@@ -14,12 +14,12 @@ pub(crate) struct Uncompressed {
     /// tensor's data.
     start: u64,
     bytes: u64,
-    rest: Rest,
+    trailing: TrailingBytes,
 }
 
 /// The bytes that may follow the data.
 #[derive(Clone, Copy)]
-pub(crate) enum Rest {
+pub(crate) enum TrailingBytes {
     /// Anything; it is ignored.
     Ignored,
     /// Nothing. The function creates the error from the expected and the actual number of bytes.
@@ -31,17 +31,17 @@ impl Uncompressed {
     /// source is known, checks it.
     ///
     /// # Errors
-    /// [`Problem::Truncated`], [`Problem::OffsetBeyond`] or the error of `rest`.
+    /// [`Problem::Truncated`], [`Problem::OffsetBeyond`] or the error of `trailing`.
     pub(crate) fn one(
         mut header: Header,
         metadata: Vec<(String, String)>,
         start: u64,
         source: Source,
-        rest: Rest,
+        trailing: TrailingBytes,
     ) -> Result<Box<Uncompressed>, Problem> {
         header.annotations.is_whole = true;
         let listing = Listing { headers: vec![header], metadata, ..Listing::default() };
-        Uncompressed::new(listing, start, source, rest)
+        Uncompressed::new(listing, start, source, trailing)
     }
 
     /// Creates the contents of a file with several tensors, in the order of their data.
@@ -49,7 +49,7 @@ impl Uncompressed {
         listing: Listing,
         start: u64,
         source: Source,
-        rest: Rest,
+        trailing: TrailingBytes,
     ) -> Result<Box<Uncompressed>, Problem> {
         let end = |header: &Header| {
             header.data_offset.unwrap_or(start).saturating_add(header.data_bytes as u64)
@@ -59,13 +59,13 @@ impl Uncompressed {
             let beyond = Problem::OffsetBeyond { offset: start, length };
             let got = length.checked_sub(start).ok_or(beyond)?;
             check_length(bytes, got)?;
-            if let Rest::Refused(problem) = rest
+            if let TrailingBytes::Refused(problem) = trailing
                 && got > bytes
             {
                 return Err(problem(bytes, got));
             }
         }
-        Ok(Box::new(Uncompressed { listing, source, start, bytes, rest }))
+        Ok(Box::new(Uncompressed { listing, source, start, bytes, trailing }))
     }
 
     fn seek_to(&mut self, index: usize) -> Result<(), Problem> {
@@ -76,8 +76,8 @@ impl Uncompressed {
     fn check_end(&mut self, index: usize, read: u64) -> Result<(), Problem> {
         check_length(self.listing.headers[index].data_bytes as u64, read)?;
         let is_last = index + 1 == self.listing.headers.len();
-        match self.rest {
-            Rest::Refused(problem) if is_last && !self.source.ends()? => {
+        match self.trailing {
+            TrailingBytes::Refused(problem) if is_last && !self.source.ends()? => {
                 Err(problem(self.bytes, self.bytes + 1))
             }
             _ => Ok(()),
@@ -104,8 +104,8 @@ impl Contents for Uncompressed {
         self.source.read_on()?;
         let got = self.source.position().saturating_sub(self.start);
         check_length(self.bytes, got)?;
-        match self.rest {
-            Rest::Refused(problem) if got > self.bytes => Err(problem(self.bytes, got)),
+        match self.trailing {
+            TrailingBytes::Refused(problem) if got > self.bytes => Err(problem(self.bytes, got)),
             _ => Ok(()),
         }
     }

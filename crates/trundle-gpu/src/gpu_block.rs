@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::{Block, Packing};
 
-use crate::part::Part;
+use crate::part::BlockPart;
 use crate::{Access, Pattern};
 
 /// A block of a [`GpuMove`](crate::GpuMove).
@@ -22,7 +22,7 @@ pub struct GpuBlock {
 }
 
 impl GpuBlock {
-    pub(crate) fn of(part: Part, packing: Option<Packing>) -> GpuBlock {
+    pub(crate) fn of(part: BlockPart, packing: Option<Packing>) -> GpuBlock {
         let access = Access::of(&part.block, part.width, packing);
         let pattern = Pattern::of(&part, packing);
         let access = match pattern {
@@ -33,8 +33,8 @@ impl GpuBlock {
         GpuBlock { block: part.block, width: part.width, access, pattern }
     }
 
-    pub(crate) fn part(&self) -> Part {
-        Part { block: self.block.clone(), width: self.width }
+    pub(crate) fn part(&self) -> BlockPart {
+        BlockPart { block: self.block.clone(), width: self.width }
     }
 
     /// The number of outer loops, which go over rows. Inner loops make up a row, which is contiguous in the

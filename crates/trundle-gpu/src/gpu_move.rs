@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Move, Packing, Result, check_buffer};
 
-use crate::part::{Part, without_long_lengths};
+use crate::part::{BlockPart, without_long_lengths};
 use crate::pattern::tile_loops;
 use crate::span::{bytes_read, bytes_written};
 use crate::windows::pieces;
@@ -36,7 +36,8 @@ impl GpuMove {
         // Elements of no bytes need no move.
         let blocks = work.blocks().iter().filter(|_| width > 0).flat_map(without_long_lengths);
         let long = packing.map_or(LONG_ROW_BYTES, |packing| 8 * LONG_ROW_BYTES / packing.bits());
-        let parts = blocks.flat_map(|block| Part { block, width }.runs(long)).map(Part::widened);
+        let parts =
+            blocks.flat_map(|block| BlockPart { block, width }.runs(long)).map(BlockPart::widened);
         let blocks = parts.flat_map(|part| match packing {
             None => halved_for_tiles(part),
             Some(_) => vec![part],
@@ -111,7 +112,7 @@ impl GpuMove {
 }
 
 /// Splits a part into one, two or four, so that the tile loops have no cut.
-fn halved_for_tiles(part: Part) -> Vec<Part> {
+fn halved_for_tiles(part: BlockPart) -> Vec<BlockPart> {
     let Some((across, along)) = tile_loops(&part.block, part.width) else { return vec![part] };
     let cut =
         [across, along].into_iter().find(|at| part.block.loops[*at].affine_stride().is_none());

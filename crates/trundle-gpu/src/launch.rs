@@ -8,7 +8,7 @@ use trundle_core::Block;
 
 use crate::access::stores_of_row;
 use crate::loop_source::{LoopSource, src_begin};
-use crate::part::{Part, cut_by_table};
+use crate::part::{BlockPart, cut_by_table};
 use crate::span::{bytes_read, bytes_written, dst_span, entries, src_span};
 use crate::{
     Access, GpuBlock, LaunchSummary, Pattern, STORES_OF_RUNS, WORKGROUP, Window, Windows, tile_edge,
@@ -183,14 +183,14 @@ impl Launch {
     /// Appends the launches of a part, one for each source window.
     pub(crate) fn push_all(
         (at, block): (usize, &GpuBlock),
-        part: &Part,
+        part: &BlockPart,
         windows: &Windows,
         [src, dst]: [usize; 2],
         launches: &mut Vec<Launch>,
     ) {
         let access = block.access;
         let dst = windows.of_dst(access, &dst_span(part), dst);
-        let whole = Launch { block: at, ..Numbers { part, access }.launch(block, dst) };
+        let whole = Launch { block: at, ..LaunchBuilder { part, access }.launch(block, dst) };
         let reads = bytes_read(part, access, src);
         let first = src_begin(&part.block);
         for (src, moved) in windows.of_src(access, &src_span(part), src) {
@@ -227,14 +227,14 @@ fn grains(distance: isize, access: Access) -> u32 {
 }
 
 /// Converts a part to launch parameters.
-struct Numbers<'a> {
-    part: &'a Part,
+struct LaunchBuilder<'a> {
+    part: &'a BlockPart,
     access: Access,
 }
 
-impl Numbers<'_> {
+impl LaunchBuilder<'_> {
     fn launch(&self, block: &GpuBlock, dst: Window) -> Launch {
-        let Numbers { part, access } = self;
+        let LaunchBuilder { part, access } = self;
         let Block { loops, .. } = &part.block;
         let tile = match block.pattern {
             Pattern::Tiles { across, along } => Some((across, along)),

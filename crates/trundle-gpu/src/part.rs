@@ -4,7 +4,7 @@ use trundle_core::{Block, Cut, CutAt, LengthTable, Run, Source};
 
 /// A block, or a part of one, with its element width in bytes or packed elements.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct BlockPart {
     pub(crate) block: Block,
     pub(crate) width: usize,
 }
@@ -16,7 +16,7 @@ pub(crate) enum Dimension {
     Element,
 }
 
-impl Part {
+impl BlockPart {
     /// The length of a dimension; for the element, its width.
     pub(crate) fn steps(&self, dimension: Dimension) -> usize {
         match dimension {
@@ -28,21 +28,23 @@ impl Part {
     /// Splits a dimension before step `at`.
     ///
     /// Law: each element keeps its source and its destination.
-    pub(crate) fn halves(&self, dimension: Dimension, at: usize) -> [Part; 2] {
-        let Part { block, width } = self;
+    pub(crate) fn halves(&self, dimension: Dimension, at: usize) -> [BlockPart; 2] {
+        let BlockPart { block, width } = self;
         match dimension {
             Dimension::Loop(each) => {
                 let rest = block.loops[each].len - at;
-                [(0, at), (at, rest)]
-                    .map(|(from, len)| Part { block: steps(block, each, from, len), width: *width })
+                [(0, at), (at, rest)].map(|(from, len)| BlockPart {
+                    block: steps(block, each, from, len),
+                    width: *width,
+                })
             }
             Dimension::Element => {
                 let mut behind = block.clone();
                 behind.src_offset += at.cast_signed();
                 behind.dst_offset += at.cast_signed();
                 [
-                    Part { block: block.clone(), width: at },
-                    Part { block: behind, width: width - at },
+                    BlockPart { block: block.clone(), width: at },
+                    BlockPart { block: behind, width: width - at },
                 ]
             }
         }
@@ -61,8 +63,8 @@ impl Part {
     /// single blocks may allow more.
     ///
     /// Law: the same bytes are copied, each with the same source and destination.
-    pub(crate) fn widened(mut self) -> Part {
-        let width = |part: &Part| Some(part.width.cast_signed());
+    pub(crate) fn widened(mut self) -> BlockPart {
+        let width = |part: &BlockPart| Some(part.width.cast_signed());
         while let Some(at) = self.innermost()
             && self.block.loops[at].affine_stride() == width(&self)
         {
@@ -74,7 +76,7 @@ impl Part {
 
     /// Splits a part whose long rows are read as two runs, such as a roll, so that each half has wide
     /// elements.
-    pub(crate) fn runs(self, least: usize) -> Vec<Part> {
+    pub(crate) fn runs(self, least: usize) -> Vec<BlockPart> {
         let cut = self.innermost().filter(|at| self.width * self.block.loops[*at].len >= least);
         let cut = cut.and_then(|at| Some((at, self.block.loops[at].cut_at_constant()?)));
         let Some((at, (cut, step))) = cut else { return vec![self] };
@@ -252,7 +254,7 @@ mod tests {
                 let whole = pairs(std::slice::from_ref(&block));
                 for each in 0..block.loops.len() {
                     for at in 1..block.loops[each].len {
-                        let part = Part { block: block.clone(), width: 2 };
+                        let part = BlockPart { block: block.clone(), width: 2 };
                         let halves = part.halves(Dimension::Loop(each), at).map(|half| half.block);
                         assert_eq!(pairs(&halves), whole, "{block}: loop {each} before {at}");
                     }
@@ -263,9 +265,9 @@ mod tests {
 
     #[test]
     fn wide_elements_are_the_same_bytes() {
-        let bytes = |parts: &[Part]| {
+        let bytes = |parts: &[BlockPart]| {
             let mut all = Vec::new();
-            for Part { block, width } in parts {
+            for BlockPart { block, width } in parts {
                 block.for_each_pair(|from, to| {
                     all.extend((0..*width).map(|at| (to + at, from + at)));
                 });
@@ -275,9 +277,10 @@ mod tests {
         };
         let op = Roll::new(&[2, -1], &[0, 1]).into();
         for block in blocks(&op, &[4, 50]) {
-            let whole = Part { block, width: 2 };
+            let whole = BlockPart { block, width: 2 };
             assert_eq!(whole.clone().runs(101).len(), 1);
-            let parts = whole.clone().runs(100).into_iter().map(Part::widened).collect::<Vec<_>>();
+            let parts =
+                whole.clone().runs(100).into_iter().map(BlockPart::widened).collect::<Vec<_>>();
             assert_eq!(parts.iter().map(|part| part.width).collect::<Vec<_>>(), [98, 2]);
             assert_eq!(bytes(&parts), bytes(&[whole]));
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use trundle_core::{Block, Loop, Packing, Source};
 
 use crate::access::common_grain;
-use crate::part::{Part, tables};
+use crate::part::{BlockPart, tables};
 
 /// How the invocations of a kernel share the work of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +47,7 @@ pub const fn tile_edge(width: usize) -> usize {
 }
 
 impl Pattern {
-    pub(crate) fn of(part: &Part, packing: Option<Packing>) -> Pattern {
+    pub(crate) fn of(part: &BlockPart, packing: Option<Packing>) -> Pattern {
         if packing.is_some() {
             return Pattern::Gather;
         }

@@ -5,25 +5,25 @@ use std::ops::Range;
 use trundle_core::{Cut, CutAt, Loop, Run, Source};
 
 use crate::Access;
-use crate::part::{Part, cut_by_table};
+use crate::part::{BlockPart, cut_by_table};
 
 /// The range of destination positions of a part, in bytes or packed elements.
-pub(crate) fn dst_span(part: &Part) -> Range<usize> {
+pub(crate) fn dst_span(part: &BlockPart) -> Range<usize> {
     let steps = part.block.loops.iter().map(dst_reach).sum::<usize>();
     let first = part.block.dst_offset.unsigned_abs();
     first..first + steps + part.width
 }
 
 /// The byte range of the destination buffer that a part writes to.
-pub(crate) fn bytes_written(part: &Part, access: Access) -> Range<usize> {
+pub(crate) fn bytes_written(part: &BlockPart, access: Access) -> Range<usize> {
     let span = dst_span(part);
     access.bytes_before(span.start)..access.bytes_through(span.end)
 }
 
 /// The byte range of the source buffer, of size `buffer`, that a part reads from.
-pub(crate) fn bytes_read(part: &Part, access: Access, buffer: usize) -> Range<usize> {
+pub(crate) fn bytes_read(part: &BlockPart, access: Access, buffer: usize) -> Range<usize> {
     let span = src_span(part);
-    let [start, end] = [span.start, span.end].map(|place| place.max(0).unsigned_abs());
+    let [start, end] = [span.start, span.end].map(|offset| offset.max(0).unsigned_abs());
     access.bytes_before(start).min(buffer)..access.bytes_through(end).min(buffer)
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn dst_reach(each: &Loop) -> usize {
 
 /// The range of source positions of a part. If a table determines the positions, the range may be too large,
 /// but never too small.
-pub(crate) fn src_span(part: &Part) -> Range<isize> {
+pub(crate) fn src_span(part: &BlockPart) -> Range<isize> {
     let mut span = part.block.src_offset..part.block.src_offset + part.width.cast_signed();
     let mut add = |reach: Range<isize>| {
         span.start = span.start.saturating_add(reach.start);
@@ -51,29 +51,29 @@ pub(crate) fn src_span(part: &Part) -> Range<isize> {
 }
 
 /// The range that a loop's steps add to source positions.
-pub(crate) fn src_reach(part: &Part, at: usize) -> Range<isize> {
+pub(crate) fn src_reach(part: &BlockPart, at: usize) -> Range<isize> {
     let each = &part.block.loops[at];
     let last = each.len.cast_signed() - 1;
     match &each.src {
         Source::Affine { stride } => (last * stride).min(0)..(last * stride).max(0),
         Source::Cut(cut) => {
-            let mut places: Option<Range<isize>> = None;
-            let mut add = |place: isize| {
-                let before = places.clone().unwrap_or(place..place);
-                places = Some(before.start.min(place)..before.end.max(place));
+            let mut reach: Option<Range<isize>> = None;
+            let mut add = |offset: isize| {
+                let before = reach.clone().unwrap_or(offset..offset);
+                reach = Some(before.start.min(offset)..before.end.max(offset));
             };
             match &cut.at {
                 CutAt::Constant(step) => for_each_end(cut, 0, *step, each.len, &mut add),
                 CutAt::Table(_) => for_each_end_by_length(part, &mut add),
             }
-            places.unwrap_or(0..0)
+            reach.unwrap_or(0..0)
         }
     }
 }
 
 /// Visits the ends of both runs for all lengths from the smallest to the largest. The ends are linear in the
 /// length, except where the cut is clamped to the loop.
-fn for_each_end_by_length(part: &Part, visit: &mut impl FnMut(isize)) {
+fn for_each_end_by_length(part: &BlockPart, visit: &mut impl FnMut(isize)) {
     let Some((at, cut, table)) = cut_by_table(&part.block) else { return };
     let len = part.block.loops[at].len;
     let lengths = &table.lengths[entries(part, table.offset, &table.strides)];
@@ -104,7 +104,7 @@ fn for_each_end(cut: &Cut, length: usize, step: usize, len: usize, visit: &mut i
 }
 
 /// The range of table entries that a part reads.
-pub(crate) fn entries(part: &Part, offset: usize, strides: &[isize]) -> Range<usize> {
+pub(crate) fn entries(part: &BlockPart, offset: usize, strides: &[isize]) -> Range<usize> {
     let (mut first, mut last) = (offset, offset);
     for (each, stride) in part.block.loops.iter().zip(strides) {
         let reach = (each.len.cast_signed() - 1) * stride;
@@ -115,7 +115,7 @@ pub(crate) fn entries(part: &Part, offset: usize, strides: &[isize]) -> Range<us
 }
 
 /// The number of table entries in the ranges that a part reads, for all tables.
-pub(crate) fn all_entries(part: &Part) -> usize {
+pub(crate) fn all_entries(part: &BlockPart) -> usize {
     let lengths = cut_by_table(&part.block)
         .map_or(0, |(_, _, table)| entries(part, table.offset, &table.strides).len());
     let indices = part.block.indices.iter();
@@ -123,7 +123,7 @@ pub(crate) fn all_entries(part: &Part) -> usize {
 }
 
 /// The extent of a loop in entries, summed over all tables.
-pub(crate) fn entries_reach(part: &Part, at: usize) -> usize {
+pub(crate) fn entries_reach(part: &BlockPart, at: usize) -> usize {
     let steps = part.block.loops[at].len - 1;
     let lengths = cut_by_table(&part.block).map(|(_, _, table)| &table.strides);
     let indices = part.block.indices.iter().map(|table| &table.strides);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::part::{Dimension, Part};
+use crate::part::{BlockPart, Dimension};
 use crate::span::{all_entries, dst_reach, dst_span, entries_reach, src_reach, src_span};
 use crate::{Access, GpuBlock, Pattern};
 
@@ -104,7 +104,7 @@ fn window(offset: usize, end: usize, buffer: usize) -> Window {
 }
 
 /// Splits a block into parts that fit the windows of both buffers; most blocks are one part.
-pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -> Vec<Part> {
+pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -> Vec<BlockPart> {
     let mut waiting = vec![block.part()];
     let mut pieces = Vec::new();
     while let Some(part) = waiting.pop() {
@@ -120,7 +120,7 @@ pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -
 }
 
 /// Half of the steps, a multiple of tiles and vectors if possible.
-fn middle(part: &Part, dimension: Dimension) -> usize {
+fn middle(part: &BlockPart, dimension: Dimension) -> usize {
     let steps = part.steps(dimension);
     match steps / 2 {
         half if half >= 64 => half / 64 * 64,
@@ -130,7 +130,7 @@ fn middle(part: &Part, dimension: Dimension) -> usize {
 
 /// The dimension along which to split a part, or `None` if it fits.
 fn halved(
-    part: &Part,
+    part: &BlockPart,
     block: &GpuBlock,
     windows: &Windows,
     [src, dst]: [usize; 2],
@@ -180,7 +180,7 @@ fn halved(
 
 /// The dimension with the largest `reach` that can be split, and that reach.
 fn longest(
-    part: &Part,
+    part: &BlockPart,
     block: &GpuBlock,
     reach: impl Fn(Dimension) -> usize,
 ) -> Option<(usize, Dimension)> {

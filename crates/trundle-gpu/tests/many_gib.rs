@@ -32,7 +32,7 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
     [128 << 20, (2 << 30) - 1].map(|bytes| {
         let gpu_move = GpuMove::of(&work);
         let launches = gpu_move.launches(&Windows { bytes, alignment: 256 });
-        let mut places = 0;
+        let mut checked = 0;
         for launch in &launches {
             let (reads, writes) = (&launch.reads, &launch.writes);
             for (window, reached) in [(launch.src, reads), (launch.dst, writes)] {
@@ -58,10 +58,10 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
                 }
                 let expected = src.offset_of(&map.source_of(&index)) + to % width;
                 assert_eq!(from, expected, "{op} of {shape}, place {to}");
-                places += 1;
+                checked += 1;
             }
         }
-        assert!(places > 0, "{op} of {shape}");
+        assert!(checked > 0, "{op} of {shape}");
         if !is_table {
             let all: usize = launches.iter().map(moved_bytes).sum();
             assert_eq!(all, work.moved_bytes(), "{op} of {shape}");

@@ -46,7 +46,7 @@ pub enum Data {
     /// Contiguous in the file, row-major, from this byte.
     At(u64),
     /// In the metadata.
-    Held(Vec<u8>),
+    InMemory(Vec<u8>),
     /// Not stored: all elements have this value.
     Filled(Vec<u8>),
     /// In chunks.
@@ -84,15 +84,15 @@ impl Dataset {
         if header.messages.iter().any(|message| message.kind == kind::EXTERNAL_FILES) {
             return Err(Error::unsupported("its data is in other files"));
         }
-        let stated = fill(metadata, header, &datatype)?;
+        let fill_value = fill(metadata, header, &datatype)?;
         let zeros = || vec![0; datatype.width];
-        let element = stated.clone().unwrap_or_else(zeros);
+        let element = fill_value.clone().unwrap_or_else(zeros);
         let layout = Layout::parse(&needed(kind::LAYOUT, "data")?, metadata)?;
         let bytes = space.elements().and_then(|count| count.checked_mul(datatype.width as u64));
         let bytes = bytes.filter(|bytes| *bytes <= i64::MAX as u64);
         let bytes = bytes.ok_or_else(|| Error::unsupported("more bytes than a file can have"))?;
         let data = match layout {
-            Layout::Compact(data) => held(data, bytes)?,
+            Layout::Compact(data) => in_memory(data, bytes)?,
             Layout::Contiguous(None) => Data::Filled(element),
             Layout::Contiguous(Some(_)) if bytes == 0 => Data::Filled(element),
             Layout::Contiguous(Some(address)) => {
@@ -138,7 +138,7 @@ impl Dataset {
             dimension_names: Vec::new(),
             attributes: Attributes::new(),
             unheld: Vec::new(),
-            fill: stated.map(|fill| datatype.to_little_endian(fill)),
+            fill: fill_value.map(|fill| datatype.to_little_endian(fill)),
         })
     }
 }
@@ -158,7 +158,7 @@ pub(crate) fn public(
             || is_scale && INTERNAL_OF_SCALES.contains(&name)
     };
     let public = all.iter().filter(|attribute| !is_internal(&attribute.name));
-    let (mut held, mut unheld) = (Attributes::new(), Vec::new());
+    let (mut values, mut unheld) = (Attributes::new(), Vec::new());
     for attribute in public {
         let value = match float_of(&attribute.datatype, &attribute.data) {
             Some(float) if attribute.name == FILL_VALUE => {
@@ -167,20 +167,20 @@ pub(crate) fn public(
             _ => attribute.value(metadata, heaps),
         };
         match value {
-            Some(value) => drop(held.insert(attribute.name.clone(), value)),
+            Some(value) => drop(values.insert(attribute.name.clone(), value)),
             None => unheld.push(attribute.name.clone()),
         }
     }
-    (held, unheld)
+    (values, unheld)
 }
 
-fn held(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {
+fn in_memory(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {
     if (data.len() as u64) < bytes {
         let got = data.len();
         return Err(Error::malformed(format!("its data has {got} bytes, expected {bytes}")));
     }
     data.truncate(bytes as usize);
-    Ok(Data::Held(data))
+    Ok(Data::InMemory(data))
 }
 
 fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, Error> {

@@ -37,7 +37,7 @@ pub struct Unreadable {
     pub error: Error,
 }
 
-struct Found {
+struct FoundDataset {
     path: String,
     address: u64,
     attributes: Vec<Attribute>,
@@ -46,7 +46,7 @@ struct Found {
 
 struct Walk<'a> {
     metadata: &'a Metadata,
-    found: Vec<Found>,
+    found: Vec<FoundDataset>,
     unreadable: Vec<Unreadable>,
     attributes: Vec<(String, Vec<Attribute>)>,
     /// The addresses of visited groups: hard links can form cycles.
@@ -110,7 +110,7 @@ impl Hdf5File {
     }
 }
 
-impl Found {
+impl FoundDataset {
     fn named(&self) -> Named<'_> {
         let axes = self.dataset.as_ref().map_or(0, |dataset| dataset.shape.len());
         Named { address: self.address, path: &self.path, axes, attributes: &self.attributes }
@@ -156,7 +156,7 @@ impl Walk<'_> {
         if has(&[kind::LAYOUT]) {
             let dataset = Dataset::read(metadata, path, &header);
             let attributes = attributes(metadata, &header)?;
-            self.found.push(Found { path: path.to_owned(), address, attributes, dataset });
+            self.found.push(FoundDataset { path: path.to_owned(), address, attributes, dataset });
         } else if has(&[kind::SYMBOL_TABLE, kind::LINK_INFO, kind::LINK])
             && self.groups.insert(address)
         {

@@ -51,8 +51,8 @@ impl Filters {
                 continue;
             }
             let known = OTHERS.iter().find(|(id, _)| *id == filter.id).map(|(_, name)| *name);
-            let stated = filter.name.as_deref().filter(|name| !name.is_empty());
-            let name = known.or(stated).unwrap_or("without a name");
+            let own = filter.name.as_deref().filter(|name| !name.is_empty());
+            let name = known.or(own).unwrap_or("without a name");
             let id = filter.id;
             return Err(Error::unsupported(format!("the filter {id} ({name}) is not supported")));
         }

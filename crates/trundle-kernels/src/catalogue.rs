@@ -11,12 +11,12 @@ use crate::rows::exchanged::ExchangeTile;
 use crate::rows::filled::FilledTile;
 use crate::rows::rotated::SegmentTile;
 use crate::simd::Simd;
-use crate::tile::{Store, Tile, Tiles};
+use crate::tile::{StoreKind, Tile, Tiles};
 use crate::transpose::squares::SquareTile;
 
 /// How a kernel is called.
 #[derive(Clone, Copy)]
-pub enum Call {
+pub enum KernelFn {
     /// Moves a tile.
     ///
     /// # Safety
@@ -85,11 +85,11 @@ pub struct Kernel {
     /// The number of rows and columns of its tiles.
     tile: fn(&Space) -> (usize, usize),
     /// The best stores that the kernel can use: streaming, or only ordinary ones.
-    stores: Store,
+    stores: StoreKind,
     /// The reason for picking the kernel, for reports.
     pub reason: &'static str,
     /// The function that moves the tiles.
-    pub call: Call,
+    pub call: KernelFn,
 }
 
 impl Kernel {
@@ -107,7 +107,7 @@ impl Kernel {
     }
 
     /// Returns the stores to use if `wanted` is requested: ordinary ones if it cannot stream.
-    pub fn store(&self, wanted: Store) -> Store {
+    pub fn store(&self, wanted: StoreKind) -> StoreKind {
         wanted.min(self.stores)
     }
 }
@@ -174,7 +174,7 @@ macro_rules! instance {
         use crate::{$tile, simd::{$set, Token}};
 
         /// # Safety
-        /// As the variant of [`Call`](crate::Call) that takes the tile.
+        /// As the variant of [`KernelFn`](crate::KernelFn) that takes the tile.
         $(#[target_feature(enable = $features)])?
         unsafe fn run(tile: &$tile) {
             // SAFETY: the caller upholds the variant's `# Safety`.
@@ -193,12 +193,12 @@ macro_rules! instance {
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
             stores: if <crate::simd::$set as crate::simd::Vector>::STREAMS {
-                crate::Store::$stores
+                crate::StoreKind::$stores
             } else {
-                crate::Store::Ordinary
+                crate::StoreKind::Ordinary
             },
             reason: $reason,
-            call: crate::Call::$tile(run),
+            call: crate::KernelFn::$tile(run),
         };
     };
 }

@@ -20,7 +20,7 @@ mod tile;
 mod transpose;
 mod tuning;
 
-pub use catalogue::{CATALOGUE, Call, Kernel};
+pub use catalogue::{CATALOGUE, Kernel, KernelFn};
 pub use gather::indexed::{
     ELEMENTS_AHEAD, ELEMENTS_AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES, IndexTile,
 };
@@ -33,7 +33,7 @@ pub use rows::exchanged::ExchangeTile;
 pub use rows::filled::{FilledTile, Filling, MOST_FILLED_BYTES};
 pub use rows::rotated::{MOST_TOGETHER_BYTES, SegmentOrder, SegmentTile};
 pub use simd::Simd;
-pub use tile::{AffineLoop, Next, Store, Tile, Tiles};
+pub use tile::{AffineLoop, Next, StoreKind, Tile, Tiles};
 pub use transpose::squares::{SquareTile, square_scratch_bytes};
 pub use transpose::transposed::takes_lines;
 pub use tuning::{Level, LinesTogether, Packed, Tuning};

@@ -1,6 +1,6 @@
 //! Strides, sizes and limits of tiles, for the planner to pick a kernel and cut its tiles.
 
-use crate::tile::Store;
+use crate::tile::StoreKind;
 use crate::tuning::Tuning;
 
 /// The strides and sizes of a tile.
@@ -33,7 +33,7 @@ pub struct Space {
     /// Whether lengths cut the columns.
     pub ragged_cols: bool,
     /// How the result is written.
-    pub store: Store,
+    pub store: StoreKind,
     /// The approximate number of bytes of a task.
     pub share: usize,
     /// The tuning record.

@@ -30,7 +30,7 @@ impl fmt::Display for AffineLoop {
 
 /// How the result is written. A kernel that can use the greater variant can use the lesser one too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Store {
+pub enum StoreKind {
     /// Ordinary stores: the result fits the caches and stays there for its reader, or the kernel cannot stream.
     Ordinary,
     /// Streaming (non-temporal) stores: the result is larger than the caches, and lines that are written whole need
@@ -38,11 +38,11 @@ pub enum Store {
     Streaming,
 }
 
-impl fmt::Display for Store {
+impl fmt::Display for StoreKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Store::Ordinary => "ordinary stores",
-            Store::Streaming => "streaming stores",
+            StoreKind::Ordinary => "ordinary stores",
+            StoreKind::Streaming => "streaming stores",
         })
     }
 }
@@ -126,7 +126,7 @@ pub struct Tile {
     /// Jumps of the columns in the source.
     pub col_jumps: Jumps,
     /// How the result is written.
-    pub store: Store,
+    pub store: StoreKind,
     /// Where moving continues after the last row, if known.
     pub next: Option<Next>,
     /// The tuning record.
@@ -182,7 +182,7 @@ impl Tile {
     /// Returns the source and the destination of a row.
     ///
     /// # Safety
-    /// `row` is below `rows.len`, and the tile is valid as [`Call::Tile`] requires.
+    /// `row` is below `rows.len`, and the tile is valid as [`KernelFn::Tile`] requires.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, row: usize) -> (*const u8, *mut u8) {
         let row = row.cast_signed();

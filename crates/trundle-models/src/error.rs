@@ -43,6 +43,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for a wrong number of inputs.
+    pub(crate) fn input_count(takes: usize, got: usize) -> Error {
+        Error::Input(format!("wrong number of inputs: the model takes {takes}, got {got}"))
+    }
+
     /// Prefixes the message with the path of the model.
     #[must_use]
     pub(crate) fn within(self, path: &Path) -> Error {

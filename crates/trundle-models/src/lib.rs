@@ -66,7 +66,7 @@ pub use operator::{
     Integers, LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, ScanAxis,
     StridedSliceMasks, ZeroSize,
 };
-pub use plan_cache::{Lent, PlanCache};
+pub use plan_cache::{InputView, PlanCache};
 pub use planned::PlannedModel;
 pub use resolve::Given;
 pub use resolved::{ResolvedModel, TensorInfo};

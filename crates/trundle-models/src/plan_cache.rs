@@ -12,7 +12,7 @@ use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 /// threads may then make the same plan.
 ///
 /// ```
-/// use trundle_models::{Lent, PlanCache, openvino};
+/// use trundle_models::{InputView, PlanCache, openvino};
 ///
 /// let xml = r#"<net name="same" version="11"><layers>
 ///     <layer id="0" name="x" type="Parameter" version="opset1">
@@ -20,7 +20,7 @@ use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 ///     <layer id="1" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
 /// </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"#;
 /// let (model, plans) = (openvino::read_parts(xml, &[])?, PlanCache::default());
-/// let x = [Lent { sizes: &[3], bytes: &[1, 2, 3] }];
+/// let x = [InputView { sizes: &[3], bytes: &[1, 2, 3] }];
 /// assert!(plans.find(&x, None).is_none());
 /// let planned = plans.planned(&model, &x, None)?;
 /// assert!(std::sync::Arc::ptr_eq(&planned, &plans.planned(&model, &x, None)?));
@@ -34,7 +34,7 @@ const MOST: usize = 16;
 
 /// An input of a call, borrowed.
 #[derive(Clone, Copy, Debug)]
-pub struct Lent<'a> {
+pub struct InputView<'a> {
     /// The size of each axis, the outermost first.
     pub sizes: &'a [usize],
     /// The bytes of the elements; empty for an input of texts, since texts never decide how others move.
@@ -51,7 +51,11 @@ struct Key {
 
 impl PlanCache {
     /// Returns the cached plan for the inputs, if there is one.
-    pub fn find(&self, inputs: &[Lent<'_>], threads: Option<usize>) -> Option<Arc<PlannedModel>> {
+    pub fn find(
+        &self,
+        inputs: &[InputView<'_>],
+        threads: Option<usize>,
+    ) -> Option<Arc<PlannedModel>> {
         let kept = self.0.try_lock().ok()?;
         let is_same = |key: &Key| {
             key.threads == threads
@@ -66,7 +70,7 @@ impl PlanCache {
     #[doc(hidden)]
     pub fn keep(
         &self,
-        inputs: &[Lent<'_>],
+        inputs: &[InputView<'_>],
         threads: Option<usize>,
         deciding: impl IntoIterator<Item = usize>,
         plan: PlannedModel,
@@ -91,7 +95,7 @@ impl PlanCache {
     pub fn planned(
         &self,
         model: &Model,
-        inputs: &[Lent<'_>],
+        inputs: &[InputView<'_>],
         threads: Option<usize>,
     ) -> Result<Arc<PlannedModel>> {
         self.find(inputs, threads).map_or_else(|| self.plan(model, inputs, threads), Ok)
@@ -104,10 +108,10 @@ impl PlanCache {
     pub fn plan(
         &self,
         model: &Model,
-        inputs: &[Lent<'_>],
+        inputs: &[InputView<'_>],
         threads: Option<usize>,
     ) -> Result<Arc<PlannedModel>> {
-        let shape = |input: &Lent<'_>| {
+        let shape = |input: &InputView<'_>| {
             let shape = Shape::new(input.sizes).map_err(|error| Error::Input(error.to_string()))?;
             Ok(Given { shape, data: None })
         };
@@ -130,9 +134,9 @@ impl PlanCache {
 }
 
 /// The elements of the inputs; `None` for texts.
-fn elements(model: &Model, inputs: &[Lent<'_>]) -> Vec<Option<Data>> {
+fn elements(model: &Model, inputs: &[InputView<'_>]) -> Vec<Option<Data>> {
     let types = model.inputs.iter().map(|input| input.element);
-    let data = |(element, input): (ElementType, &Lent<'_>)| match element {
+    let data = |(element, input): (ElementType, &InputView<'_>)| match element {
         ElementType::Fixed(_) => Some(Data::Bytes(input.bytes.to_vec().into())),
         ElementType::String => None,
     };
@@ -147,11 +151,11 @@ mod tests {
     fn keep(cache: &PlanCache, size: usize) {
         let resolved = ResolvedModel::new(Program::new(), Vec::new(), Vec::new()).unwrap();
         let plan = PlannedModel::new(resolved, None).unwrap();
-        cache.keep(&[Lent { sizes: &[size], bytes: &[] }], None, [], plan);
+        cache.keep(&[InputView { sizes: &[size], bytes: &[] }], None, [], plan);
     }
 
     fn has(cache: &PlanCache, size: usize) -> bool {
-        cache.find(&[Lent { sizes: &[size], bytes: &[] }], None).is_some()
+        cache.find(&[InputView { sizes: &[size], bytes: &[] }], None).is_some()
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl PlannedModel {
     /// [`Error::Input`] if the number of inputs, or the elements of one, differ from the plan;
     /// [`Error::Node`] if there is not enough memory for a tensor.
     pub fn run(&self, inputs: &[Data], done: &mut dyn FnMut(usize)) -> Result<Vec<Data>> {
-        self.check(inputs)?;
+        self.check_data(inputs)?;
         let mut texts = Vec::new();
         let sources = self.sources(inputs, &mut texts);
         let sources: Vec<&[u8]> = sources.iter().map(|source| &**source).collect();
@@ -72,7 +72,7 @@ impl PlannedModel {
         outputs: &mut [&mut [u8]],
         go_on: Option<&(dyn Fn() -> bool + Sync)>,
     ) -> Result<()> {
-        self.check_inputs(inputs)?;
+        self.check_buffers(inputs)?;
         self.check_outputs(outputs)?;
         with_list(
             self.given.len(),
@@ -90,8 +90,8 @@ impl PlannedModel {
                     |written| {
                         let firsts = outputs.iter_mut().enumerate().zip(&self.firsts);
                         let firsts = firsts.filter(|((number, _), first)| number == *first);
-                        for (place, ((_, output), _)) in written.iter_mut().zip(firsts) {
-                            *place = &mut **output;
+                        for (buffer, ((_, output), _)) in written.iter_mut().zip(firsts) {
+                            *buffer = &mut **output;
                         }
                         self.moved(sources, written, go_on)
                     },
@@ -129,13 +129,10 @@ impl PlannedModel {
         }
     }
 
-    fn check_inputs(&self, inputs: &[&[u8]]) -> Result<()> {
+    fn check_buffers(&self, inputs: &[&[u8]]) -> Result<()> {
         let takes = self.model().inputs();
         if inputs.len() != takes {
-            let got = inputs.len();
-            return Err(Error::Input(format!(
-                "wrong number of inputs: the model takes {takes}, got {got}"
-            )));
+            return Err(Error::input_count(takes, inputs.len()));
         }
         self.given.iter().zip(inputs).try_for_each(|(id, input)| self.check_bytes(*id, input.len()))
     }
@@ -171,13 +168,14 @@ impl PlannedModel {
         }
     }
 
-    fn check(&self, inputs: &[Data]) -> Result<()> {
-        let (model, got) = (self.model(), inputs.len());
-        let needed = model.inputs();
-        if got < needed {
-            return Err(Error::Input(format!("got {got} inputs, expected {needed}")));
+    /// Checks the inputs of the model; further ones are ignored.
+    fn check_data(&self, inputs: &[Data]) -> Result<()> {
+        let model = self.model();
+        let takes = model.inputs();
+        if inputs.len() < takes {
+            return Err(Error::input_count(takes, inputs.len()));
         }
-        self.given.iter().zip(&inputs[..needed]).try_for_each(|(id, data)| {
+        self.given.iter().zip(&inputs[..takes]).try_for_each(|(id, data)| {
             data.check(model.element(*id), model.shape(*id))
                 .map_err(|problem| Error::Input(format!("input {:?}: {problem}", model.name(*id))))
         })

@@ -66,9 +66,9 @@ impl<'a> Verifier<'a> {
                     for at in begin..range.end.min(begin + share) {
                         let (source, element) = model.program().origin(id, at);
                         // An origin is always an input, a constant or a fill.
-                        let held = model.source(source, self.inputs).unwrap_or(part);
-                        let (held, own) = ((held, element), (part, at - range.start));
-                        if !same(model.element(id), held, own) {
+                        let expected = model.source(source, self.inputs).unwrap_or(part);
+                        let (expected, own) = ((expected, element), (part, at - range.start));
+                        if !same(model.element(id), expected, own) {
                             first.fetch_min(at, Ordering::Relaxed);
                             return;
                         }

@@ -159,8 +159,8 @@ fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
     let sizes = planned.model().outputs().iter().map(|id| program.tensor(*id).bytes());
     let mut outputs: Vec<Vec<u8>> = sizes.map(|bytes| vec![0xa5; bytes]).collect();
     for _ in 0..2 {
-        let mut lent: Vec<&mut [u8]> = outputs.iter_mut().map(|each| &mut each[..]).collect();
-        planned.run_into(&given, &mut lent).unwrap();
+        let mut buffers: Vec<&mut [u8]> = outputs.iter_mut().map(|each| &mut each[..]).collect();
+        planned.run_into(&given, &mut buffers).unwrap();
     }
     outputs.into_iter().map(|bytes| Data::Bytes(bytes.into())).collect()
 }
@@ -258,8 +258,8 @@ fn bits_beside_packed_outputs_stay() {
         (0..9).for_each(|at| packing.set(&mut expected, at, (8 - at as u8) % 8));
         expected
     });
-    let mut lent: Vec<&mut [u8]> = outputs.iter_mut().map(|each| &mut each[..]).collect();
-    planned.run_into(&[&input], &mut lent).unwrap();
+    let mut buffers: Vec<&mut [u8]> = outputs.iter_mut().map(|each| &mut each[..]).collect();
+    planned.run_into(&[&input], &mut buffers).unwrap();
     assert_eq!(outputs, expected);
 }
 
@@ -369,7 +369,7 @@ fn inputs_that_do_not_fit_are_refused() {
     program.output(given).unwrap();
     let planned = PlannedModel::new(model(program, U16, Vec::new()), None).unwrap();
     let refused = |inputs: &[Data]| planned.run(inputs, &mut |_| ()).unwrap_err().to_string();
-    assert_eq!(refused(&[]), "got 0 inputs, expected 1");
+    assert_eq!(refused(&[]), "wrong number of inputs: the model takes 1, got 0");
     assert_eq!(
         refused(&[Data::Bytes(Bytes::from_static(&[1, 2]))]),
         "input \"t0\": its shape [3] of u16 is 6 bytes, but it holds 2"

@@ -68,17 +68,17 @@ impl Api {
         unsafe { ((*self.0).CreateStatus)(OrtErrorCode::ORT_FAIL, message.as_ptr()) }
     }
 
-    /// Calls a function that overwrites `told` with its result, and returns the result.
+    /// Calls a function that overwrites `result` with its result, and returns the result.
     ///
     /// # Errors
     /// The function's error.
-    pub(crate) fn told<T>(
+    pub(crate) fn get<T>(
         self,
-        mut told: T,
+        mut result: T,
         call: impl FnOnce(&OrtApi, &mut T) -> OrtStatusPtr,
     ) -> Result<T> {
-        self.check(call(self.functions(), &mut told))?;
-        Ok(told)
+        self.check(call(self.functions(), &mut result))?;
+        Ok(result)
     }
 
     /// Frees a status.

@@ -26,7 +26,7 @@ impl Context {
 
     pub(crate) fn inputs(&self) -> Result<Vec<Input<'_>>> {
         // SAFETY: the context belongs to the current call.
-        let count = self.api.told(0, |api, count| unsafe {
+        let count = self.api.get(0, |api, count| unsafe {
             (api.KernelContext_GetInputCount)(self.pointer, count)
         })?;
         (0..count).map(|number| self.input(number)).collect()
@@ -34,7 +34,7 @@ impl Context {
 
     fn input(&self, number: usize) -> Result<Input<'_>> {
         // SAFETY: the context belongs to the current call.
-        let value = self.api.told(null(), |api, value| unsafe {
+        let value = self.api.get(null(), |api, value| unsafe {
             (api.KernelContext_GetInput)(self.pointer, number, value)
         })?;
         if value.is_null() {
@@ -44,24 +44,24 @@ impl Context {
         unsafe { Input::new(self.api, value) }.map_err(|failure| failure.of("input", number))
     }
 
-    /// Creates an output of this type and shape; `None` if no node reads it. `stated` is its type in the graph.
+    /// Creates an output of this type and shape; `None` if no node reads it. `declared` is its type in the graph.
     pub(crate) fn output(
         &self,
         number: usize,
         (element, shape): (ElementType, &Shape),
-        stated: Option<ElementType>,
+        declared: Option<ElementType>,
     ) -> Result<Option<Output<'_>>> {
         let sizes = shape.iter().map(|size| i64::try_from(*size));
         let sizes = sizes.collect::<std::result::Result<Vec<_>, _>>();
         let sizes = sizes.map_err(|_| Failure("is too large".to_owned()).of("output", number))?;
         // SAFETY: the context belongs to the current call, and the length is that of `sizes`.
-        let value = self.api.told(null_mut(), |api, value| unsafe {
+        let value = self.api.get(null_mut(), |api, value| unsafe {
             (api.KernelContext_GetOutput)(self.pointer, number, sizes.as_ptr(), sizes.len(), value)
         })?;
         if value.is_null() {
             return Ok(None);
         }
-        check(element, stated).map_err(|failure| failure.of("output", number))?;
+        check(element, declared).map_err(|failure| failure.of("output", number))?;
         // SAFETY: the value is an output of this call with the requested shape and the graph's type, which equals
         // `element`. Only this `Output` writes it.
         let output = unsafe { Output::new(self.api, value, element, shape) };
@@ -70,11 +70,11 @@ impl Context {
 }
 
 /// Refuses an output type that differs from the graph's.
-fn check(element: ElementType, stated: Option<ElementType>) -> Result<()> {
-    match stated {
-        Some(stated) if stated == element => Ok(()),
-        Some(stated) => {
-            let problem = format!("is of {element}, but the graph states {stated}");
+fn check(element: ElementType, declared: Option<ElementType>) -> Result<()> {
+    match declared {
+        Some(declared) if declared == element => Ok(()),
+        Some(declared) => {
+            let problem = format!("is of {element}, but the graph states {declared}");
             Err(Failure(problem))
         }
         None => Err(Failure(format!("is of {element}, but the graph does not state it"))),

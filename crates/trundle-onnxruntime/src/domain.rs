@@ -9,7 +9,7 @@ use crate::DOMAIN;
 use crate::api::Api;
 use crate::chain::Chained;
 use crate::failure::Result;
-use crate::model::Moved;
+use crate::model::ModelOperator;
 use crate::operator::{Declared, custom_op};
 use crate::reverse_subsequences::ReverseSubsequences;
 use crate::roll::Roll;
@@ -42,7 +42,7 @@ impl Domain {
         // SAFETY: the name is static.
         api.check(unsafe { (api.functions().CreateCustomOpDomain)(DOMAIN.as_ptr(), &mut domain) })?;
         let ops = [
-            custom_op::<Moved>(),
+            custom_op::<ModelOperator>(),
             custom_op::<Roll>(),
             custom_op::<ReverseSubsequences>(),
             custom_op::<Chained>(),

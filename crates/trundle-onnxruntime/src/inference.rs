@@ -43,7 +43,7 @@ impl Inference {
     /// As [`Inference::input`].
     pub(crate) fn inputs(&self) -> Result<Vec<Known>> {
         // SAFETY: the context belongs to the current call.
-        let count = self.api.told(0, |api, count| unsafe {
+        let count = self.api.get(0, |api, count| unsafe {
             (api.ShapeInferContext_GetInputCount)(self.context, count)
         })?;
         (0..count).map(|number| self.input(number)).collect()
@@ -55,7 +55,7 @@ impl Inference {
     /// Fails if an axis has neither a size nor a name. An input of unknown rank looks like a scalar.
     pub(crate) fn input(&self, number: usize) -> Result<Known> {
         // SAFETY: the context and the returned info belong to the current call.
-        let info = self.api.told(null_mut(), |api, info| unsafe {
+        let info = self.api.get(null_mut(), |api, info| unsafe {
             (api.ShapeInferContext_GetInputTypeShape)(self.context, number, info)
         })?;
         // SAFETY: `info` belongs to the current call.

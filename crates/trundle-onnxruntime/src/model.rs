@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use trundle_models::{
-    Data, ElementType, Given, Lent, Model, PlanCache, PlannedModel, TensorId, onnx,
+    Data, ElementType, Given, InputView, Model, PlanCache, PlannedModel, TensorId, onnx,
 };
 
 use crate::context::Context;
@@ -14,26 +14,26 @@ use crate::operator::{Operator, Port};
 use crate::samples::inferred;
 use crate::tensor::{Input, Output};
 
-pub(crate) struct Moved {
+pub(crate) struct ModelOperator {
     model: Model,
     plans: PlanCache,
     /// Output types that the graph declares.
-    stated: Vec<Option<ElementType>>,
+    declared: Vec<Option<ElementType>>,
 }
 
 const ATTRIBUTE: &CStr = c"model";
 
-impl Operator for Moved {
+impl Operator for ModelOperator {
     const NAME: &'static CStr = c"Move";
     const INPUTS: &'static [Port] = &[Port::AnyNumber];
     const OUTPUT: Port = Port::AnyNumber;
 
-    fn new(node: &Node) -> Result<Moved> {
+    fn new(node: &Node) -> Result<ModelOperator> {
         let model = onnx::read_typed(node.text(ATTRIBUTE)?, &node.input_types()?)?;
-        let stated = node.output_types()?;
-        let (gives, has) = (model.outputs.len(), stated.len());
+        let declared = node.output_types()?;
+        let (gives, has) = (model.outputs.len(), declared.len());
         match gives == has {
-            true => Ok(Moved { model, plans: PlanCache::default(), stated }),
+            true => Ok(ModelOperator { model, plans: PlanCache::default(), declared }),
             false => Err(Failure(format!(
                 "wrong number of outputs: the model gives {gives}, the node has {has}"
             ))),
@@ -43,9 +43,9 @@ impl Operator for Moved {
     fn run(&self, context: &Context) -> Result<()> {
         let inputs = context.inputs()?;
         self.check(&inputs)?;
-        let lent: Vec<Lent<'_>> = inputs.iter().map(Input::lent).collect();
-        let planned = self.plans.planned(&self.model, &lent, None)?;
-        run_planned(context, &planned, &inputs, &self.stated)
+        let views: Vec<InputView<'_>> = inputs.iter().map(Input::view).collect();
+        let planned = self.plans.planned(&self.model, &views, None)?;
+        run_planned(context, &planned, &inputs, &self.declared)
     }
 
     fn infer(inference: &Inference) -> Result<()> {
@@ -65,7 +65,7 @@ impl Operator for Moved {
     }
 }
 
-impl Moved {
+impl ModelOperator {
     /// Checks that the inputs have the types the kernel was made for.
     fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
         let takes = self.model.inputs.len();
@@ -88,18 +88,18 @@ impl Moved {
 /// A tensor of the plan and its output, or `None` if no node reads it.
 type Written<'a> = (TensorId, Option<Output<'a>>);
 
-/// Creates the outputs and moves the inputs to them. `stated` has the output types that the graph declares.
+/// Creates the outputs and moves the inputs to them. `declared` has the output types that the graph declares.
 pub(crate) fn run_planned(
     context: &Context,
     planned: &PlannedModel,
     inputs: &[Input<'_>],
-    stated: &[Option<ElementType>],
+    declared: &[Option<ElementType>],
 ) -> Result<()> {
     let model = planned.model();
-    let output = |(number, (id, stated)): (usize, (&TensorId, &Option<ElementType>))| {
-        Ok((*id, context.output(number, (model.element(*id), model.shape(*id)), *stated)?))
+    let output = |(number, (id, declared)): (usize, (&TensorId, &Option<ElementType>))| {
+        Ok((*id, context.output(number, (model.element(*id), model.shape(*id)), *declared)?))
     };
-    let outputs = model.outputs().iter().zip(stated).enumerate().map(output);
+    let outputs = model.outputs().iter().zip(declared).enumerate().map(output);
     let mut outputs = outputs.collect::<Result<Vec<Written<'_>>>>()?;
     if outputs.iter().all(|(_, output)| output.is_none()) {
         return Ok(());

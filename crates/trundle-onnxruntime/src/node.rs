@@ -33,7 +33,7 @@ impl Node {
 
     /// Returns the operator and node name for messages.
     pub(crate) fn label(&self, operator: &CStr) -> String {
-        let name = self.told(|info, out, size| {
+        let name = self.sized_bytes(|info, out, size| {
             // SAFETY: `out` has room for `size` bytes.
             unsafe { (self.api.functions().KernelInfo_GetNodeName)(info, out, size) }
         });
@@ -49,12 +49,12 @@ impl Node {
     /// # Errors
     /// Fails if the attribute is missing.
     pub(crate) fn text(&self, name: &CStr) -> Result<Vec<u8>> {
-        let told = self.told(|info, out, size| {
+        let bytes = self.sized_bytes(|info, out, size| {
             let get = self.api.functions().KernelInfoGetAttribute_string;
             // SAFETY: `out` has room for `size` bytes.
             unsafe { get(info, name.as_ptr(), out, size) }
         });
-        told.map_err(|failure| failure.of_attribute(name))
+        bytes.map_err(|failure| failure.of_attribute(name))
     }
 
     /// Returns an integer attribute.
@@ -63,7 +63,7 @@ impl Node {
     /// Fails if the attribute is missing.
     pub(crate) fn number(&self, name: &CStr) -> Result<i64> {
         // SAFETY: the node info belongs to the current call.
-        let number = self.api.told(0, |api, number| unsafe {
+        let number = self.api.get(0, |api, number| unsafe {
             (api.KernelInfoGetAttribute_int64)(self.info, name.as_ptr(), number)
         });
         number.map_err(|failure| failure.of_attribute(name))
@@ -94,7 +94,7 @@ impl Node {
 
     fn count(&self, get: Count) -> Result<usize> {
         // SAFETY: the node info belongs to the current call.
-        self.api.told(0, |_, count| unsafe { get(self.info, count) })
+        self.api.get(0, |_, count| unsafe { get(self.info, count) })
     }
 
     fn element_type(&self, get: TypeInfo, number: usize) -> Result<ElementType> {
@@ -125,15 +125,15 @@ impl Node {
     }
 
     /// Calls a function that first returns the size needed, and then fills a buffer. Removes the terminating zero.
-    fn told(
+    fn sized_bytes(
         &self,
-        tell: impl Fn(*const OrtKernelInfo, *mut c_char, &mut usize) -> OrtStatusPtr,
+        call: impl Fn(*const OrtKernelInfo, *mut c_char, &mut usize) -> OrtStatusPtr,
     ) -> Result<Vec<u8>> {
         let mut size = 0;
-        self.api.check(tell(self.info, null_mut(), &mut size))?;
-        let mut told = vec![0u8; size];
-        self.api.check(tell(self.info, told.as_mut_ptr().cast(), &mut size))?;
-        told.truncate(size.saturating_sub(1));
-        Ok(told)
+        self.api.check(call(self.info, null_mut(), &mut size))?;
+        let mut bytes = vec![0u8; size];
+        self.api.check(call(self.info, bytes.as_mut_ptr().cast(), &mut size))?;
+        bytes.truncate(size.saturating_sub(1));
+        Ok(bytes)
     }
 }

@@ -1,7 +1,7 @@
 //! Plans of one-tensor chains, cached for the latest calls.
 
 use trundle::{Chain, DType};
-use trundle_models::{ElementType, Lent, PlanCache, PlannedModel, ResolvedModel, TensorInfo};
+use trundle_models::{ElementType, InputView, PlanCache, PlannedModel, ResolvedModel, TensorInfo};
 
 use crate::context::Context;
 use crate::failure::{Failure, Result};
@@ -13,13 +13,13 @@ use crate::tensor::Input;
 pub(crate) struct Plans {
     cache: PlanCache,
     /// Output type that the graph declares.
-    stated: Option<ElementType>,
+    declared: Option<ElementType>,
 }
 
 impl Plans {
     pub(crate) fn new(node: &Node) -> Result<Plans> {
-        let stated = node.output_types()?.first().copied().flatten();
-        Ok(Plans { cache: PlanCache::default(), stated })
+        let declared = node.output_types()?.first().copied().flatten();
+        Ok(Plans { cache: PlanCache::default(), declared })
     }
 
     /// Runs a call: moves the first input by the chain that `chain` makes from the other inputs. `chain` runs once
@@ -33,8 +33,8 @@ impl Plans {
         let Some(data) = inputs.first() else {
             return Err(Failure("has no input".to_owned()));
         };
-        let lent: Vec<Lent<'_>> = inputs.iter().map(Input::lent).collect();
-        let found = self.cache.find(&lent, None).filter(|planned| {
+        let views: Vec<InputView<'_>> = inputs.iter().map(Input::view).collect();
+        let found = self.cache.find(&views, None).filter(|planned| {
             let model = planned.model();
             model.element(model.outputs()[0]) == data.element
         });
@@ -42,10 +42,10 @@ impl Plans {
             Some(planned) => planned,
             None => {
                 let planned = planned(data, &chain(&inputs)?)?;
-                self.cache.keep(&lent, None, 1..lent.len(), planned)
+                self.cache.keep(&views, None, 1..views.len(), planned)
             }
         };
-        run_planned(context, &planned, &inputs[..1], &[self.stated])
+        run_planned(context, &planned, &inputs[..1], &[self.declared])
     }
 }
 

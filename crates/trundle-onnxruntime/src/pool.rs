@@ -15,7 +15,7 @@ pub(crate) struct Pool<'a>(pub(crate) &'a Context);
 unsafe impl Sync for Pool<'_> {}
 
 /// The closure passed through the C callback.
-struct Work<'a>(&'a (dyn Fn() + Sync));
+struct Closure<'a>(&'a (dyn Fn() + Sync));
 
 impl ThreadPool for Pool<'_> {
     /// Returns the machine's thread count, because ONNX Runtime does not reveal the session's.
@@ -24,8 +24,8 @@ impl ThreadPool for Pool<'_> {
     }
 
     fn run(&self, times: usize, work: &(dyn Fn() + Sync)) {
-        let (api, work) = (self.0.api, Work(work));
-        // SAFETY: the context belongs to the current call. `call` receives its `Work`, which outlives all calls:
+        let (api, work) = (self.0.api, Closure(work));
+        // SAFETY: the context belongs to the current call. `call` receives its `Closure`, which outlives all calls:
         // `ParallelFor` returns after the last. With 0 batches it calls once for each number.
         let ran = unsafe {
             let run = api.functions().KernelContext_ParallelFor;
@@ -39,10 +39,10 @@ impl ThreadPool for Pool<'_> {
 /// Runs the work once.
 ///
 /// # Safety
-/// `work` must point to a [`Work`].
+/// `work` must point to a [`Closure`].
 unsafe extern "C" fn call(work: *mut c_void, _number: usize) {
-    // SAFETY: `work` points to a `Work` by the contract of this function.
-    let Work(work) = unsafe { &*work.cast::<Work<'_>>() };
+    // SAFETY: `work` points to a `Closure` by the contract of this function.
+    let Closure(work) = unsafe { &*work.cast::<Closure<'_>>() };
     // Panics must not cross the C frame. The move notices the unfinished task and panics in its caller.
     let _ = catch_unwind(AssertUnwindSafe(work));
 }

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use ort_sys::{OrtTensorTypeAndShapeInfo, OrtValue};
 use trundle::Shape;
-use trundle_models::{Data, ElementType, Lent};
+use trundle_models::{Data, ElementType, InputView};
 
 use crate::api::Api;
 use crate::element::element_of;
@@ -49,8 +49,8 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the part of the input that a plan may depend on.
-    pub(crate) fn lent(&self) -> Lent<'_> {
-        Lent { sizes: self.shape.sizes(), bytes: self.bytes }
+    pub(crate) fn view(&self) -> InputView<'_> {
+        InputView { sizes: self.shape.sizes(), bytes: self.bytes }
     }
 
     /// Copies the elements to data of a model.
@@ -127,9 +127,9 @@ unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Sh
     // SAFETY: `value` is valid by the contract of this function. The info is owned and freed once.
     unsafe {
         api.check((api.functions().GetTensorTypeAndShape)(value, &mut info))?;
-        let told = type_of(api, info).and_then(|element| Ok((element, dimensions(api, info)?)));
+        let result = type_of(api, info).and_then(|element| Ok((element, dimensions(api, info)?)));
         (api.functions().ReleaseTensorTypeAndShapeInfo)(info);
-        let (number, sizes) = told?;
+        let (number, sizes) = result?;
         let size = |size| usize::try_from(size).map_err(|_| Failure(format!("has size {size}")));
         let sizes = sizes.into_iter().map(size).collect::<Result<Vec<_>>>()?;
         Ok((element_of(number)?, Shape::new(sizes)?))
@@ -143,9 +143,7 @@ unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Sh
 pub(crate) unsafe fn type_of(api: Api, info: *const OrtTensorTypeAndShapeInfo) -> Result<i32> {
     // SAFETY: `info` is valid by the contract of this function. The number is read as an integer because the
     // enumeration may not have it.
-    api.told(0, |api, number| unsafe {
-        (api.GetTensorElementType)(info, (&raw mut *number).cast())
-    })
+    api.get(0, |api, number| unsafe { (api.GetTensorElementType)(info, (&raw mut *number).cast()) })
 }
 
 /// Returns the sizes of a tensor; unknown sizes are negative.
@@ -181,7 +179,7 @@ fn bytes_of(element: ElementType, shape: &Shape) -> Result<usize> {
 unsafe fn memory(api: Api, value: *mut OrtValue) -> Result<*mut u8> {
     // SAFETY: `value` is valid by the contract of this function.
     let start =
-        api.told(null_mut(), |api, start| unsafe { (api.GetTensorMutableData)(value, start) })?;
+        api.get(null_mut(), |api, start| unsafe { (api.GetTensorMutableData)(value, start) })?;
     match start.is_null() {
         true => Err(Failure("has no memory".to_owned())),
         false => Ok(start.cast()),
@@ -198,7 +196,7 @@ unsafe fn read_texts(api: Api, value: *const OrtValue, count: usize) -> Result<V
     }
     // SAFETY: `value` is valid by the contract of this function.
     let bytes =
-        api.told(0, |api, bytes| unsafe { (api.GetStringTensorDataLength)(value, bytes) })?;
+        api.get(0, |api, bytes| unsafe { (api.GetStringTensorDataLength)(value, bytes) })?;
     let (mut all, mut starts) = (vec![0u8; bytes], vec![0; count]);
     // SAFETY: `value` is valid by the contract of this function, and both buffers have the sizes passed.
     let read = unsafe {

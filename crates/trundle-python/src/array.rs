@@ -12,10 +12,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use crate::device::ArrayDevice;
 use crate::handler;
 use crate::lazy::Lazy;
-use crate::memory::{Extent, Memory, contiguous_bytes};
-use crate::place::Place;
+use crate::memory::{ArrayMemory, Extent, contiguous_bytes};
 use crate::recycled;
 
 /// The class of a result.
@@ -87,7 +87,7 @@ impl<'py> Array<'py> {
     ///
     /// # Errors
     /// TypeError for elements that are references to objects, and for masked arrays.
-    pub(crate) fn memory(&self, argument: &str) -> PyResult<Memory> {
+    pub(crate) fn memory(&self, argument: &str) -> PyResult<ArrayMemory> {
         let (py, fields) = (self.object.py(), self.fields());
         // SAFETY: the descriptor belongs to a live array, so its layout is that of the running numpy.
         let (flags, width) =
@@ -113,12 +113,12 @@ impl<'py> Array<'py> {
                 ),
             }
         };
-        Ok(Memory {
+        Ok(ArrayMemory {
             first: fields.data.cast(),
             sizes: SmallVec::from_slice(sizes),
             strides: SmallVec::from_slice(strides),
             width: width.unsigned_abs(),
-            place: Place::Cpu,
+            device: ArrayDevice::Cpu,
         })
     }
 
@@ -199,7 +199,7 @@ impl<'py> Array<'py> {
         };
         array.check_made(width, bytes)?;
         let start = array.fields().data.cast();
-        Ok((array, Extent { start, bytes, place: Place::Cpu }))
+        Ok((array, Extent { start, bytes, device: ArrayDevice::Cpu }))
     }
 
     /// Checks that a new array has the requested size. `__array_finalize__` of a subclass may have changed it.

@@ -6,7 +6,7 @@ use trundle::{Error, Layout, Program, ProgramPlan, Result, TensorId};
 use crate::apart::Apart;
 use crate::error::refused;
 use crate::gpu::GpuPlan;
-use crate::memory::{Extent, Memory, PerAxis};
+use crate::memory::{ArrayMemory, Extent, PerAxis};
 use crate::moved::copied;
 use crate::plan_on::PlanOn;
 use crate::run::run_program;
@@ -51,7 +51,7 @@ impl<'a, 'py> Assembly<'a, 'py> {
         threads: Option<usize>,
     ) -> PyResult<PlannedAssembly> {
         let (sizes, first) = (self.sizes(), &self.inputs[0].memory);
-        let made = Memory::contiguous(first.extent(), &sizes, first.width);
+        let made = ArrayMemory::contiguous(first.extent(), &sizes, first.width);
         Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
     }
 
@@ -59,11 +59,11 @@ impl<'a, 'py> Assembly<'a, 'py> {
     fn plan(
         &self,
         py: Python<'_>,
-        to: &Memory,
+        to: &ArrayMemory,
         threads: Option<usize>,
     ) -> PyResult<PlanOn<ProgramPlan>> {
         let layout = to.layout().map_err(|error| refused(py, &error))?;
-        if let Some(ordinal) = to.place.ordinal() {
+        if let Some(ordinal) = to.device.ordinal() {
             let plan = GpuPlan::new(py, ordinal, &self.program, &self.layouts, &layout)?;
             return Ok(PlanOn::Gpu(Box::new(plan)));
         }
@@ -114,7 +114,7 @@ pub(crate) fn assembled<'py>(
     let width = first.memory.width;
     let Some(out) = out else {
         let (output, extent) = Output::like(first, &sizes)?;
-        let made = Memory::contiguous(extent, &sizes, width);
+        let made = ArrayMemory::contiguous(extent, &sizes, width);
         assembly.run(py, &assembly.plan(py, &made, threads)?, extent)?;
         return output.finish(py);
     };
@@ -125,7 +125,7 @@ pub(crate) fn assembled<'py>(
         return Ok(out.clone());
     }
     // `out` overlaps an input, so the result is made in scratch memory first.
-    let apart = Apart::new(py, target.place, &sizes, width)?;
+    let apart = Apart::new(py, target.device, &sizes, width)?;
     let memory = apart.memory();
     assembly.run(py, &assembly.plan(py, memory, threads)?, memory.extent())?;
     copied(py, memory, &target, threads)?;

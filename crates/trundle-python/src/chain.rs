@@ -15,8 +15,8 @@ use crate::assembled::{Assembly, PlannedAssembly, assembled};
 use crate::chain_plan::{OfPlan, Overlap, Plan};
 use crate::error::{not_parsed, not_planned};
 use crate::integer_array::IntegerArray;
-use crate::memory::{Form, Memory};
-use crate::moved::{Call, Planned, in_place, moved_by};
+use crate::memory::{ArrayMemory, LayoutKey};
+use crate::moved::{PlanKey, Planned, in_place, moved_by};
 use crate::numbers;
 use crate::tensor::{Elements, Output, Tensor};
 
@@ -102,13 +102,13 @@ struct Plans {
 }
 
 impl Plans {
-    fn put(&mut self, call: &Call<'_, ()>, planned: Arc<Planned>) {
+    fn put(&mut self, key: &PlanKey<'_, ()>, planned: Arc<Planned>) {
         let bytes = planned.plan.any().scratch_bytes();
         if self.scratch_bytes.saturating_add(bytes) > MOST_SCRATCH_BYTES {
             *self = Plans::default();
         }
         self.scratch_bytes = self.scratch_bytes.saturating_add(bytes);
-        self.cache.put(call, planned);
+        self.cache.put(key, planned);
     }
 }
 
@@ -548,11 +548,12 @@ impl Steps {
         threads: Option<usize>,
     ) -> PyResult<Arc<PlannedAssembly>> {
         let elements = self.elements(py, inputs)?;
-        let others: Vec<Form<'_>> = inputs[1..].iter().map(|each| each.memory.form()).collect();
-        let src = inputs[0].memory.form();
-        let call = Call { what: (elements, &*others), src, dst: None, threads };
+        let others: Vec<LayoutKey<'_>> =
+            inputs[1..].iter().map(|each| each.memory.layout_key()).collect();
+        let src = inputs[0].memory.layout_key();
+        let key = PlanKey { what: (elements, &*others), src, dst: None, threads };
         if let Ok(mut plans) = self.plans_of_several.try_lock()
-            && let Some(kept) = plans.get(&call)
+            && let Some(kept) = plans.get(&key)
         {
             return Ok(kept);
         }
@@ -561,7 +562,7 @@ impl Steps {
         if planned.plan.any().scratch_bytes() == 0
             && let Ok(mut plans) = self.plans_of_several.try_lock()
         {
-            plans.put(&call, Arc::clone(&planned));
+            plans.put(&key, Arc::clone(&planned));
         }
         Ok(planned)
     }
@@ -592,20 +593,25 @@ impl Steps {
     fn planned(
         &self,
         py: Python<'_>,
-        src: &Memory,
-        dst: Option<&Memory>,
+        src: &ArrayMemory,
+        dst: Option<&ArrayMemory>,
         threads: Option<usize>,
     ) -> PyResult<Arc<Planned>> {
         // The cache belongs to the chain, so the chain is not part of the key.
-        let call = Call { what: (), src: src.form(), dst: dst.map(Memory::form), threads };
+        let key = PlanKey {
+            what: (),
+            src: src.layout_key(),
+            dst: dst.map(ArrayMemory::layout_key),
+            threads,
+        };
         if let Ok(mut plans) = self.plans.try_lock()
-            && let Some(kept) = plans.cache.get(&call)
+            && let Some(kept) = plans.cache.get(&key)
         {
             return Ok(kept);
         }
         let planned = Arc::new(Planned::new(py, &self.chain, src, dst, threads, true)?);
         if let Ok(mut plans) = self.plans.try_lock() {
-            plans.put(&call, Arc::clone(&planned));
+            plans.put(&key, Arc::clone(&planned));
         }
         Ok(planned)
     }

@@ -17,9 +17,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use crate::device::{ArrayDevice, Gpu, ordinal};
 use crate::library::Library;
-use crate::memory::{Memory, PerAxis};
-use crate::place::{Gpu, Place, ordinal};
+use crate::memory::{ArrayMemory, PerAxis};
 use crate::recycled::Block;
 use crate::torch::Torch;
 
@@ -57,7 +57,7 @@ impl<'py> Foreign<'py> {
     pub(crate) fn import(
         argument: &str,
         object: &Bound<'py, PyAny>,
-    ) -> PyResult<(Foreign<'py>, Memory)> {
+    ) -> PyResult<(Foreign<'py>, ArrayMemory)> {
         let torch = Torch::of(object);
         let plain = torch.and_then(|torch| torch.import(object));
         let (imported, stream) = match plain {
@@ -78,8 +78,8 @@ impl<'py> Foreign<'py> {
             .collect();
         // SAFETY: the pointer is not dereferenced here.
         let first = unsafe { tensor.offset_bytes_ptr() }.map_err(invalid)?.cast_mut();
-        let place = place(argument, object, tensor.device(), stream)?;
-        let memory = Memory { first, sizes, strides, width, place };
+        let device = device_of(argument, object, tensor.device(), stream)?;
+        let memory = ArrayMemory { first, sizes, strides, width, device };
         Ok((Foreign { object: object.clone(), imported, dtype, torch }, memory))
     }
 
@@ -164,24 +164,24 @@ fn not_reached(argument: &str, device: DLDevice) -> PyErr {
     ))
 }
 
-/// Returns the place of an array on a device. `stream` is the library's current stream, if known.
+/// Returns the device of an array. `stream` is the library's current stream, if known.
 ///
 /// # Errors
 /// ValueError for an unsupported device; exceptions of the library during the request for its stream.
-fn place(
+fn device_of(
     argument: &str,
     object: &Bound<'_, PyAny>,
     device: DLDevice,
     stream: Option<*mut c_void>,
-) -> PyResult<Place> {
+) -> PyResult<ArrayDevice> {
     if device == DLDevice::CPU {
-        return Ok(Place::Cpu);
+        return Ok(ArrayDevice::Cpu);
     }
     let (Some(ordinal), Some(library)) = (ordinal(device), Library::of(object)) else {
         return Err(not_reached(argument, device));
     };
     let stream = stream.map_or_else(|| library.stream(object.py(), ordinal), Ok)?;
-    Ok(Place::Gpu(Gpu { ordinal, stream }))
+    Ok(ArrayDevice::Gpu(Gpu { ordinal, stream }))
 }
 
 /// Refuses TensorFlow tensors of strings or resources, whose `__dlpack__` aborts the process.
@@ -328,13 +328,13 @@ impl<'py> Maker<'py> {
         dtype: DLDataType,
     ) -> PyResult<Bound<'py, PyAny>> {
         let sizes = sizes.iter().map(|size| *size as i64).collect();
-        let held = Arc::new(Held { block, sizes, dtype });
+        let owner = Arc::new(DlpackOwner { block, sizes, dtype });
         match self {
-            Maker::Exchange(api) => api.managed_tensor_to_py_object_no_sync(managed(&held)?, py),
-            Maker::Known(api) => api.managed_tensor_to_py_object_no_sync(managed(&held)?, py),
-            Maker::Function(function) => function.call1((Export { held },)),
+            Maker::Exchange(api) => api.managed_tensor_to_py_object_no_sync(managed(&owner)?, py),
+            Maker::Known(api) => api.managed_tensor_to_py_object_no_sync(managed(&owner)?, py),
+            Maker::Function(function) => function.call1((Export { owner },)),
             Maker::OfCapsule(function) => {
-                let capsule = Export { held }.__dlpack__(py, None, None, None, None)?;
+                let capsule = Export { owner }.__dlpack__(py, None, None, None, None)?;
                 function.call1((capsule,))
             }
         }
@@ -342,7 +342,7 @@ impl<'py> Maker<'py> {
 }
 
 /// A result with shared ownership.
-struct Held {
+struct DlpackOwner {
     block: Block,
     sizes: PerAxis<i64>,
     dtype: DLDataType,
@@ -351,7 +351,7 @@ struct Held {
 /// A result that another library imports through the Array API's protocol.
 #[pyclass(frozen, module = "trundle._trundle")]
 pub(crate) struct Export {
-    held: Arc<Held>,
+    owner: Arc<DlpackOwner>,
 }
 
 #[pymethods]
@@ -388,33 +388,33 @@ impl DlpackExporter for Export {
     }
 
     fn export_legacy(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensor>> {
-        managed(&self.held)
+        managed(&self.owner)
     }
 
     fn export_versioned(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensorVersioned>> {
-        managed(&self.held)
+        managed(&self.owner)
     }
 }
 
 /// Creates a description of a result that keeps it alive.
-fn managed<M: ManagedTensorBase>(held: &Arc<Held>) -> PyResult<Managed<M>> {
-    let rank = held.sizes.len();
+fn managed<M: ManagedTensorBase>(owner: &Arc<DlpackOwner>) -> PyResult<Managed<M>> {
+    let rank = owner.sizes.len();
     let failed = |error: dlpark::allocation::Error| PyBufferError::new_err(error.to_string());
     let mut allocation = Allocation::<M>::allocate(2 * rank).map_err(failed)?;
     let (sizes, strides) = allocation.extra_mut().split_at_mut(rank);
-    sizes.copy_from_slice(&held.sizes);
+    sizes.copy_from_slice(&owner.sizes);
     let mut stride = 1i64;
-    for (place, size) in strides.iter_mut().zip(&held.sizes).rev() {
-        *place = stride;
+    for (own, size) in strides.iter_mut().zip(&owner.sizes).rev() {
+        *own = stride;
         // Strides of an empty tensor are not used.
         stride = stride.wrapping_mul((*size).max(1));
     }
-    let mut described = allocation.initialize(Arc::clone(held), rank).map_err(failed)?;
+    let mut described = allocation.initialize(Arc::clone(owner), rank).map_err(failed)?;
     let sizes = described.extra_mut().as_mut_ptr();
     described.tensor_mut().shape = sizes;
     described.tensor_mut().strides = sizes.wrapping_add(rank);
-    described.set_data(held.block.start().cast());
-    described.set_device(DLDevice::CPU).set_dtype(held.dtype);
+    described.set_data(owner.block.start().cast());
+    described.set_device(DLDevice::CPU).set_dtype(owner.dtype);
     // SAFETY: the data belongs to the block, which the description keeps alive; it owns its sizes and strides.
     Ok(unsafe { described.finish() })
 }

@@ -9,9 +9,9 @@ use trundle::lowering::{Backend, Moves, ProgramMoves, Step};
 use trundle::{Error, Layout, Program};
 use trundle_cuda::{Cuda, CudaBuffer, CudaPlan, DeviceBytes};
 
+use crate::device::{ArrayDevice, Gpu};
 use crate::error::refused;
 use crate::memory::Extent;
-use crate::place::{Gpu, Place};
 use crate::plan_on::AnyPlan;
 
 /// Opens a GPU. The first call takes as long as the driver needs to compile the kernels.
@@ -68,17 +68,17 @@ impl GpuPlan {
     /// # Errors
     /// RuntimeError if the GPU fails, MemoryError if there is not enough GPU memory for temporaries.
     pub(crate) fn run(&self, py: Python<'_>, inputs: &[Extent], out: Extent) -> PyResult<()> {
-        let (Place::Gpu(gpu), false) = (out.place, out.bytes == 0) else { return Ok(()) };
+        let (ArrayDevice::Gpu(gpu), false) = (out.device, out.bytes == 0) else { return Ok(()) };
         let cuda = on_stream(&self.cuda, gpu);
-        let lent = |extent: &Extent| {
+        let borrowed = |extent: &Extent| {
             let Extent { start, bytes, .. } = *extent;
             let address = start.expose_provenance() as u64;
             // SAFETY: the extent belongs to an array that the caller holds during the call. Its library frees
             // memory in stream order, and therefore after the moves enqueued here.
             unsafe { cuda.borrowed(DeviceBytes { address, bytes }) }
         };
-        let inputs: SmallVec<[CudaBuffer; 2]> = inputs.iter().map(lent).collect();
-        let mut out = lent(&out);
+        let inputs: SmallVec<[CudaBuffer; 2]> = inputs.iter().map(borrowed).collect();
+        let mut out = borrowed(&out);
         // A launch may block until the queue has room.
         py.detach(|| match (&self.only, &inputs[..]) {
             (Some(plan), [src]) => cuda.run(plan, src, &mut out),
@@ -136,6 +136,6 @@ impl GpuScratch {
     pub(crate) fn extent(&self) -> Extent {
         let DeviceBytes { address, bytes } = self.buffer.device_bytes();
         let start = std::ptr::with_exposed_provenance_mut(address as usize);
-        Extent { start, bytes, place: Place::Gpu(self.gpu) }
+        Extent { start, bytes, device: ArrayDevice::Gpu(self.gpu) }
     }
 }

@@ -14,6 +14,10 @@ mod assembled;
 mod chain;
 mod chain_plan;
 #[allow(unsafe_code)]
+mod device;
+#[allow(unsafe_code)]
+mod direct_gather;
+#[allow(unsafe_code)]
 mod dlpack;
 mod error;
 mod functions;
@@ -23,8 +27,6 @@ mod gpu;
 mod handler;
 mod integer_array;
 mod lazy;
-#[allow(unsafe_code)]
-mod lent;
 mod library;
 mod memory;
 mod model;
@@ -33,8 +35,6 @@ mod numbers;
 #[allow(unsafe_code)]
 mod onnxruntime;
 mod operation;
-#[allow(unsafe_code)]
-mod place;
 mod plan_on;
 #[allow(unsafe_code)]
 mod recycled;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 use trundle::{Layout, Result, Shape, ShapeError};
 
-use crate::place::Place;
+use crate::device::ArrayDevice;
 
 /// Numbers for each axis. Inline storage is enough for most tensors.
 pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
@@ -15,7 +15,7 @@ pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 pub(crate) struct Extent {
     pub(crate) start: *mut u8,
     pub(crate) bytes: usize,
-    pub(crate) place: Place,
+    pub(crate) device: ArrayDevice,
 }
 
 impl Extent {
@@ -25,14 +25,18 @@ impl Extent {
     /// If the extent is on a GPU; plans for the CPU are only made for memory on the CPU.
     #[inline]
     pub(crate) fn on_cpu(self) -> Extent {
-        assert!(matches!(self.place, Place::Cpu), "the CPU cannot read memory on {}", self.place);
+        assert!(
+            matches!(self.device, ArrayDevice::Cpu),
+            "the CPU cannot read memory on {}",
+            self.device
+        );
         self
     }
 }
 
 /// The memory layout of a tensor.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct ArrayMemory {
     /// The element at index 0 of every axis. With negative strides, other elements are before it.
     pub(crate) first: *mut u8,
     pub(crate) sizes: PerAxis<isize>,
@@ -40,12 +44,12 @@ pub(crate) struct Memory {
     pub(crate) strides: PerAxis<isize>,
     /// The bytes of an element.
     pub(crate) width: usize,
-    pub(crate) place: Place,
+    pub(crate) device: ArrayDevice,
 }
 
 /// The properties of a memory that a plan depends on; part of the key of plan caches.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct Form<'a> {
+pub(crate) struct LayoutKey<'a> {
     sizes: &'a [isize],
     strides: &'a [isize],
     width: usize,
@@ -53,15 +57,15 @@ pub(crate) struct Form<'a> {
     ordinal: Option<u32>,
 }
 
-impl Memory {
+impl ArrayMemory {
     /// Everything but the address.
-    pub(crate) fn form(&self) -> Form<'_> {
-        let Memory { first: _, sizes, strides, width, place } = self;
-        Form { sizes, strides, width: *width, ordinal: place.ordinal() }
+    pub(crate) fn layout_key(&self) -> LayoutKey<'_> {
+        let ArrayMemory { first: _, sizes, strides, width, device } = self;
+        LayoutKey { sizes, strides, width: *width, ordinal: device.ordinal() }
     }
 
     /// A row-major tensor without gaps at the start of an extent.
-    pub(crate) fn contiguous(at: Extent, sizes: &[isize], width: usize) -> Memory {
+    pub(crate) fn contiguous(at: Extent, sizes: &[isize], width: usize) -> ArrayMemory {
         let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());
         let mut stride = width.cast_signed();
         for (axis, size) in sizes.iter().enumerate().rev() {
@@ -69,8 +73,8 @@ impl Memory {
             // Strides of an empty tensor are not used.
             stride = stride.wrapping_mul(*size);
         }
-        let Extent { start: first, place, .. } = at;
-        Memory { first, sizes: SmallVec::from_slice(sizes), strides, width, place }
+        let Extent { start: first, device, .. } = at;
+        ArrayMemory { first, sizes: SmallVec::from_slice(sizes), strides, width, device }
     }
 
     /// Adds an axis to an array without axes, for functions that need one as in numpy.
@@ -126,12 +130,12 @@ impl Memory {
         Extent {
             start: self.first.wrapping_offset(reach.start),
             bytes: (reach.end - reach.start).cast_unsigned(),
-            place: self.place,
+            device: self.device,
         }
     }
 
     /// Whether the extents overlap; true also for tensors that interleave without common bytes.
-    pub(crate) fn may_overlap(&self, other: &Memory) -> bool {
+    pub(crate) fn may_overlap(&self, other: &ArrayMemory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         let (begin, other_begin) = (own.start.addr(), other.start.addr());
         own.bytes > 0
@@ -141,7 +145,7 @@ impl Memory {
     }
 
     /// Whether both have the same extent, possibly with different strides.
-    pub(crate) fn is_in_place(&self, other: &Memory) -> bool {
+    pub(crate) fn is_in_place(&self, other: &ArrayMemory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         (own.start, own.bytes) == (other.start, other.bytes)
     }
@@ -151,7 +155,7 @@ impl Memory {
         Shape::new(self.sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
     }
 
-    /// The layout relative to the start of [`Memory::extent`].
+    /// The layout relative to the start of [`ArrayMemory::extent`].
     pub(crate) fn layout(&self) -> Result<Layout> {
         let before = self.reach().start.unsigned_abs();
         Layout::strided(&self.shape()?, before, &self.strides)

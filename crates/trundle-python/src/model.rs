@@ -17,7 +17,7 @@ use crate::array::Array;
 use crate::array_like::array_of;
 use crate::error::refused as refused_by_core;
 use crate::error::system_error;
-use crate::memory::Memory;
+use crate::memory::ArrayMemory;
 use crate::numbers;
 use crate::run::run_of;
 use crate::tensor::numpy_dtype;
@@ -68,26 +68,26 @@ pub(crate) struct Model {
 }
 
 /// An input of a call.
-struct Lent<'py> {
+struct ModelInput<'py> {
     shape: Shape,
-    memory: Memory,
+    memory: ArrayMemory,
     bytes: PyReadonlyArray1<'py, u8>,
 }
 
 /// The array of an output.
 struct Made<'py> {
     array: Bound<'py, PyAny>,
-    memory: Memory,
+    memory: ArrayMemory,
 }
 
-impl Lent<'_> {
+impl ModelInput<'_> {
     fn bytes(&self) -> PyResult<&[u8]> {
         Ok(self.bytes.as_slice()?)
     }
 
     /// The properties that a plan depends on.
-    fn described(&self) -> PyResult<trundle_models::Lent<'_>> {
-        Ok(trundle_models::Lent { sizes: self.shape.sizes(), bytes: self.bytes()? })
+    fn described(&self) -> PyResult<trundle_models::InputView<'_>> {
+        Ok(trundle_models::InputView { sizes: self.shape.sizes(), bytes: self.bytes()? })
     }
 }
 
@@ -128,7 +128,7 @@ impl Model {
         threads: Option<&Bound<'py, PyAny>>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let inputs = self.lent(arrays, named)?;
+        let inputs = self.read_inputs(arrays, named)?;
         let planned = self.planned(py, &inputs, numbers::threads(threads)?)?;
         let made = self.made(py, &planned, out)?;
         run(py, &planned, &inputs, &made)?;
@@ -164,7 +164,7 @@ impl Model {
         threads: Option<&Bound<'py, PyAny>>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<ModelPlan> {
-        let inputs = self.lent(arrays, named)?;
+        let inputs = self.read_inputs(arrays, named)?;
         let planned = self.planned(py, &inputs, numbers::threads(threads)?)?;
         Ok(ModelPlan { planned })
     }
@@ -189,11 +189,11 @@ impl Model {
 
 impl Model {
     /// Reads the inputs of a call, in the order of the model.
-    fn lent<'py>(
+    fn read_inputs<'py>(
         &self,
         arrays: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Vec<Lent<'py>>> {
+    ) -> PyResult<Vec<ModelInput<'py>>> {
         let inputs = &self.model.inputs;
         if arrays.len() > inputs.len() {
             let (takes, got) = (inputs.len(), arrays.len());
@@ -217,25 +217,25 @@ impl Model {
                 }
             }
         }
-        let lent = |(number, input): (usize, &Input)| {
+        let read = |(number, input): (usize, &Input)| {
             let given = match arrays.len() > number {
                 true => Some(arrays.get_item(number)?),
                 false => named.map(|named| named.get_item(&input.name)).transpose()?.flatten(),
             };
             let missing = || PyTypeError::new_err(format!("input '{}' is missing", input.name));
-            lent(input, &given.ok_or_else(missing)?)
+            read_input(input, &given.ok_or_else(missing)?)
         };
-        inputs.iter().enumerate().map(lent).collect()
+        inputs.iter().enumerate().map(read).collect()
     }
 
     /// Returns a cached or a new plan for these inputs.
     fn planned(
         &self,
         py: Python<'_>,
-        inputs: &[Lent<'_>],
+        inputs: &[ModelInput<'_>],
         threads: Option<usize>,
     ) -> PyResult<Arc<PlannedModel>> {
-        let inputs = inputs.iter().map(Lent::described).collect::<PyResult<Vec<_>>>()?;
+        let inputs = inputs.iter().map(ModelInput::described).collect::<PyResult<Vec<_>>>()?;
         if let Some(kept) = self.plans.find(&inputs, threads) {
             return Ok(kept);
         }
@@ -284,7 +284,7 @@ impl Model {
 }
 
 /// Reads an input as a contiguous array of its dtype.
-fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
+fn read_input<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<ModelInput<'py>> {
     let (name, argument) = (&input.name, format!("input '{}'", input.name));
     let dtype = dtype_of(given.py(), &argument, input.element)?;
     let array = match Array::of(given) {
@@ -311,7 +311,7 @@ fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
     let shape = shape.map_err(|error| refused_by_core(given.py(), &error.into()))?;
     let bytes = bytes_of(&array.into_object())?.try_readonly();
     let bytes = bytes.map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))?;
-    Ok(Lent { shape, memory, bytes })
+    Ok(ModelInput { shape, memory, bytes })
 }
 
 /// Calls `numpy.asarray` with C order, and with a dtype if there is one.
@@ -333,7 +333,7 @@ fn bytes_of<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u8>>
 fn run(
     py: Python<'_>,
     planned: &PlannedModel,
-    inputs: &[Lent<'_>],
+    inputs: &[ModelInput<'_>],
     made: &[Made<'_>],
 ) -> PyResult<()> {
     for (number, Made { memory, .. }) in made.iter().enumerate() {
@@ -344,7 +344,7 @@ fn run(
             return Err(PyValueError::new_err(message));
         }
     }
-    let sources = inputs.iter().map(Lent::bytes).collect::<PyResult<Vec<_>>>()?;
+    let sources = inputs.iter().map(ModelInput::bytes).collect::<PyResult<Vec<_>>>()?;
     let arrays = made.iter().map(|made| bytes_of(&made.array)).collect::<PyResult<Vec<_>>>()?;
     let mut borrowed = arrays.iter().map(to_write).collect::<PyResult<Vec<_>>>()?;
     let mut targets = borrowed

@@ -13,7 +13,7 @@ use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError};
 use crate::apart::Apart;
 use crate::error::{not_parsed, not_planned};
 use crate::gpu::GpuPlan;
-use crate::memory::{Extent, Form, Memory, PerAxis};
+use crate::memory::{ArrayMemory, Extent, LayoutKey, PerAxis};
 use crate::operation::Operation;
 use crate::plan_on::PlanOn;
 use crate::run::{run, run_in_place};
@@ -37,12 +37,12 @@ impl Planned {
     pub(crate) fn new(
         py: Python<'_>,
         chain: &Chain,
-        src: &Memory,
-        dst: Option<&Memory>,
+        src: &ArrayMemory,
+        dst: Option<&ArrayMemory>,
         threads: Option<usize>,
         is_written: bool,
     ) -> PyResult<Planned> {
-        if let Some(ordinal) = src.place.ordinal() {
+        if let Some(ordinal) = src.device.ordinal() {
             return Planned::on_gpu(py, ordinal, chain, (src, dst), is_written);
         }
         let plan = || {
@@ -62,7 +62,7 @@ impl Planned {
         py: Python<'_>,
         ordinal: u32,
         chain: &Chain,
-        (src, dst): (&Memory, Option<&Memory>),
+        (src, dst): (&ArrayMemory, Option<&ArrayMemory>),
         is_written: bool,
     ) -> PyResult<Planned> {
         let program = || -> Result<_, PlanError> {
@@ -105,11 +105,11 @@ impl Planned {
 
 /// Everything that a plan depends on; the key of plan caches.
 #[derive(Hash)]
-pub(crate) struct Call<'a, What> {
+pub(crate) struct PlanKey<'a, What> {
     pub(crate) what: What,
-    pub(crate) src: Form<'a>,
+    pub(crate) src: LayoutKey<'a>,
     /// `None` for a new array.
-    pub(crate) dst: Option<Form<'a>>,
+    pub(crate) dst: Option<LayoutKey<'a>>,
     pub(crate) threads: Option<usize>,
 }
 
@@ -117,8 +117,8 @@ pub(crate) struct Call<'a, What> {
 fn planned(
     py: Python<'_>,
     operation: &Operation,
-    src: &Memory,
-    dst: Option<&Memory>,
+    src: &ArrayMemory,
+    dst: Option<&ArrayMemory>,
     threads: Option<usize>,
 ) -> PyResult<Arc<Planned>> {
     let plan = || {
@@ -128,8 +128,13 @@ fn planned(
     if !operation.comes_again() {
         return plan();
     }
-    let call = Call { what: operation, src: src.form(), dst: dst.map(Memory::form), threads };
-    plan_cache::planned(&PLANS, &call, plan, |planned| planned.own_bytes())
+    let key = PlanKey {
+        what: operation,
+        src: src.layout_key(),
+        dst: dst.map(ArrayMemory::layout_key),
+        threads,
+    };
+    plan_cache::planned(&PLANS, &key, plan, |planned| planned.own_bytes())
 }
 
 /// Applies `operation` to `x`; writes to `out`, or to a new array of the same kind.
@@ -149,7 +154,7 @@ pub(crate) fn moved_by<'py>(
     x: &Tensor<'py>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<usize>,
-    plan: impl Fn(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
+    plan: impl Fn(&ArrayMemory, Option<&ArrayMemory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(out) = out else {
         let planned = plan(&x.memory, None)?;
@@ -169,10 +174,10 @@ const LEAST_BYTES_IN_PLACE: usize = 256 << 10;
 /// the same memory, moves in place where possible.
 pub(crate) fn moved_into(
     py: Python<'_>,
-    src: &Memory,
-    dst: &Memory,
+    src: &ArrayMemory,
+    dst: &ArrayMemory,
     threads: Option<usize>,
-    plan: impl Fn(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
+    plan: impl Fn(&ArrayMemory, Option<&ArrayMemory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<()> {
     if !src.may_overlap(dst) {
         return plan(src, Some(dst))?.run(py, src.extent(), dst.extent());
@@ -183,7 +188,7 @@ pub(crate) fn moved_into(
     {
         return run_in_place(py, &within, dst.extent());
     }
-    let apart = Apart::new(py, src.place, &src.sizes, src.width)?;
+    let apart = Apart::new(py, src.device, &src.sizes, src.width)?;
     let planned_move = plan(apart.memory(), Some(dst))?;
     let copy = planned(py, &Operation::Copy, src, None, threads)?;
     copy.run(py, src.extent(), apart.memory().extent())?;
@@ -199,8 +204,8 @@ pub(crate) fn in_place(planned: &Planned, bytes: usize) -> Option<InPlacePlan> {
 /// Copies the elements of one memory to another of the same sizes, which may overlap.
 pub(crate) fn copied(
     py: Python<'_>,
-    src: &Memory,
-    dst: &Memory,
+    src: &ArrayMemory,
+    dst: &ArrayMemory,
     threads: Option<usize>,
 ) -> PyResult<()> {
     moved_into(py, src, dst, threads, |src, dst| planned(py, &Operation::Copy, src, dst, threads))

@@ -219,12 +219,12 @@ pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'
     })
 }
 
-/// Reads positions along an axis. A position beyond 64 bits saturates.
+/// Reads indices along an axis. An index beyond 64 bits saturates.
 ///
 /// # Errors
 /// TypeError for anything but integers.
-pub(crate) fn places(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
-    integers(argument, value, |place| Ok(if place.gt(0)? { i64::MAX } else { i64::MIN }))
+pub(crate) fn indices(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
+    integers(argument, value, |index| Ok(if index.gt(0)? { i64::MAX } else { i64::MIN }))
 }
 
 /// Reads one or more numbers that are not negative: sizes or repetitions.

@@ -9,23 +9,23 @@ use trundle::ops::Scalar;
 
 use crate::array::{Array, Class};
 use crate::array_like::array_of;
+use crate::device::ArrayDevice;
 use crate::dlpack::{self, Foreign, Maker};
 use crate::error::out_of_memory;
 use crate::library::Library;
-use crate::memory::{Extent, Memory, PerAxis, contiguous_bytes};
-use crate::place::Place;
+use crate::memory::{ArrayMemory, Extent, PerAxis, contiguous_bytes};
 use crate::recycled::Block;
 use crate::traced;
 
 /// An array and its memory, kept alive.
 #[derive(Debug)]
 pub(crate) struct Tensor<'py> {
-    pub(crate) memory: Memory,
-    kind: Kind<'py>,
+    pub(crate) memory: ArrayMemory,
+    kind: TensorKind<'py>,
 }
 
 #[derive(Debug)]
-enum Kind<'py> {
+enum TensorKind<'py> {
     Array(Array<'py>, Class),
     Foreign(Foreign<'py>),
 }
@@ -54,7 +54,7 @@ impl<'py> Tensor<'py> {
 
     fn of_foreign(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Tensor<'py>> {
         let (foreign, memory) = Foreign::import(argument, object)?;
-        Ok(Tensor { memory, kind: Kind::Foreign(foreign) })
+        Ok(Tensor { memory, kind: TensorKind::Foreign(foreign) })
     }
 
     fn of_array_like(
@@ -70,7 +70,7 @@ impl<'py> Tensor<'py> {
     }
 
     fn of_array(argument: &str, array: Array<'py>, class: Class) -> PyResult<Tensor<'py>> {
-        Ok(Tensor { memory: array.memory(argument)?, kind: Kind::Array(array, class) })
+        Ok(Tensor { memory: array.memory(argument)?, kind: TensorKind::Array(array, class) })
     }
 
     /// Checks that the array has a dtype, in the form of its library.
@@ -79,22 +79,22 @@ impl<'py> Tensor<'py> {
     /// TypeError if the dtypes differ.
     pub(crate) fn check_dtype_is(&self, argument: &str, dtype: &Bound<'py, PyAny>) -> PyResult<()> {
         match &self.kind {
-            Kind::Array(array, _) => array.check_dtype_is(argument, dtype),
-            Kind::Foreign(foreign) => foreign.check_dtype_is(argument, dtype),
+            TensorKind::Array(array, _) => array.check_dtype_is(argument, dtype),
+            TensorKind::Foreign(foreign) => foreign.check_dtype_is(argument, dtype),
         }
     }
 
     /// Whether the elements are signed 64-bit integers in native byte order.
     pub(crate) fn is_i64(&self) -> bool {
         match &self.kind {
-            Kind::Array(array, _) => {
+            TensorKind::Array(array, _) => {
                 let dtype = array.dtype();
                 let is = |name: &str, value: &str| {
                     dtype.getattr(name).is_ok_and(|own| own.to_string() == value)
                 };
                 is("kind", "i") && is("itemsize", "8") && is("isnative", "True")
             }
-            Kind::Foreign(foreign) => {
+            TensorKind::Foreign(foreign) => {
                 let DLDataType { code, bits, lanes } = foreign.dtype();
                 (code, bits, lanes) == (DLDataTypeCode::INT, 64, 1)
             }
@@ -113,7 +113,7 @@ impl<'py> Tensor<'py> {
         values: &Bound<'py, PyAny>,
     ) -> PyResult<Tensor<'py>> {
         let values = match &self.kind {
-            Kind::Array(array, _) if Array::of(values).is_none() => {
+            TensorKind::Array(array, _) if Array::of(values).is_none() => {
                 let made = py.import("numpy")?.call_method1("asarray", (values, array.dtype()))?;
                 Tensor::to_read(argument, &made, Class::Plain)?
             }
@@ -154,8 +154,8 @@ impl<'py> Tensor<'py> {
     /// The numpy dtype of the elements; `None` for a type that numpy lacks.
     fn numpy_dtype(&self, numpy: &Bound<'py, PyModule>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &self.kind {
-            Kind::Array(array, _) => Ok(Some(array.dtype())),
-            Kind::Foreign(foreign) => {
+            TensorKind::Array(array, _) => Ok(Some(array.dtype())),
+            TensorKind::Foreign(foreign) => {
                 let name = numpy_name(foreign.dtype());
                 name.map(|name| numpy.call_method1("dtype", (name,))).transpose()
             }
@@ -183,8 +183,10 @@ impl<'py> Tensor<'py> {
     /// TypeError if they differ.
     pub(crate) fn check_like(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
         match (&self.kind, &other.kind) {
-            (Kind::Array(own, _), Kind::Array(array, _)) => array.check_dtype(argument, own),
-            (Kind::Foreign(own), Kind::Foreign(foreign))
+            (TensorKind::Array(own, _), TensorKind::Array(array, _)) => {
+                array.check_dtype(argument, own)
+            }
+            (TensorKind::Foreign(own), TensorKind::Foreign(foreign))
                 if own.object().get_type().is(foreign.object().get_type()) =>
             {
                 self.check_place(argument, other)?;
@@ -201,7 +203,7 @@ impl<'py> Tensor<'py> {
     /// # Errors
     /// ValueError if the devices differ.
     fn check_place(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
-        let (own, others) = (self.memory.place, other.memory.place);
+        let (own, others) = (self.memory.device, other.memory.device);
         match own.ordinal() == others.ordinal() {
             true => Ok(()),
             false => Err(PyValueError::new_err(format!(
@@ -220,18 +222,18 @@ impl<'py> Tensor<'py> {
         x: &Tensor<'py>,
     ) -> PyResult<Tensor<'py>> {
         match (&x.kind, Array::of(object)) {
-            (Kind::Array(read, _), Some(array)) => {
+            (TensorKind::Array(read, _), Some(array)) => {
                 let memory = array.memory(argument)?;
                 array.check_dtype(argument, read)?;
                 array.check_writable(argument)?;
-                Ok(Tensor { memory, kind: Kind::Array(array, Class::Plain) })
+                Ok(Tensor { memory, kind: TensorKind::Array(array, Class::Plain) })
             }
-            (Kind::Foreign(read), None) if object.get_type().is(read.object().get_type()) => {
+            (TensorKind::Foreign(read), None) if object.get_type().is(read.object().get_type()) => {
                 let (foreign, memory) = Foreign::import(argument, object)
                     .map_err(|error| traced::refusal(argument, object).unwrap_or(error))?;
                 foreign.check_dtype(argument, read)?;
                 foreign.check_writable(argument)?;
-                let target = Tensor { memory, kind: Kind::Foreign(foreign) };
+                let target = Tensor { memory, kind: TensorKind::Foreign(foreign) };
                 x.check_place(argument, &target)?;
                 Ok(target)
             }
@@ -340,18 +342,18 @@ impl<'py> Output<'py> {
     pub(crate) fn like(x: &Tensor<'py>, sizes: &[isize]) -> PyResult<(Output<'py>, Extent)> {
         let width = x.memory.width;
         match &x.kind {
-            Kind::Array(array, class) => {
+            TensorKind::Array(array, class) => {
                 let (array, extent) = array.new_like(sizes, width, *class)?;
                 Ok((Output::Array(array), extent))
             }
-            Kind::Foreign(foreign) if x.memory.place.gpu().is_some() => {
+            TensorKind::Foreign(foreign) if x.memory.device.gpu().is_some() => {
                 Output::on_gpu(foreign, &x.memory, sizes)
             }
-            Kind::Foreign(foreign) => {
+            TensorKind::Foreign(foreign) => {
                 let maker = Maker::of(foreign)?;
                 let bytes = contiguous_bytes(sizes, width);
                 let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
-                let extent = Extent { start: block.start(), bytes, place: Place::Cpu };
+                let extent = Extent { start: block.start(), bytes, device: ArrayDevice::Cpu };
                 let (sizes, dtype) = (sizes.into(), foreign.dtype());
                 Ok((Output::Block { block, sizes, dtype, maker }, extent))
             }
@@ -364,19 +366,19 @@ impl<'py> Output<'py> {
     /// Exceptions of the library; ValueError if it returns another array than requested.
     fn on_gpu(
         like: &Foreign<'py>,
-        read: &Memory,
+        read: &ArrayMemory,
         sizes: &[isize],
     ) -> PyResult<(Output<'py>, Extent)> {
         let wrong = || PyValueError::new_err("the array's library made another one for the result");
         let library = Library::of(like.object()).ok_or_else(wrong)?;
         let made = library.new_like(like.object(), sizes)?;
         let (foreign, memory) = Foreign::import("the result", &made)?;
-        let is_alike = memory.place.ordinal() == read.place.ordinal()
+        let is_alike = memory.device.ordinal() == read.device.ordinal()
             && foreign.dtype() == like.dtype()
             && memory.sizes[..] == *sizes
             && (memory.is_empty() || memory.is_contiguous());
         // Use the stream of the call.
-        let extent = Extent { place: read.place, ..memory.extent() };
+        let extent = Extent { device: read.device, ..memory.extent() };
         is_alike.then_some((Output::OnGpu(made), extent)).ok_or_else(wrong)
     }
 

@@ -14,9 +14,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use crate::device::ordinal;
 use crate::dlpack::{Maker, package};
 use crate::lazy::Lazy;
-use crate::place::ordinal;
 
 /// The parts of PyTorch that are needed, looked up once.
 pub(crate) struct Torch {

@@ -61,10 +61,10 @@ pub(crate) fn tune(py: Python<'_>, keep: bool) -> PyResult<Bound<'_, PyDict>> {
         each.set_item("copy", trial.copy)?;
         trials.push(each);
     }
-    let told = PyDict::new(py);
-    told.set_item("tuning", tuned.tuning.to_string())?;
-    told.set_item("built_in", tuned.built_in.to_string())?;
-    told.set_item("kept", path.map(|path| path.to_string_lossy().into_owned()))?;
-    told.set_item("trials", trials)?;
-    Ok(told)
+    let record = PyDict::new(py);
+    record.set_item("tuning", tuned.tuning.to_string())?;
+    record.set_item("built_in", tuned.built_in.to_string())?;
+    record.set_item("kept", path.map(|path| path.to_string_lossy().into_owned()))?;
+    record.set_item("trials", trials)?;
+    Ok(record)
 }

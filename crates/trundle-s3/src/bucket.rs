@@ -39,7 +39,7 @@ pub struct ObjectInfo {
 
 /// A part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ByteRange {
     /// The whole object.
     All,
     /// From this byte, this many bytes; at least one.
@@ -106,15 +106,15 @@ impl Bucket {
     pub fn read(
         &self,
         key: &str,
-        part: Part,
+        part: ByteRange,
         check: impl FnOnce(u64, u64) -> io::Result<()>,
     ) -> io::Result<Option<Vec<u8>>> {
         let range = match part {
-            Part::All => None,
-            Part::Range(start, length) => {
+            ByteRange::All => None,
+            ByteRange::Range(start, length) => {
                 Some(GetRange::Bounded(start..start.saturating_add(length)))
             }
-            Part::Last(length) => Some(GetRange::Suffix(length)),
+            ByteRange::Last(length) => Some(GetRange::Suffix(length)),
         };
         let (client, path) = (self.client()?, self.path(key)?);
         let options = GetOptions { range, ..GetOptions::default() };
@@ -125,8 +125,8 @@ impl Bucket {
         let bytes = got.range.end - got.range.start;
         check(got.meta.size, bytes)?;
         let whole = match part {
-            Part::All => got.meta.size,
-            Part::Range(_, length) | Part::Last(length) => length,
+            ByteRange::All => got.meta.size,
+            ByteRange::Range(_, length) | ByteRange::Last(length) => length,
         };
         if bytes != whole {
             let all = got.meta.size;

@@ -52,8 +52,8 @@ impl Client {
 
 fn runtime() -> io::Result<Arc<Runtime>> {
     let process = std::process::id();
-    let mut held = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((of, runtime)) = &*held
+    let mut current = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((of, runtime)) = &*current
         && *of == process
     {
         return Ok(Arc::clone(runtime));
@@ -67,7 +67,7 @@ fn runtime() -> io::Result<Arc<Runtime>> {
         .build()?;
     let runtime = Arc::new(runtime);
     // Dropping the runtime of the parent process would wait for threads that do not exist here.
-    std::mem::forget(held.replace((process, Arc::clone(&runtime))));
+    std::mem::forget(current.replace((process, Arc::clone(&runtime))));
     Ok(runtime)
 }
 

@@ -11,4 +11,4 @@ mod client;
 mod profile;
 mod url;
 
-pub use bucket::{Bucket, New, ObjectInfo, Part};
+pub use bucket::{Bucket, ByteRange, New, ObjectInfo};

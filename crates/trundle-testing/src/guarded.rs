@@ -88,7 +88,7 @@ mod pages {
         /// The first byte, after a protected page.
         start: *mut u8,
         bytes: usize,
-        place: usize,
+        slot: usize,
     }
 
     thread_local! {
@@ -106,7 +106,7 @@ mod pages {
                 Some(spare.swap_remove(at).0)
             });
             let start = spare.unwrap_or_else(|| mapped(bytes));
-            Pages { start, bytes, place: register(start, bytes, name) }
+            Pages { start, bytes, slot: register(start, bytes, name) }
         }
 
         pub(super) fn bytes(&self) -> usize {
@@ -126,7 +126,7 @@ mod pages {
 
     impl Drop for Pages {
         fn drop(&mut self) {
-            forget(self.place);
+            forget(self.slot);
             let _ = SPARE.try_with(|spare| spare.borrow_mut().push((self.start, self.bytes)));
         }
     }
@@ -148,14 +148,14 @@ mod pages {
     }
 
     /// The existing buffers, for the signal handler.
-    struct Place {
+    struct BufferSlot {
         start: AtomicUsize,
         bytes: AtomicUsize,
         name: AtomicPtr<String>,
     }
 
-    static PLACES: [Place; 64] = [const {
-        Place {
+    static SLOTS: [BufferSlot; 64] = [const {
+        BufferSlot {
             start: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             name: AtomicPtr::new(std::ptr::null_mut()),
@@ -165,24 +165,23 @@ mod pages {
     /// Registers a buffer. Buffers beyond the last entry are not reported by name.
     fn register(start: *mut u8, bytes: usize, name: String) -> usize {
         let name = Box::into_raw(Box::new(name));
-        for (number, place) in PLACES.iter().enumerate() {
+        for (number, slot) in SLOTS.iter().enumerate() {
             let free = std::ptr::null_mut();
-            if place.name.compare_exchange(free, name, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-            {
-                place.bytes.store(bytes, Ordering::Release);
-                place.start.store(start.addr(), Ordering::Release);
+            if slot.name.compare_exchange(free, name, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                slot.bytes.store(bytes, Ordering::Release);
+                slot.start.store(start.addr(), Ordering::Release);
                 return number;
             }
         }
         // SAFETY: from `into_raw` above; no entry refers to it.
         drop(unsafe { Box::from_raw(name) });
-        PLACES.len()
+        SLOTS.len()
     }
 
-    fn forget(place: usize) {
-        let Some(place) = PLACES.get(place) else { return };
-        place.start.store(0, Ordering::Release);
-        let name = place.name.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    fn forget(slot: usize) {
+        let Some(slot) = SLOTS.get(slot) else { return };
+        slot.start.store(0, Ordering::Release);
+        let name = slot.name.swap(std::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: from `into_raw`; the entry no longer refers to it, and the handler reads it only while the
         // buffer is in use.
         drop(unsafe { Box::from_raw(name) });
@@ -196,7 +195,7 @@ mod pages {
         // requires, and runs on Rust's signal stack.
         unsafe {
             let mut handler: libc::sigaction = std::mem::zeroed();
-            handler.sa_sigaction = told as extern "C" fn(_, _, _) as usize;
+            handler.sa_sigaction = report as extern "C" fn(_, _, _) as usize;
             handler.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             let mut before: libc::sigaction = std::mem::zeroed();
             libc::sigaction(libc::SIGSEGV, &raw const handler, &raw mut before);
@@ -206,16 +205,16 @@ mod pages {
 
     /// Reports the buffer that was left and restores the previous handler, which ends the process when the
     /// access is retried.
-    extern "C" fn told(
+    extern "C" fn report(
         signal: libc::c_int,
         info: *mut libc::siginfo_t,
         _context: *mut libc::c_void,
     ) {
         // SAFETY: the system passes a valid `siginfo_t`.
         let at = unsafe { (*info).si_addr() }.addr();
-        for place in &PLACES {
+        for slot in &SLOTS {
             let (start, bytes) =
-                (place.start.load(Ordering::Acquire), place.bytes.load(Ordering::Acquire));
+                (slot.start.load(Ordering::Acquire), slot.bytes.load(Ordering::Acquire));
             if start == 0 || !(start - PAGE..start + bytes + PAGE).contains(&at) {
                 continue;
             }
@@ -225,7 +224,7 @@ mod pages {
                 format!("{} behind its last", at - start - bytes + 1)
             };
             // SAFETY: the buffer is in use, since it is being accessed.
-            let name = unsafe { &*place.name.load(Ordering::Acquire) };
+            let name = unsafe { &*slot.name.load(Ordering::Acquire) };
             let said = format!("a buffer is left, by {by}: {name}\n");
             // SAFETY: the bytes are valid. Tests capture Rust's output, so this writes directly.
             unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };

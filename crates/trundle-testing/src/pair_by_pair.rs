@@ -97,7 +97,7 @@ impl Bytewise for Cells {
 }
 
 impl TestBuffer<PairByPair<Cells>> for Cells {
-    type Held = Box<Cells>;
+    type Owner = Box<Cells>;
 
     fn holding(
         _: &PairByPair<Cells>,

@@ -134,7 +134,7 @@ fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> Tens
 
 /// Random positions to update in a tensor of this shape: at indices along one axis, along one or two axes
 /// together, or within a slice. `None` if the tensor has no elements.
-fn places(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
+fn targets(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
     if of.elements() == 0 || of.rank() == 0 {
         return None;
     }
@@ -168,8 +168,8 @@ fn places(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
 
 /// Updates some elements of a tensor with the elements of another tensor or the fill.
 fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Option<TensorId> {
-    let places = places(choices, &program.tensor(base).shape)?;
-    let part = places.out_shape();
+    let targets = targets(choices, &program.tensor(base).shape)?;
+    let part = targets.out_shape();
     let from = TensorId(choices.below(program.tensors().len()));
     let of = program.tensor(from).shape.clone();
     let updates = match of.elements() {
@@ -183,7 +183,7 @@ fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Opti
             program.moved_by(flat, Take::new(0, indices)).unwrap()
         }
     };
-    Some(program.updated(base, updates, &places).unwrap())
+    Some(program.updated(base, updates, &targets).unwrap())
 }
 
 /// The fill of a random program.

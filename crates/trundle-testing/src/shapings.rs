@@ -50,7 +50,7 @@ pub fn shaping_chains(
 
 /// The parameters of an operator before it is fitted to a tensor.
 #[derive(Clone, Debug)]
-enum Numbers {
+enum UnfittedOp {
     Plain(OpNumbers),
     Reshape { picks: [u8; 6], inferred: Option<u8> },
     Slice { axis: u8, start: i64, stop: i64, step: i64 },
@@ -64,33 +64,33 @@ enum Numbers {
     Rearrange { picks: [u8; 6], keys: [u8; 12], joined: [bool; 12] },
 }
 
-fn numbers() -> impl Strategy<Value = Numbers> {
+fn numbers() -> impl Strategy<Value = UnfittedOp> {
     let bound = || prop_oneof![4 => -6..=6i64, 1 => any::<i64>()];
     let keys = (uniform6(any::<u8>()), uniform6(any::<u8>()));
     let joined = (uniform6(any::<bool>()), uniform6(any::<bool>()));
     prop_oneof![
-        3 => op_numbers().prop_map(Numbers::Plain),
+        3 => op_numbers().prop_map(UnfittedOp::Plain),
         2 => (uniform6(any::<u8>()), proptest::option::of(any::<u8>()))
-            .prop_map(|(picks, inferred)| Numbers::Reshape { picks, inferred }),
+            .prop_map(|(picks, inferred)| UnfittedOp::Reshape { picks, inferred }),
         1 => (any::<u8>(), bound(), bound(), prop_oneof![-3..=-1i64, 1..=3i64])
-            .prop_map(|(axis, start, stop, step)| Numbers::Slice { axis, start, stop, step }),
-        1 => (any::<u8>(), 0..=3usize).prop_map(|(axis, repeat)| Numbers::Tile { axis, repeat }),
+            .prop_map(|(axis, start, stop, step)| UnfittedOp::Slice { axis, start, stop, step }),
+        1 => (any::<u8>(), 0..=3usize).prop_map(|(axis, repeat)| UnfittedOp::Tile { axis, repeat }),
         1 => (any::<u8>(), 0..=3usize)
-            .prop_map(|(axis, repeats)| Numbers::Repeat { axis, repeats }),
+            .prop_map(|(axis, repeats)| UnfittedOp::Repeat { axis, repeats }),
         1 => (vec(1..=3usize, 0..=1), 0..=4usize)
-            .prop_map(|(new, longer)| Numbers::Broadcast { new, longer }),
+            .prop_map(|(new, longer)| UnfittedOp::Broadcast { new, longer }),
         2 => (any::<u8>(), [0..=9usize, 0..=9usize], modes())
-            .prop_map(|(axis, width, mode)| Numbers::Pad { axis, width, mode }),
+            .prop_map(|(axis, width, mode)| UnfittedOp::Pad { axis, width, mode }),
         2 => (any::<u8>(), vec(any::<i64>(), 0..=9), any::<bool>())
-            .prop_map(|(axis, indices, apart)| Numbers::Take { axis, indices, apart }),
+            .prop_map(|(axis, indices, apart)| UnfittedOp::Take { axis, indices, apart }),
         1 => (any::<u8>(), 0..=4usize, any::<i64>())
-            .prop_map(|(axis, size, seed)| Numbers::TakeAlongAxis { axis, size, seed }),
+            .prop_map(|(axis, size, seed)| UnfittedOp::TakeAlongAxis { axis, size, seed }),
         1 => (any::<u8>(), 1..=3usize, 1..=3usize)
-            .prop_map(|(axis, size, step)| Numbers::Windows { axis, size, step }),
+            .prop_map(|(axis, size, step)| UnfittedOp::Windows { axis, size, step }),
         2 => (uniform6(any::<u8>()), keys, joined).prop_map(|(picks, keys, joined)| {
             let keys = std::array::from_fn(|i| if i < 6 { keys.0[i] } else { keys.1[i - 6] });
             let joined = std::array::from_fn(|i| if i < 6 { joined.0[i] } else { joined.1[i - 6] });
-            Numbers::Rearrange { picks, keys, joined }
+            UnfittedOp::Rearrange { picks, keys, joined }
         }),
     ]
 }
@@ -101,17 +101,17 @@ fn modes() -> impl Strategy<Value = PadMode> {
     prop_oneof![Just(Edge), Just(Reflect), Just(Symmetric), Just(Wrap)]
 }
 
-impl Numbers {
+impl UnfittedOp {
     /// The operator for this tensor, and the oracle's result.
     fn fit(&self, tensor: &Naive, most_elements: usize) -> (Op, Naive) {
         let (rank, elements) = (tensor.shape().len(), tensor.labels().len());
         match self {
             // Operators that support a limited number of axes.
-            Numbers::Plain(numbers) => {
+            UnfittedOp::Plain(numbers) => {
                 let plain = numbers.fit(tensor.shape());
                 (plain.op(), plain.apply(tensor))
             }
-            Numbers::Reshape { picks, inferred } => {
+            UnfittedOp::Reshape { picks, inferred } => {
                 let sizes = split_off(elements, picks);
                 let mut given: Vec<i64> = sizes.iter().copied().map(signed).collect();
                 if let Some(pick) = inferred.filter(|_| elements > 0) {
@@ -120,12 +120,12 @@ impl Numbers {
                 (Reshape::new(&given).into(), tensor.reshape(&sizes))
             }
             _ if rank == 0 => (Reshape::new(&[1]).into(), tensor.reshape(&[1])),
-            Numbers::Slice { axis, start, stop, step } => {
+            UnfittedOp::Slice { axis, start, stop, step } => {
                 let axis = usize::from(*axis) % rank;
                 let slice = Slice::new(&[*start], &[*stop], &[signed(axis)], &[*step]);
                 (slice.into(), tensor.slice(axis, *start, *stop, *step))
             }
-            Numbers::Tile { axis, repeat } => {
+            UnfittedOp::Tile { axis, repeat } => {
                 let mut repeats = vec![1; rank];
                 if elements * repeat <= most_elements {
                     repeats[usize::from(*axis) % rank] = *repeat;
@@ -133,13 +133,13 @@ impl Numbers {
                 let given: Vec<i64> = repeats.iter().copied().map(signed).collect();
                 (Tile::new(&given).into(), tensor.tile(&repeats))
             }
-            Numbers::Repeat { axis, repeats } => {
+            UnfittedOp::Repeat { axis, repeats } => {
                 let axis = usize::from(*axis) % rank;
                 let repeats = if elements * repeats <= most_elements { *repeats } else { 1 };
                 let repeat = Repeat::new(signed(repeats), signed(axis));
                 (repeat.into(), tensor.repeat(repeats, axis))
             }
-            Numbers::Broadcast { new, longer } => {
+            UnfittedOp::Broadcast { new, longer } => {
                 let fits = |count: usize| elements.max(1) * count <= most_elements;
                 let new = new.iter().copied().filter(|size| rank < 6 && fits(*size));
                 let mut sizes: Vec<usize> = new.collect();
@@ -154,7 +154,7 @@ impl Numbers {
                 let given: Vec<i64> = sizes.iter().copied().map(signed).collect();
                 (Broadcast::new(&given).into(), tensor.broadcast(&sizes))
             }
-            Numbers::Pad { axis, width, mode } => {
+            UnfittedOp::Pad { axis, width, mode } => {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
                 let all = width[0] + width[1];
@@ -165,7 +165,7 @@ impl Numbers {
                 given[2 * axis..2 * axis + 2].copy_from_slice(&width.map(signed));
                 (Pad::new(&given, *mode).into(), tensor.pad(axis, width, *mode))
             }
-            Numbers::Take { axis, indices, apart } => {
+            UnfittedOp::Take { axis, indices, apart } => {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
                 // An axis without elements has no valid indices.
@@ -183,7 +183,7 @@ impl Numbers {
                 let take = Take::new(signed(axis), own.unwrap_or_else(|error| panic!("{error}")));
                 (take.into(), tensor.take(axis, &sizes, &indices))
             }
-            Numbers::TakeAlongAxis { axis, size, seed } => {
+            UnfittedOp::TakeAlongAxis { axis, size, seed } => {
                 let axis = usize::from(*axis) % rank;
                 let (mut sizes, own) = (tensor.shape().to_vec(), tensor.shape()[axis]);
                 let fits = own > 0 && elements / own * size <= most_elements;
@@ -199,7 +199,7 @@ impl Numbers {
                 let along = TakeAlongAxis::new(signed(axis), own);
                 (along.into(), tensor.take_along_axis(axis, &sizes, &indices))
             }
-            Numbers::Windows { axis, size, step } => {
+            UnfittedOp::Windows { axis, size, step } => {
                 let axis = usize::from(*axis) % rank;
                 let fits = rank < 6
                     && tensor.shape()[axis] >= *size
@@ -211,7 +211,7 @@ impl Numbers {
                     Windows::new(&[signed(*size)], &[signed(*step)], &[signed(axis)], &[]);
                 (windows.into(), tensor.windows(axis, *size, *step))
             }
-            Numbers::Rearrange { picks, keys, joined } => rearrange(tensor, picks, keys, joined),
+            UnfittedOp::Rearrange { picks, keys, joined } => rearrange(tensor, picks, keys, joined),
         }
     }
 }

@@ -128,12 +128,12 @@ impl Table {
 }
 
 /// Element offsets of a layout, row-major.
-fn places(layout: &Layout) -> Vec<usize> {
+fn offsets(layout: &Layout) -> Vec<usize> {
     indices(layout.shape().sizes()).iter().map(|index| layout.offset_of(index)).collect()
 }
 
-fn end_of(places: &[usize]) -> usize {
-    places.iter().max().map_or(0, |last| last + 1)
+fn end_of(offsets: &[usize]) -> usize {
+    offsets.iter().max().map_or(0, |last| last + 1)
 }
 
 /// Number of bytes in the destination buffer after the last element.
@@ -153,7 +153,7 @@ fn check_packing<B: Testable>(
     labels: &[usize],
     table: &Table,
 ) -> Result<(), String> {
-    let (read, written) = (places(&case.src), places(&case.dst));
+    let (read, written) = (offsets(&case.src), offsets(&case.dst));
     let (src_bytes, dst_bytes) = (table.bytes(end_of(&read)), table.bytes(end_of(&written)));
     let (src, before) = (noise(src_bytes, 1), noise(dst_bytes + GUARD_BYTES, 2));
     let mut expected = before.clone();
@@ -180,22 +180,22 @@ fn moved<B: Testable>(
     before: &[u8],
 ) -> Result<Vec<u8>, String> {
     let refused = |refusal: Error| format!("refused: {refusal}");
-    let held = |bytes: &[u8]| hold(backend, bytes, Flush::End, &|| format!("{case}, {table:?}"));
+    let buffer = |bytes: &[u8]| hold(backend, bytes, Flush::End, &|| format!("{case}, {table:?}"));
     let run = |map: &IndexMap, from: &Layout, src: &[u8], to: &Layout, dst: &mut B::Buffer| {
         let work = Move::new(map, table.packing, from, to, MOST_BOXES).map_err(refused)?;
         let ends = [work.src_bytes(), work.dst_bytes()];
-        suite::run(backend, &work, ends, held(src).borrow(), dst)
+        suite::run(backend, &work, ends, buffer(src).borrow(), dst)
     };
     let passes = case.passes().map_err(refused)?;
     let (last, firsts) = passes.split_last().ok_or("a chain without passes")?;
     let mut from = (case.src.clone(), src);
     for map in firsts {
         let to = row_major(map.out_shape());
-        let mut dst = new_buffer(backend, table.bytes(end_of(&places(&to))))?;
+        let mut dst = new_buffer(backend, table.bytes(end_of(&offsets(&to))))?;
         run(map, &from.0, &from.1, &to, &mut dst)?;
         from = (to, dst.bytes(backend).into_owned());
     }
-    let mut dst = held(before);
+    let mut dst = buffer(before);
     run(last, &from.0, &from.1, &case.dst, dst.borrow_mut())?;
     Ok(dst.borrow().bytes(backend).into_owned())
 }

@@ -10,11 +10,11 @@ use crate::{Flush, Guarded};
 /// A buffer that tests can fill and read.
 pub trait TestBuffer<B: Backend<Buffer = Self>> {
     /// The owner of the buffer.
-    type Held: BorrowMut<Self>;
+    type Owner: BorrowMut<Self>;
 
     /// Buffer with these bytes. A buffer in host memory borders on a protected page; `name` gives its name
     /// for reports.
-    fn holding(backend: &B, bytes: &[u8], flush: Flush, name: &dyn Fn() -> String) -> Self::Held;
+    fn holding(backend: &B, bytes: &[u8], flush: Flush, name: &dyn Fn() -> String) -> Self::Owner;
 
     /// The bytes of a buffer.
     fn bytes<'a>(&'a self, backend: &B) -> Cow<'a, [u8]>;
@@ -27,7 +27,7 @@ pub trait Testable: Backend<Buffer: TestBuffer<Self>> + Sized {}
 impl<B: Backend<Buffer: TestBuffer<B>>> Testable for B {}
 
 impl<B: Backend<Buffer = [u8]>> TestBuffer<B> for [u8] {
-    type Held = Guarded;
+    type Owner = Guarded;
 
     fn holding(_: &B, bytes: &[u8], flush: Flush, name: &dyn Fn() -> String) -> Guarded {
         Guarded::holding(bytes, flush, name())

@@ -10,10 +10,10 @@ use trundle::{DType, Shape};
 /// If two axes are drawn, the first runs downwards and the second to the right. One axis becomes a picture of one row.
 /// Three axes make a colour picture; see [`DrawnAxes::channels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slice(Vec<Entry>);
+pub struct Slice(Vec<AxisSelection>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+enum AxisSelection {
     /// The whole axis: `:`.
     All,
     /// One index. Negative indices count from the end.
@@ -116,9 +116,9 @@ impl FromStr for Slice {
     /// Parses one entry for each axis, separated by commas.
     fn from_str(text: &str) -> Result<Slice, SliceError> {
         let entry = |(axis, entry): (usize, &str)| match entry.trim() {
-            ":" => Ok(Entry::All),
+            ":" => Ok(AxisSelection::All),
             index => match index.parse() {
-                Ok(index) => Ok(Entry::Index(index)),
+                Ok(index) => Ok(AxisSelection::Index(index)),
                 Err(_) => Err(SliceError::Entry { entry: index.to_owned(), axis }),
             },
         };
@@ -140,8 +140,8 @@ impl Slice {
         let colour = is_of_colours(dtype) && is_picture(&shape[..end], dtype, names);
         let start = end.saturating_sub(if colour { 3 } else { 2 });
         let entry = |(axis, size): (usize, &usize)| match i64::try_from(size / 2) {
-            Ok(middle) if !(start..end).contains(&axis) => Entry::Index(middle),
-            _ => Entry::All,
+            Ok(middle) if !(start..end).contains(&axis) => AxisSelection::Index(middle),
+            _ => AxisSelection::All,
         };
         Slice(shape.iter().enumerate().map(entry).collect())
     }
@@ -164,9 +164,9 @@ impl Slice {
             _ => None,
         };
         let columns = drawn.pop();
-        let index = |(entry, size): (&Entry, &usize)| match *entry {
-            Entry::All => None,
-            Entry::Index(index) => position(index, *size),
+        let index = |(entry, size): (&AxisSelection, &usize)| match *entry {
+            AxisSelection::All => None,
+            AxisSelection::Index(index) => position(index, *size),
         };
         let indices = self.0.iter().zip(shape.iter()).map(index).collect();
         Ok(DrawnAxes { indices, rows: drawn.pop(), columns, channels })
@@ -181,9 +181,9 @@ impl Slice {
         let mut drawn = Vec::new();
         for (axis, (entry, &size)) in entries.iter().zip(shape.iter()).enumerate() {
             match *entry {
-                Entry::All => drawn.push(axis),
-                Entry::Index(index) if position(index, size).is_some() => {}
-                Entry::Index(index) => {
+                AxisSelection::All => drawn.push(axis),
+                AxisSelection::Index(index) if position(index, size).is_some() => {}
+                AxisSelection::Index(index) => {
                     return Err(SliceError::IndexOutOfRange { index, axis, size });
                 }
             }
@@ -262,8 +262,8 @@ impl fmt::Display for Slice {
                 f.write_str(",")?;
             }
             match entry {
-                Entry::All => f.write_str(":")?,
-                Entry::Index(index) => write!(f, "{index}")?,
+                AxisSelection::All => f.write_str(":")?,
+                AxisSelection::Index(index) => write!(f, "{index}")?,
             }
         }
         Ok(())

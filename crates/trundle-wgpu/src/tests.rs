@@ -32,7 +32,7 @@ fn device() -> Option<Wgpu> {
 }
 
 impl TestBuffer<Wgpu> for DeviceBuffer {
-    type Held = Box<DeviceBuffer>;
+    type Owner = Box<DeviceBuffer>;
 
     fn holding(device: &Wgpu, bytes: &[u8], _: Flush, _: &dyn Fn() -> String) -> Box<DeviceBuffer> {
         device.buffer_of(bytes).expect("the device has memory for a test")

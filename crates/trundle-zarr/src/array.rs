@@ -17,7 +17,7 @@ use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
 use crate::metadata;
-use crate::object_store::{Object, ObjectStore, Part, Stat};
+use crate::object_store::{ByteRange, Object, ObjectStore, Stat};
 use crate::reader::Reader;
 use crate::shards::Shards;
 use crate::store::Attributes;
@@ -277,13 +277,13 @@ fn codecs(array: &Inner) -> (Vec<Value>, bool) {
         return (metadata.codecs.iter().map(codec).collect(), true);
     }
     let sharding = metadata.codecs.first().and_then(MetadataV3::configuration);
-    let told = |key: &str| sharding.and_then(|sharding| sharding.get(key));
+    let option = |key: &str| sharding.and_then(|sharding| sharding.get(key));
     let listed = |key: &str| -> Vec<Value> {
         let read =
-            told(key).map(|codecs| serde_json::from_value::<Vec<MetadataV3>>(codecs.clone()));
+            option(key).map(|codecs| serde_json::from_value::<Vec<MetadataV3>>(codecs.clone()));
         read.and_then(Result::ok).unwrap_or_default().iter().map(codec).collect()
     };
-    let is_at_end = told("index_location").is_none_or(|location| location == "end");
+    let is_at_end = option("index_location").is_none_or(|location| location == "end");
     let of_index = listed("index_codecs");
     let names: Vec<&Value> = of_index.iter().map(|codec| &codec["name"]).collect();
     let is_little = of_index.first().is_some_and(|c| c["configuration"]["endian"] == "little");
@@ -317,7 +317,7 @@ impl InPlace {
         if self == InPlace::Raw {
             return reader.objects.read_all(key, out).map_err(wrong);
         }
-        let encoded = reader.objects.read(key, Part::All, reader.most()).map_err(wrong)?;
+        let encoded = reader.objects.read(key, ByteRange::All, reader.most()).map_err(wrong)?;
         let Some(encoded) = encoded else { return Ok(false) };
         let expected = out.len();
         let got = on_a_core(|| bounded::unpack_zstd(&encoded, expected as u64, out));
@@ -332,8 +332,8 @@ impl InPlace {
 fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     let rank = metadata.shape.len();
     let within = |sharding: &MetadataV3| {
-        let told = serde_json::to_value(sharding.configuration()?).ok()?;
-        let mut configuration = told.as_object()?.clone();
+        let value = serde_json::to_value(sharding.configuration()?).ok()?;
+        let mut configuration = value.as_object()?.clone();
         let codecs = configuration.get("codecs")?.clone();
         let codecs = serde_json::from_value::<Vec<MetadataV3>>(codecs).ok()?;
         let (codecs, order) = without_transposes(&codecs, rank)?;
@@ -359,8 +359,8 @@ fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<Metadat
     }
     let mut order: Vec<usize> = (0..rank).collect();
     for codec in transposes {
-        let told = codec.configuration()?.get("order")?.clone();
-        let taken = serde_json::from_value::<Vec<usize>>(told).ok()?;
+        let axes = codec.configuration()?.get("order")?.clone();
+        let taken = serde_json::from_value::<Vec<usize>>(axes).ok()?;
         let mut sorted = taken.clone();
         sorted.sort_unstable();
         if !sorted.into_iter().eq(0..rank) {
@@ -390,12 +390,12 @@ impl ZarrArray {
 
 /// Returns the axis names. If the metadata has none, removes xarray's attribute of axis names and uses it.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
-    let stated = array.dimension_names().clone().unwrap_or_default();
+    let names = array.dimension_names().clone().unwrap_or_default();
     let rank = array.shape().len();
     let kept = attributes.get(DIMENSIONS).and_then(Value::as_array);
     let kept = kept.filter(|kept| kept.len() == rank && kept.iter().all(Value::is_string));
-    if !stated.is_empty() || kept.is_none() {
-        return if stated.iter().all(Option::is_none) { Vec::new() } else { stated };
+    if !names.is_empty() || kept.is_none() {
+        return if names.iter().all(Option::is_none) { Vec::new() } else { names };
     }
     let kept = attributes.remove(DIMENSIONS);
     let kept = kept.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();

@@ -27,13 +27,13 @@ use zstd::zstd_safe::WriteBuf;
 
 #[derive(Debug)]
 struct Bounded {
-    /// The codec of zarrs; `None` for [`Kind::Lz4`].
+    /// The codec of zarrs; `None` for [`CompressionFormat::Lz4`].
     inner: Option<Arc<dyn BytesToBytesCodecTraits>>,
-    kind: Kind,
+    kind: CompressionFormat,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum CompressionFormat {
     Zstd,
     Gzip,
     Zlib,
@@ -68,15 +68,15 @@ impl Bounded {
         };
         match self.kind {
             // Decodes in one call: a streaming decoder keeps a window of up to 128 MiB.
-            Kind::Zstd => {
+            CompressionFormat::Zstd => {
                 let mut unpacked = room(most)?;
                 unpack_zstd(encoded, most, &mut unpacked)?;
                 Ok(Some(unpacked))
             }
-            Kind::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
-            Kind::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
-            Kind::Bz2 => read(&mut bzip2::read::MultiBzDecoder::new(encoded)),
-            Kind::Blosc => {
+            CompressionFormat::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
+            CompressionFormat::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
+            CompressionFormat::Bz2 => read(&mut bzip2::read::MultiBzDecoder::new(encoded)),
+            CompressionFormat::Blosc => {
                 let header = encoded.first_chunk::<BLOSC_HEADER>();
                 let claimed = header.map(|head| [head[4], head[5], head[6], head[7]]);
                 match claimed.map(u32::from_le_bytes) {
@@ -85,7 +85,7 @@ impl Bounded {
                     None => Err(CodecError::Other("is too short for Blosc".to_owned())),
                 }
             }
-            Kind::Lz4 => {
+            CompressionFormat::Lz4 => {
                 let too_short = || CodecError::Other("is too short for lz4".to_owned());
                 let (claimed, block) = encoded.split_first_chunk().ok_or_else(too_short)?;
                 let claimed = u32::from_le_bytes(*claimed);
@@ -215,7 +215,7 @@ pub(crate) fn register() {
             ($kind:ident, $codec:ty, $configuration:ty, $v3:literal, $v2:literal) => {
                 let make = |read: Result<$configuration, PluginCreateError>| {
                     let inner = Arc::new(<$codec>::new_with_configuration(&read?)?);
-                    Ok(bounded(Some(inner), Kind::$kind))
+                    Ok(bounded(Some(inner), CompressionFormat::$kind))
                 };
                 register_codec_v3(CodecRuntimePluginV3::new(
                     |name| name == $v3,
@@ -234,16 +234,16 @@ pub(crate) fn register() {
         register!(Blosc, BloscCodec, BloscCodecConfiguration, "blosc", "blosc");
         register_codec_v3(CodecRuntimePluginV3::new(
             |name| name == "numcodecs.lz4",
-            |_| Ok(bounded(None, Kind::Lz4)),
+            |_| Ok(bounded(None, CompressionFormat::Lz4)),
         ));
     });
 }
 
-fn bounded(inner: Option<Arc<dyn BytesToBytesCodecTraits>>, kind: Kind) -> Codec {
+fn bounded(inner: Option<Arc<dyn BytesToBytesCodecTraits>>, kind: CompressionFormat) -> Codec {
     Codec::BytesToBytes(Arc::new(Bounded { inner, kind }))
 }
 
-/// The name of [`Kind::Lz4`], under which zarrs finds it when it converts metadata of version 2.
+/// The name of [`CompressionFormat::Lz4`], under which zarrs finds it when it converts metadata of version 2.
 enum Lz4 {}
 
 impl_extension_aliases!(Lz4, v3: "numcodecs.lz4", [], v2: "lz4", []);
@@ -252,6 +252,6 @@ inventory::submit! { CodecPluginV2::new::<Lz4>() }
 
 impl CodecTraitsV2 for Lz4 {
     fn create(_: &MetadataV2) -> Result<Codec, PluginCreateError> {
-        Ok(bounded(None, Kind::Lz4))
+        Ok(bounded(None, CompressionFormat::Lz4))
     }
 }

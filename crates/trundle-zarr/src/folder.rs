@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cached::CachedFiles;
 use crate::object_store::{
-    Below, Object, ObjectStore, Part, Stat, check_bytes, check_length, wrong,
+    Below, ByteRange, Object, ObjectStore, Stat, check_bytes, check_length, wrong,
 };
 
 /// A folder that contains a store.
@@ -100,7 +100,7 @@ impl ObjectStore for Folder {
         }
     }
 
-    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>> {
         let Some((mut file, all)) = self.open(key)? else { return Ok(None) };
         let range = part.within(all, most)?;
         if range.start > 0 {

@@ -44,5 +44,5 @@ pub use error::Error;
 pub use folder::Folder;
 pub use new_array::{ArrayWriter, NewArray};
 pub use new_group::create_groups;
-pub use object_store::{Below, Elsewhere, Object, ObjectStore, Part, Stat, check_bytes};
+pub use object_store::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
 pub use store::{Attributes, MOST_ARRAYS, Store, Unreadable};

@@ -13,7 +13,7 @@ use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
 
 use crate::array::MOST_METADATA_BYTES;
 use crate::error::Error;
-use crate::object_store::{ObjectStore, Part};
+use crate::object_store::{ByteRange, ObjectStore};
 use crate::store::key_of;
 use crate::times;
 
@@ -48,7 +48,7 @@ pub(crate) fn read(
     path: &str,
     name: &str,
 ) -> Result<Option<Value>, Error> {
-    match objects.read(&key_of(path, name), Part::All, MOST_METADATA_BYTES) {
+    match objects.read(&key_of(path, name), ByteRange::All, MOST_METADATA_BYTES) {
         Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err(wrong(name, error)),
         Err(error) => Err(error.into()),
@@ -63,12 +63,12 @@ pub(crate) fn read(
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a field that must be understood.
-pub(crate) fn check_fields(stated: &Value) -> Result<(), Error> {
-    if stated["zarr_format"] != 3 {
-        let format = &stated["zarr_format"];
+pub(crate) fn check_fields(document: &Value) -> Result<(), Error> {
+    if document["zarr_format"] != 3 {
+        let format = &document["zarr_format"];
         return Err(Error::Unsupported(format!("{V3}: zarr_format is {format}, expected 3")));
     }
-    let fields = stated.as_object().into_iter().flatten();
+    let fields = document.as_object().into_iter().flatten();
     let is_known = |name: &str| FIELDS.split(' ').any(|known| known == name);
     for (name, value) in fields.filter(|(name, _)| !is_known(name)) {
         if value.get("must_understand") != Some(&Value::Bool(false)) {
@@ -88,45 +88,46 @@ pub(crate) fn of_array(
     objects: &dyn ObjectStore,
     path: &str,
 ) -> Result<(ArrayMetadataV3, String), Error> {
-    if let Some(stated) = read(objects, path, V3)? {
-        let text = stated.to_string();
-        return Ok((of_v3(stated)?, text));
+    if let Some(document) = read(objects, path, V3)? {
+        let text = document.to_string();
+        return Ok((of_v3(document)?, text));
     }
-    let stated = read(objects, path, V2_ARRAY)?;
-    let mut stated = stated.ok_or_else(|| Error::unsupported("is not an array"))?;
+    let document = read(objects, path, V2_ARRAY)?;
+    let mut document = document.ok_or_else(|| Error::unsupported("is not an array"))?;
     if let Some(attributes) = read(objects, path, V2_ATTRIBUTES)? {
-        stated["attributes"] = attributes;
+        document["attributes"] = attributes;
     }
-    let text = stated.to_string();
-    Ok((of_v2(stated)?, text))
+    let text = document.to_string();
+    Ok((of_v2(document)?, text))
 }
 
-fn of_v3(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
-    without_empty_transposes(&mut stated["codecs"]);
-    check_codecs(&stated["codecs"])?;
-    serde_json::from_value(stated).map_err(|error| wrong(V3, error))
+fn of_v3(mut document: Value) -> Result<ArrayMetadataV3, Error> {
+    without_empty_transposes(&mut document["codecs"]);
+    check_codecs(&document["codecs"])?;
+    serde_json::from_value(document).map_err(|error| wrong(V3, error))
 }
 
-fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
-    if !stated.is_object() {
+fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
+    if !document.is_object() {
         return Err(Error::Unsupported(format!("{V2_ARRAY}: is not an object")));
     }
-    let dtype = &stated["dtype"];
+    let dtype = &document["dtype"];
     let dtype = dtype.as_str().ok_or_else(|| {
         Error::Unsupported(format!("elements of the structured type {dtype} are not read"))
     })?;
     // zarrs converts no times. They are stored as integers.
     let time = dtype.get(1..).and_then(|rest| times::metadata(&format!("<{rest}")));
     let dtype = if time.is_some() { format!("{}i8", &dtype[..1]) } else { dtype.to_owned() };
-    if let Some(fill) = fill_of_v2(&dtype, &stated["fill_value"]) {
-        stated["fill_value"] = fill;
+    if let Some(fill) = fill_of_v2(&dtype, &document["fill_value"]) {
+        document["fill_value"] = fill;
     }
     // With fewer than two axes both orders are the same, and zarrs has no transpose of zero axes.
-    if stated["shape"].as_array().is_some_and(|shape| shape.len() < 2) && stated["order"] == "F" {
-        stated["order"] = json!("C");
+    if document["shape"].as_array().is_some_and(|shape| shape.len() < 2) && document["order"] == "F"
+    {
+        document["order"] = json!("C");
     }
-    let filters = stated["filters"].as_array().into_iter().flatten();
-    for codec in filters.chain(Some(&stated["compressor"]).filter(|codec| !codec.is_null())) {
+    let filters = document["filters"].as_array().into_iter().flatten();
+    for codec in filters.chain(Some(&document["compressor"]).filter(|codec| !codec.is_null())) {
         let name = codec["id"].as_str().ok_or_else(|| {
             wrong(V2_ARRAY, format!("a codec is {codec}, expected an object with an id"))
         })?;
@@ -137,8 +138,8 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
         check_codec(name, codec, is_understood)?;
     }
     stated["dtype"] = dtype.into();
-    let stated = serde_json::from_value(stated).map_err(|error| wrong(V2_ARRAY, error))?;
-    let mut metadata = array_metadata_v2_to_v3(&stated).map_err(|error| match error {
+    let document = serde_json::from_value(document).map_err(|error| wrong(V2_ARRAY, error))?;
+    let mut metadata = array_metadata_v2_to_v3(&document).map_err(|error| match error {
         ArrayMetadataV2ToV3Error::UnsupportedDataType(dtype) => {
             Error::Unsupported(format!("elements of type {dtype} are not read"))
         }
@@ -226,11 +227,11 @@ fn check_codec(name: &str, configuration: &Value, is_understood: bool) -> Result
     let wrong = |why: String| Err(Error::Unsupported(format!("the codec {name} {why}")));
     let bare = name.strip_prefix("numcodecs.").unwrap_or(name);
     for (_, key, least, most) in LIMITS.iter().filter(|(codec, ..)| *codec == bare) {
-        let Some(stated) = configuration.get(key).filter(|stated| !stated.is_null()) else {
+        let Some(number) = configuration.get(key).filter(|number| !number.is_null()) else {
             continue;
         };
-        if !stated.as_i64().is_some_and(|stated| (*least..=*most).contains(&stated)) {
-            return wrong(format!("has the {key} {stated}, expected {least} to {most}"));
+        if !number.as_i64().is_some_and(|number| (*least..=*most).contains(&number)) {
+            return wrong(format!("has the {key} {number}, expected {least} to {most}"));
         }
     }
     match is_understood {

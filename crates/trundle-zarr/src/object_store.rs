@@ -20,14 +20,16 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// # Errors
     /// As [`ObjectStore::stat`], and if it cannot be read; [`io::ErrorKind::InvalidData`] if the part has more than
     /// `most` bytes or lies outside the object.
-    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>>;
+    fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>>;
 
     /// Reads an object of exactly the length of `out`; returns whether it exists.
     ///
     /// # Errors
     /// As [`ObjectStore::read`]; [`io::ErrorKind::InvalidData`] if it is longer or shorter.
     fn read_all(&self, key: &str, out: &mut [u8]) -> io::Result<bool> {
-        let Some(read) = self.read(key, Part::All, out.len() as u64)? else { return Ok(false) };
+        let Some(read) = self.read(key, ByteRange::All, out.len() as u64)? else {
+            return Ok(false);
+        };
         check_length(read.len() as u64, out.len() as u64)?;
         out.copy_from_slice(&read);
         Ok(true)
@@ -68,7 +70,7 @@ pub struct Stat {
 
 /// A part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ByteRange {
     /// The whole object.
     All,
     /// From this byte, this many bytes.
@@ -128,19 +130,19 @@ pub(crate) fn check_length(bytes: u64, expected: u64) -> io::Result<()> {
     Err(wrong(format!("has {bytes} bytes, not {expected}")))
 }
 
-impl Part {
+impl ByteRange {
     /// Returns the byte range of this part in an object of `all` bytes.
     ///
     /// # Errors
     /// If the range is outside the object, or longer than `most`.
     pub fn within(self, all: u64, most: u64) -> io::Result<std::ops::Range<u64>> {
         let range = match self {
-            Part::All => {
+            ByteRange::All => {
                 check_bytes(all, most)?;
                 Some(0..all)
             }
-            Part::Range(start, length) => start.checked_add(length).map(|end| start..end),
-            Part::Last(length) => all.checked_sub(length).map(|start| start..all),
+            ByteRange::Range(start, length) => start.checked_add(length).map(|end| start..end),
+            ByteRange::Last(length) => all.checked_sub(length).map(|start| start..all),
         };
         let range = range.filter(|range| range.start <= range.end && range.end <= all);
         let range =

@@ -9,7 +9,7 @@ use zarrs::storage::{
 };
 
 use crate::cores::off_the_core;
-use crate::object_store::{ObjectStore, Part};
+use crate::object_store::{ByteRange, ObjectStore};
 
 /// The objects of one array. Refuses objects that are larger than expected before reading them.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Reader {
 
 impl ReadableStorageTraits for Reader {
     fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
-        let read = off_the_core(|| self.objects.read(key.as_str(), Part::All, self.most()))?;
+        let read = off_the_core(|| self.objects.read(key.as_str(), ByteRange::All, self.most()))?;
         Ok(read.map(Bytes::from))
     }
 

@@ -12,7 +12,7 @@ use zarrs::metadata::v3::MetadataV3;
 
 use crate::cores::{off_the_core, on_a_core};
 use crate::error::Error;
-use crate::object_store::Part;
+use crate::object_store::ByteRange;
 use crate::reader::Reader;
 
 /// The number of shard indices that are kept.
@@ -32,7 +32,7 @@ pub(crate) struct Shards {
     index: CodecChain,
     /// The number of chunks per shard along each axis.
     counts: Vec<u64>,
-    index_part: Part,
+    index_part: ByteRange,
     /// Indices by key; `None` for a shard that was never written.
     kept: Mutex<VecDeque<(String, Option<Index>)>>,
 }
@@ -47,8 +47,8 @@ impl Shards {
         counts: Vec<u64>,
     ) -> Result<Shards, Error> {
         let chain = |key: &str| {
-            let stated = configuration.get(key).cloned().unwrap_or_default();
-            let codecs = serde_json::from_value::<Vec<MetadataV3>>(stated);
+            let value = configuration.get(key).cloned().unwrap_or_default();
+            let codecs = serde_json::from_value::<Vec<MetadataV3>>(value);
             CodecChain::from_metadata(&codecs.map_err(Error::unsupported)?)
                 .map_err(Error::unsupported)
         };
@@ -61,7 +61,8 @@ impl Shards {
             return Err(Error::unsupported("indices of shards that are compressed"));
         };
         let is_at_start = configuration.get("index_location").is_some_and(|at| at == "start");
-        let index_part = if is_at_start { Part::Range(0, bytes) } else { Part::Last(bytes) };
+        let index_part =
+            if is_at_start { ByteRange::Range(0, bytes) } else { ByteRange::Last(bytes) };
         Ok(Shards { inner, index, counts, index_part, kept: Mutex::default() })
     }
 
@@ -81,11 +82,11 @@ impl Shards {
         match entries.get(number as usize) {
             None => Err("has an index with too few entries".to_owned()),
             Some([MISSING, MISSING]) => Ok(None),
-            Some(&[offset, bytes]) => self.part(reader, key, Part::Range(offset, bytes)),
+            Some(&[offset, bytes]) => self.part(reader, key, ByteRange::Range(offset, bytes)),
         }
     }
 
-    fn part(&self, reader: &Reader, key: &str, part: Part) -> Result<Option<Vec<u8>>, String> {
+    fn part(&self, reader: &Reader, key: &str, part: ByteRange) -> Result<Option<Vec<u8>>, String> {
         off_the_core(|| reader.objects.read(key, part, reader.most()))
             .map_err(|error| error.to_string())
     }

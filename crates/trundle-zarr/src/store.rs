@@ -153,8 +153,8 @@ pub(crate) fn key_of(path: &str, name: &str) -> String {
 }
 
 fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
-    if let Some(stated) = metadata::read(objects, path, V3)? {
-        let node = match stated.get("node_type").and_then(Value::as_str) {
+    if let Some(document) = metadata::read(objects, path, V3)? {
+        let node = match document.get("node_type").and_then(Value::as_str) {
             Some("array") => Node::Array,
             Some("group") => Node::Group,
             _ => {
@@ -162,7 +162,7 @@ fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
                 return Err(Error::Unsupported(format!("{V3}: {why}")));
             }
         };
-        return metadata::check_fields(&stated).map(|()| node);
+        return metadata::check_fields(&document).map(|()| node);
     }
     let has = |name: &str| is_there(objects, &key_of(path, name));
     Ok(match (has(V2_ARRAY)?, has(V2_GROUP)?) {

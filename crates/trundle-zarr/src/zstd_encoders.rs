@@ -27,9 +27,9 @@ impl ZstdEncoders {
     /// Returns a pool for these codecs if they are zstd alone.
     pub(crate) fn of(codecs: &[Value]) -> Option<ZstdEncoders> {
         let [codec] = codecs else { return None };
-        let told = &codec["configuration"];
-        let level = i32::try_from(told["level"].as_i64()?).ok()?;
-        let checksum = told["checksum"].as_bool().unwrap_or(false);
+        let configuration = &codec["configuration"];
+        let level = i32::try_from(configuration["level"].as_i64()?).ok()?;
+        let checksum = configuration["checksum"].as_bool().unwrap_or(false);
         (codec["name"] == "zstd").then(|| ZstdEncoders { level, checksum, free: Mutex::default() })
     }
 

@@ -164,7 +164,7 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
 /// Makes a store of one array of four bytes, with changed metadata.
 fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
-    let mut stated = match name {
+    let mut document = match name {
         "zarr.json" => json!({
             "zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 9,
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
@@ -177,9 +177,9 @@ fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
         }),
     };
     for (key, value) in changes.as_object().unwrap() {
-        stated[key] = value.clone();
+        document[key] = value.clone();
     }
-    fs::write(place.path().join(name), stated.to_string()).unwrap();
+    fs::write(place.path().join(name), document.to_string()).unwrap();
     if !chunk.is_empty() {
         fs::create_dir(place.path().join("c")).unwrap();
         fs::write(place.path().join("c/0"), chunk).unwrap();
@@ -296,9 +296,9 @@ fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
     let compressor =
         |name: &str, key: &str, value: Value| json!({"compressor": {"id": name, key: value}});
     let blosc = |key: &str, value: Value| {
-        let mut stated = json!({"typesize": 1, "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
-        stated[key] = value;
-        stated
+        let mut options = json!({"typesize": 1, "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
+        options[key] = value;
+        options
     };
     let mut of_v3 = Vec::new();
     for (changes, word) in [

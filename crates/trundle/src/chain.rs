@@ -289,17 +289,17 @@ impl Chain {
     /// # Errors
     /// As [`Chain::program`].
     pub fn indices_of_updates(&self, inputs: impl AsRef<[Shape]>) -> Result<usize, ChainError> {
-        let mut held = 0usize;
+        let mut indices = 0usize;
         let (mut program, given) = self.given(inputs.as_ref(), NO_BYTES)?;
         self.made(&mut program, &given, |program, op, operands| {
             if let [base, ..] = operands
-                && let Some(places) = op.places(&program.tensor(*base).shape)?
+                && let Some(targets) = op.places(&program.tensor(*base).shape)?
             {
-                held = held.saturating_add(Program::indices_of_update(&places));
+                indices = indices.saturating_add(Program::indices_of_update(&targets));
             }
             program.made_by(op, operands, |_| Ok(Vec::new()))
         })?;
-        Ok(held)
+        Ok(indices)
     }
 
     /// Applies `make` to each operator and its operands, in order.

@@ -387,7 +387,7 @@ fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
 
 /// Everything that a plan depends on; the key of the plan cache.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Call<'a> {
+struct PlanKey<'a> {
     op: OpRef<'a>,
     width: Width,
     data: &'a Layout,
@@ -397,7 +397,7 @@ struct Call<'a> {
     threads: usize,
 }
 
-impl Call<'_> {
+impl PlanKey<'_> {
     fn plan(&self) -> Result<Planned> {
         let map = index_map(self.op, self.data.shape())?;
         plan(&map, self.width, self.data, self.out, self.threads)
@@ -407,8 +407,8 @@ impl Call<'_> {
 /// Applies `op` to `data`, with a cached plan if there is one.
 fn moved<T: Copy + 'static>(op: OpRef<'_>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     let (width, from) = (data.width(), data.layout());
-    let call = Call { op, width, data: from, out: None, threads: threads() };
-    planned(&call, Call::plan)?.run(data)
+    let key = PlanKey { op, width, data: from, out: None, threads: threads() };
+    planned(&key, PlanKey::plan)?.run(data)
 }
 
 fn moved_into<T: Copy + 'static, D: Destination<T>>(
@@ -418,8 +418,8 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
 ) -> Result<()> {
     check_dtype("out", (data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let (width, from, to) = (data.width(), data.layout(), Some(out.layout()));
-    let call = Call { op, width, data: from, out: to, threads: threads() };
-    planned(&call, Call::plan)?.run_into(data, out)
+    let key = PlanKey { op, width, data: from, out: to, threads: threads() };
+    planned(&key, PlanKey::plan)?.run_into(data, out)
 }
 
 /// Applies `op` to `data` without the plan cache, because lengths and indices usually differ in each call.
@@ -530,7 +530,7 @@ mod tests {
     use crate::internal::plan_cache::PlanCache;
 
     /// The names of the parameters of a call.
-    fn parameters(call: &Call<'_>) -> Vec<String> {
+    fn parameters(call: &PlanKey<'_>) -> Vec<String> {
         let Some((declared, arguments)) = call.op else { return vec!["copy".to_owned()] };
         assert_eq!(arguments.len(), declared.parameters.len(), "{}", declared.name);
         let named = |name: &str| format!("{name} of {}", declared.name);
@@ -540,27 +540,27 @@ mod tests {
     }
 
     /// Calls that differ from the first, or from their neighbours, in the parameter that names them.
-    fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, Call<'a>)> {
+    fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, PlanKey<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);
-        let copy = Call { op: None, width, data, out: None, threads: 2 };
-        let packed = |packing| Call { width: Width::SubByte(packing), ..copy };
-        let op = |declared, arguments| Call { op: Some((declared, arguments)), ..copy };
+        let copy = PlanKey { op: None, width, data, out: None, threads: 2 };
+        let packed = |packing| PlanKey { width: Width::SubByte(packing), ..copy };
+        let op = |declared, arguments| PlanKey { op: Some((declared, arguments)), ..copy };
         let roll = |arguments| op(Roll::DECLARATION, arguments);
         let rot90 = |arguments| op(Rot90::DECLARATION, arguments);
         let transpose = |arguments| op(Transpose::DECLARATION, arguments);
         let flip = |arguments| op(Flip::DECLARATION, arguments);
         let calls = vec![
             ("copy", copy),
-            ("width", Call { width: Width::Bytes(2), ..copy }),
+            ("width", PlanKey { width: Width::Bytes(2), ..copy }),
             ("width", packed(packing)),
             ("width", packed(packing.with_order(BitOrder::HighFirst).unwrap())),
-            ("data", Call { data: other, ..copy }),
-            ("data", Call { data: moved, ..copy }),
-            ("threads", Call { threads: 1, ..copy }),
-            ("out", Call { out: Some(data), ..copy }),
-            ("out", Call { out: Some(out), ..copy }),
-            ("out", Call { out: Some(other_out), ..copy }),
+            ("data", PlanKey { data: other, ..copy }),
+            ("data", PlanKey { data: moved, ..copy }),
+            ("threads", PlanKey { threads: 1, ..copy }),
+            ("out", PlanKey { out: Some(data), ..copy }),
+            ("out", PlanKey { out: Some(out), ..copy }),
+            ("out", PlanKey { out: Some(other_out), ..copy }),
             ("roll", roll(&[&[1, 0], &[0, 1]])),
             ("shift of roll", roll(&[&[1, 2], &[0, 1]])),
             ("shift of roll", roll(&[&[1], &[0, 1]])),
@@ -576,7 +576,7 @@ mod tests {
             ("axes of flip", flip(&[&[1]])),
             ("axes of flip", flip(&[&[]])),
         ];
-        let Call { op: _, width: _, data: _, out: _, threads: _ } = copy;
+        let PlanKey { op: _, width: _, data: _, out: _, threads: _ } = copy;
         let mut all: BTreeSet<String> =
             ["width", "data", "out", "threads"].map(str::to_owned).into();
         all.extend(calls.iter().flat_map(|(_, call)| parameters(call)));

@@ -44,11 +44,11 @@ impl InPlacePlan {
         most_scratch: usize,
         device: &Device,
     ) -> Result<Option<InPlacePlan>> {
-        let places = Places { src, dst, width };
+        let ends = EndLayouts { src, dst, width };
         let mut passes = Vec::new();
         let mut at = 0;
         while at < maps.len() {
-            let Some(pass) = places.longest_pass(maps, at, most_scratch, device)? else {
+            let Some(pass) = ends.longest_pass(maps, at, most_scratch, device)? else {
                 return Ok(None);
             };
             at = pass.stages.end;
@@ -118,13 +118,13 @@ impl InPlacePlan {
 }
 
 /// The layouts of a tensor before and after the operators.
-struct Places<'a> {
+struct EndLayouts<'a> {
     src: &'a Layout,
     dst: &'a Layout,
     width: Width,
 }
 
-impl Places<'_> {
+impl EndLayouts<'_> {
     /// The layout of the tensor after `stages` of `maps`. Returns `None` if the shape after them does not fit
     /// the layout.
     fn after(&self, maps: &[IndexMap], stages: usize) -> Result<Option<Layout>> {

@@ -14,24 +14,24 @@ use crate::runner::temporary_bytes;
 
 /// The work of one step.
 #[derive(Clone, Debug)]
-pub(crate) enum Work {
+pub(crate) enum StepMoves {
     One(Move),
     /// A whole tensor in tiles.
     Tiles(Tiles),
 }
 
-impl Work {
+impl StepMoves {
     pub(crate) fn one(self) -> Option<Move> {
         match self {
-            Work::One(work) => Some(work),
-            Work::Tiles(_) => None,
+            StepMoves::One(work) => Some(work),
+            StepMoves::Tiles(_) => None,
         }
     }
 
     fn borrowed(&self) -> Moves<'_> {
         match self {
-            Work::One(work) => Moves::One(work),
-            Work::Tiles(tiles) => Moves::Tiles(tiles.clone()),
+            StepMoves::One(work) => Moves::One(work),
+            StepMoves::Tiles(tiles) => Moves::Tiles(tiles.clone()),
         }
     }
 }
@@ -74,7 +74,7 @@ pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 #[derive(Clone, Debug)]
 pub struct ProgramMoves {
     /// A temporary buffer has the index of its tensor.
-    pub(crate) steps: Vec<Step<Work>>,
+    pub(crate) steps: Vec<Step<StepMoves>>,
     /// The passes of the program with the indices of their steps. Their parts hold no moves; the steps do.
     pub(crate) passes: Vec<PlannedPass>,
     pub(crate) constants: Vec<Vec<u8>>,
@@ -181,7 +181,7 @@ impl ProgramMoves {
                 Step {
                     source: BufferId::Input(0),
                     target: BufferId::Output(0),
-                    work: Work::One(work),
+                    work: StepMoves::One(work),
                 },
             ] => Some(work),
             _ => None,
@@ -248,10 +248,10 @@ impl Lowering<'_> {
                                 (source, Layout::row_major(regions.shape(), width.units())?)
                             }
                         };
-                        (source, Move::of_regions(&regions, width, &layout).map(Work::One))
+                        (source, Move::of_regions(&regions, width, &layout).map(StepMoves::One))
                     }
                     None if self.too_many == TooMany::Directly => {
-                        (self.source(from), self.composed(from, target, out).map(Work::One))
+                        (self.source(from), self.composed(from, target, out).map(StepMoves::One))
                     }
                     None if out.is_some_and(|out| !self.is_contiguous(target, out)) => {
                         return Ok(false);
@@ -261,7 +261,7 @@ impl Lowering<'_> {
                         let tiles = self.program.tiles(target, self.budget.few);
                         let tiles = tiles
                             .unwrap_or_else(|| unreachable!("only moved tensors are in tiles"));
-                        (source, Ok(Work::Tiles(tiles)))
+                        (source, Ok(StepMoves::Tiles(tiles)))
                     }
                 };
                 match work {
@@ -299,11 +299,11 @@ impl Lowering<'_> {
         let tensor = self.program.tensor(id);
         let map = IndexMap::identity(&tensor.shape);
         let work = Move::new(&map, tensor.width, &from, to, 1)?;
-        self.put(source, target, Work::One(work));
+        self.put(source, target, StepMoves::One(work));
         Ok(())
     }
 
-    fn put(&mut self, source: BufferId, target: BufferId, work: Work) {
+    fn put(&mut self, source: BufferId, target: BufferId, work: StepMoves) {
         self.moves.steps.push(Step { source, target, work });
     }
 

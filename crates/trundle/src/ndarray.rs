@@ -55,7 +55,7 @@ pub fn part<A: 'static, D: Dimension, E: Dimension>(
     select: impl for<'v> FnOnce(ArrayView<'v, A, D>) -> ArrayView<'v, A, E>,
 ) -> Result<TensorView<'_, A>, ShapeError> {
     let elements = array.as_slice_memory_order().ok_or_else(has_gaps)?;
-    let part = Part::of(&select(array.view()))?;
+    let part = ViewLayout::of(&select(array.view()))?;
     let offset = part.offset(elements)?;
     TensorView::from_strided(elements, &part.shape, offset, &part.strides)
         .map_err(|error| refused(&error))
@@ -69,7 +69,7 @@ pub fn part_mut<A: 'static, D: Dimension, E: Dimension>(
     array: &mut ArrayRef<A, D>,
     select: impl for<'v> FnOnce(ArrayView<'v, A, D>) -> ArrayView<'v, A, E>,
 ) -> Result<TensorViewMut<'_, A>, ShapeError> {
-    let part = Part::of(&select(array.view()))?;
+    let part = ViewLayout::of(&select(array.view()))?;
     let elements = array.as_slice_memory_order_mut().ok_or_else(has_gaps)?;
     let offset = part.offset(elements)?;
     TensorViewMut::from_strided(elements, &part.shape, offset, &part.strides)
@@ -86,7 +86,7 @@ pub fn array_of<A>(tensor: Tensor<A>) -> Result<ArrayD<A>, ShapeError> {
 }
 
 /// The memory layout of a part of an array.
-struct Part<A> {
+struct ViewLayout<A> {
     /// The element at index 0 of every axis; `None` if the part is empty.
     first: Option<*const A>,
     shape: Shape,
@@ -94,11 +94,11 @@ struct Part<A> {
     strides: Vec<isize>,
 }
 
-impl<A> Part<A> {
-    fn of<D: Dimension>(part: &ArrayView<'_, A, D>) -> Result<Part<A>, ShapeError> {
+impl<A> ViewLayout<A> {
+    fn of<D: Dimension>(part: &ArrayView<'_, A, D>) -> Result<ViewLayout<A>, ShapeError> {
         let first = (!part.is_empty()).then(|| part.as_ptr());
         let shape = Shape::new(part.shape()).map_err(|error| refused(&error.into()))?;
-        Ok(Part { first, shape, strides: part.strides().to_vec() })
+        Ok(ViewLayout { first, shape, strides: part.strides().to_vec() })
     }
 
     /// The number of elements of the array before the first one of the part.

@@ -306,8 +306,8 @@ impl Plan {
         let maps = self.chain.steps(self.src.shape());
         let maps =
             maps.unwrap_or_else(|error| unreachable!("{error}, of a chain that was planned"));
-        let places = (&self.src, &self.dst);
-        let plan = InPlacePlan::new(&maps, self.width, places, most, self.runner.backend())?;
+        let ends = (&self.src, &self.dst);
+        let plan = InPlacePlan::new(&maps, self.width, ends, most, self.runner.backend())?;
         plan.ok_or_else(|| not_in_place(bytes, max_scratch))
     }
 

@@ -132,12 +132,12 @@ impl<B: Backend> PlannedProgram<B> {
 
     /// The peak size in bytes of outputs and intermediate tensors in [`run_new`](PlannedProgram::run_new).
     pub fn peak_bytes(&self) -> usize {
-        let (mut held, mut peak) = (0usize, 0);
+        let (mut live, mut peak) = (0usize, 0);
         for pass in &self.passes {
-            held = held.saturating_add(self.bytes_of(pass));
-            peak = peak.max(held);
+            live = live.saturating_add(self.bytes_of(pass));
+            peak = peak.max(live);
             let released = pass.released.iter().map(|id| self.bytes[id]);
-            held = held.saturating_sub(released.fold(0, usize::saturating_add));
+            live = live.saturating_sub(released.fold(0, usize::saturating_add));
         }
         peak
     }

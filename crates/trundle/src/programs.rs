@@ -7,8 +7,8 @@
 //!
 //! let (row, width) = (Shape::new([4])?, Width::from(1));
 //! let at = ops::Indices::list([2, -1]);
-//! let places = ops::GatherElements::new(0, at).index_map(&row)?;
-//! let scattered = programs::updated(&row, &Shape::new([2])?, width, &places)?;
+//! let targets = ops::GatherElements::new(0, at).index_map(&row)?;
+//! let scattered = programs::updated(&row, &Shape::new([2])?, width, &targets)?;
 //! let layouts = [Layout::row_major(&row, 1)?, Layout::row_major(&Shape::new([2])?, 1)?];
 //! let plan = ProgramPlan::new(&scattered, &layouts, &layouts[0], None)?;
 //! let mut out = [0; 4];
@@ -74,21 +74,23 @@ pub fn moved(shape: &Shape, width: Width, map: IndexMap) -> Result<Program> {
     program.with_output(moved)
 }
 
-/// Builds a program that scatters the elements of a second tensor over a copy of the first.
-///
-/// The first tensor has shape `shape`, the second `updates`. `places` maps each index of the second tensor to an
-/// index of the first; it is the map of the gather with the same indices. If several updates have the same
-/// position, the last in row-major order wins.
+/// Scatters the elements of a second tensor over a copy of the first, at the positions that `targets` maps them
+/// to. `targets` is the map of the gather with the same indices.
 ///
 /// Source: ONNX's ScatterND and ScatterElements without a reduction.
 ///
 /// # Errors
 /// As [`Program::updated`].
-pub fn updated(shape: &Shape, updates: &Shape, width: Width, places: &IndexMap) -> Result<Program> {
+pub fn updated(
+    shape: &Shape,
+    updates: &Shape,
+    width: Width,
+    targets: &IndexMap,
+) -> Result<Program> {
     let mut program = Program::new();
     let base = program.given(shape.clone(), width)?;
     let given = program.given(updates.clone(), width)?;
-    let updated = program.updated(base, given, places)?;
+    let updated = program.updated(base, given, targets)?;
     program.with_output(updated)
 }
 

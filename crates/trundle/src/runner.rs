@@ -13,13 +13,13 @@ use crate::internal::few::with_list;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BufferId {
-    /// Lent by the caller, to be read.
+    /// A buffer of the caller that is read.
     Input(usize),
     /// Owned by the runner, filled when the runner is made.
     Constant(usize),
     /// Owned by the runner, written by some steps and read by later ones.
     Temporary(usize),
-    /// Lent by the caller, to be written.
+    /// A buffer of the caller that is written.
     Output(usize),
 }
 
@@ -123,7 +123,7 @@ pub struct Runner<B: Backend> {
     /// One for each step.
     lives: Vec<Life>,
     /// The minimal size in bytes of each input and output.
-    lent: Vec<(BufferId, usize)>,
+    least_bytes: Vec<(BufferId, usize)>,
     /// The size in bytes of each temporary buffer.
     sizes: Vec<usize>,
     constants: Vec<Box<B::Buffer>>,
@@ -165,13 +165,13 @@ impl<B: Backend> Runner<B> {
                 && uses[&step.source].last_read == Some(at),
         };
         let lives = steps.iter().enumerate().map(life).collect();
-        let is_lent = |id: &BufferId| matches!(id, BufferId::Input(_) | BufferId::Output(_));
-        let lent = uses.iter().filter(|(id, _)| is_lent(id));
-        let lent = lent.map(|(id, each)| (*id, each.bytes)).collect();
+        let is_callers = |id: &BufferId| matches!(id, BufferId::Input(_) | BufferId::Output(_));
+        let least_bytes = uses.iter().filter(|(id, _)| is_callers(id));
+        let least_bytes = least_bytes.map(|(id, each)| (*id, each.bytes)).collect();
         let constants = constants.iter().map(|bytes| backend.buffer_of(bytes));
         let constants = constants.collect::<Result<_>>()?;
         let temporaries = Mutex::new(None);
-        Ok(Runner { backend, steps: planned, lives, lent, sizes, constants, temporaries })
+        Ok(Runner { backend, steps: planned, lives, least_bytes, sizes, constants, temporaries })
     }
 
     /// Plans a sequence of moves from one input to one output, where each reads the whole result of the previous
@@ -218,7 +218,7 @@ impl<B: Backend> Runner<B> {
             backend,
             steps: vec![Step { source, target, work: plan }],
             lives: vec![Life { target_bytes: dst_bytes, ends_source: false }],
-            lent: vec![(source, src_bytes), (target, dst_bytes)],
+            least_bytes: vec![(source, src_bytes), (target, dst_bytes)],
             sizes: Vec::new(),
             constants: Vec::new(),
             temporaries: Mutex::new(Some(Vec::new())),
@@ -283,15 +283,15 @@ impl<B: Backend> Runner<B> {
         mut done: impl FnMut(usize),
     ) -> Result<BTreeMap<usize, Box<B::Buffer>>> {
         self.check(inputs, None)?;
-        let mut held: BTreeMap<BufferId, Box<B::Buffer>> = BTreeMap::new();
+        let mut buffers: BTreeMap<BufferId, Box<B::Buffer>> = BTreeMap::new();
         for (at, (step, life)) in self.steps.iter().zip(&self.lives).enumerate() {
-            let target = held.remove(&step.target);
+            let target = buffers.remove(&step.target);
             let mut target = target.map_or_else(|| self.backend.buffer(life.target_bytes), Ok)?;
-            let source = self.given(step.source, inputs).unwrap_or_else(|| &held[&step.source]);
+            let source = self.given(step.source, inputs).unwrap_or_else(|| &buffers[&step.source]);
             self.step(step, source, inputs, &mut target, None)?;
-            held.insert(step.target, target);
+            buffers.insert(step.target, target);
             if life.ends_source {
-                held.remove(&step.source);
+                buffers.remove(&step.source);
             }
             done(at);
         }
@@ -299,7 +299,7 @@ impl<B: Backend> Runner<B> {
             BufferId::Output(number) => Some((number, buffer)),
             _ => None,
         };
-        Ok(held.into_iter().filter_map(output).collect())
+        Ok(buffers.into_iter().filter_map(output).collect())
     }
 
     #[inline]
@@ -393,18 +393,20 @@ impl<B: Backend> Runner<B> {
 
     /// Checks the sizes of the caller's buffers; skips outputs if none are given.
     fn check(&self, inputs: &[&B::Buffer], outputs: Option<&[&mut B::Buffer]>) -> Result<()> {
-        for (id, needed) in &self.lent {
-            let (argument, lent) = match (*id, outputs) {
+        for (id, needed) in &self.least_bytes {
+            let (argument, buffer) = match (*id, outputs) {
                 (BufferId::Input(number), _) => ("data", inputs.get(number).copied()),
                 (BufferId::Output(number), Some(outputs)) => {
                     ("out", outputs.get(number).map(|output| &**output))
                 }
                 _ => continue,
             };
-            let buffer = lent.map_or(0, |lent| self.backend.bytes_of(lent));
-            if lent.is_none() || buffer < *needed {
+            let bytes = buffer.map_or(0, |buffer| self.backend.bytes_of(buffer));
+            if buffer.is_none() || bytes < *needed {
                 let end = needed.cast_signed();
-                return Err(LayoutError::OutOfBounds { argument, first: 0, end, buffer }.into());
+                return Err(
+                    LayoutError::OutOfBounds { argument, first: 0, end, buffer: bytes }.into()
+                );
             }
         }
         Ok(())

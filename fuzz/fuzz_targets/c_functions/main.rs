@@ -10,7 +10,7 @@
 #[path = "../../../crates/trundle-capi/src/lib.rs"]
 mod capi;
 mod operator;
-mod place;
+mod tensor_memory;
 mod several;
 mod tensor;
 
@@ -24,7 +24,7 @@ use trundle_testing::Naive;
 
 use crate::capi::*;
 use crate::operator::{Operator, Way};
-use crate::place::{ARENA_BYTES, MOST_BYTES, Place, TooMuch};
+use crate::tensor_memory::{ARENA_BYTES, MOST_BYTES, TensorMemory, TooMuch};
 use crate::several::Several;
 use crate::tensor::{Tensor, any_sizes, elements};
 
@@ -71,10 +71,10 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
 
     let mut arena = vec![0u64; ARENA_BYTES / 8];
     let tensors = [&data, &lengths, &out];
-    let mut places = Vec::new();
+    let mut memories = Vec::new();
     for tensor in tensors {
-        match Place::any(bytes, tensor, &mut arena)? {
-            Ok(place) => places.push(place),
+        match TensorMemory::any(bytes, tensor, &mut arena)? {
+            Ok(memory) => memories.push(memory),
             Err(TooMuch) => return Ok(()),
         }
     }
@@ -87,11 +87,11 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
             }
         }
     };
-    places.iter_mut().enumerate().for_each(|(seed, place)| fill(&mut place.own, seed));
+    memories.iter_mut().enumerate().for_each(|(seed, memory)| fill(&mut memory.own, seed));
     fill(&mut arena, 3);
 
-    let pointers = [places[0].pointer, places[1].pointer, places[2].pointer];
-    let before: Vec<Vec<u64>> = places.iter().map(|place| place.own.clone()).collect();
+    let pointers = [memories[0].pointer, memories[1].pointer, memories[2].pointer];
+    let before: Vec<Vec<u64>> = memories.iter().map(|memory| memory.own.clone()).collect();
     let arena_before = arena.clone();
     let few = data.elements().is_some_and(|count| (1..=MOST_ELEMENTS).contains(&count));
     let there = |reach: Range<i128>| {
@@ -116,7 +116,7 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
         // SAFETY: the message is a C string.
         let message = unsafe { CStr::from_ptr(trundle_last_error()) };
         assert!(!message.is_empty());
-        let after: Vec<&Vec<u64>> = places.iter().map(|place| &place.own).collect();
+        let after: Vec<&Vec<u64>> = memories.iter().map(|memory| &memory.own).collect();
         assert!(after.iter().zip(&before).all(|(after, before)| *after == before));
         assert!(arena == arena_before);
         return Ok(());
@@ -126,7 +126,7 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
         return Ok(());
     }
     // The inputs are unchanged, and the output equals the oracle's.
-    assert!(places[0].own == before[0] && places[1].own == before[1]);
+    assert!(memories[0].own == before[0] && memories[1].own == before[1]);
     let shape: Vec<usize> = data.sizes.iter().map(|size| *size as usize).collect();
     let table: Vec<u64> = match operator {
         // SAFETY: the call was accepted, so its memory is valid.
@@ -147,8 +147,8 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     for (got, label) in moved.iter().zip(expected.labels()) {
         assert_eq!(*got, data_before[*label]);
     }
-    put_back(&out, pointers[2], &mut places[2].own, &before[2], &mut arena, &arena_before);
-    assert!(places[2].own == before[2] && arena == arena_before);
+    put_back(&out, pointers[2], &mut memories[2].own, &before[2], &mut arena, &arena_before);
+    assert!(memories[2].own == before[2] && arena == arena_before);
     Ok(())
 }
 
@@ -166,10 +166,10 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
         return Ok(());
     }
     let mut arena = vec![0u64; ARENA_BYTES / 8];
-    let mut places = Vec::new();
+    let mut memories = Vec::new();
     for tensor in &all {
-        match Place::any(bytes, tensor, &mut arena)? {
-            Ok(place) => places.push(place),
+        match TensorMemory::any(bytes, tensor, &mut arena)? {
+            Ok(memory) => memories.push(memory),
             Err(TooMuch) => return Ok(()),
         }
     }
@@ -178,12 +178,12 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
             *word = u64::from_ne_bytes(std::array::from_fn(|i| pattern(position * 8 + i + seed)));
         }
     };
-    places.iter_mut().enumerate().for_each(|(seed, place)| fill(&mut place.own, seed));
+    memories.iter_mut().enumerate().for_each(|(seed, memory)| fill(&mut memory.own, seed));
     fill(&mut arena, 7);
     if let Some(at) = call.indices() {
         // Indices, mostly within the axes, some counted from the end.
         let is_narrow = tensors.read[at].desc.dtype == TRUNDLE_DTYPE_I32;
-        for word in &mut places[at].own {
+        for word in &mut memories[at].own {
             let small = |number: u64| (number & 3) as i64 - 2;
             *word = match is_narrow {
                 true => [small(*word), small(*word >> 32)]
@@ -194,23 +194,23 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
             };
         }
     }
-    let before: Vec<Vec<u64>> = places.iter().map(|place| place.own.clone()).collect();
+    let before: Vec<Vec<u64>> = memories.iter().map(|memory| memory.own.clone()).collect();
     let arena_before = arena.clone();
-    let few = all.iter().zip(&places).all(|(tensor, place)| {
+    let few = all.iter().zip(&memories).all(|(tensor, memory)| {
         let there = |reach: Range<i128>| {
-            reach.is_empty() || (reach.end - reach.start <= MOST_BYTES && !place.pointer.is_null())
+            reach.is_empty() || (reach.end - reach.start <= MOST_BYTES && !memory.pointer.is_null())
         };
         tensor.elements().is_some_and(|count| (1..=MOST_ELEMENTS).contains(&count))
             && tensor.reach().is_some_and(there)
     });
-    let (inputs, outputs) = places.split_at(tensors.read.len());
-    let [read, written] = [inputs, outputs].map(|places| places.iter().map(|place| place.pointer));
+    let (inputs, outputs) = memories.split_at(tensors.read.len());
+    let [read, written] = [inputs, outputs].map(|memories| memories.iter().map(|memory| memory.pointer));
     let (read, written): (Vec<_>, Vec<_>) = (read.collect(), written.collect());
     // SAFETY: called only if `few`; then the memory of every tensor exists.
-    let held = |tensors: &[Tensor], pointers: &[*mut c_void]| -> Vec<Vec<Vec<u8>>> {
+    let elements_of = |tensors: &[Tensor], pointers: &[*mut c_void]| -> Vec<Vec<Vec<u8>>> {
         tensors.iter().zip(pointers).map(|(each, at)| unsafe { elements(each, *at) }).collect()
     };
-    let elements_before = if few { held(&tensors.read, &read) } else { vec![] };
+    let elements_before = if few { elements_of(&tensors.read, &read) } else { vec![] };
     trundle_set_num_threads(if bytes.arbitrary()? { bytes.arbitrary()? } else { 0 });
     // SAFETY: the tensors are in valid memory, or the call must fail without touching it.
     let status = unsafe { call.call(bytes.arbitrary()?, &tensors, &read, &written) };
@@ -223,7 +223,7 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
         assert!(!message.is_empty());
     } else if few {
         // SAFETY: the call was accepted, so its memory is valid.
-        assert!(call.plain(&tensors, &elements_before) == held(&tensors.written, &written));
+        assert!(call.plain(&tensors, &elements_before) == elements_of(&tensors.written, &written));
     }
     if status == TRUNDLE_OK {
         if !few {
@@ -231,11 +231,11 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
         }
         let first = tensors.read.len();
         for (at, tensor) in (first..).zip(&tensors.written) {
-            let (pointer, own) = (written[at - first], &mut places[at].own);
+            let (pointer, own) = (written[at - first], &mut memories[at].own);
             put_back(tensor, pointer, own, &before[at], &mut arena, &arena_before);
         }
     }
-    assert!(places.iter().zip(&before).all(|(place, before)| place.own == *before));
+    assert!(memories.iter().zip(&before).all(|(memory, before)| memory.own == *before));
     assert!(arena == arena_before);
     Ok(())
 }

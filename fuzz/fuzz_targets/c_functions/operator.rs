@@ -150,9 +150,9 @@ impl Operator {
                     let made = trundle_chain_plan(text, from, to, &mut plan);
                     let (mut sizes, mut rank) = ([0; 512], 0);
                     let (first, most) = (sizes.as_mut_ptr(), sizes.len() as u32);
-                    let told = trundle_chain_out_sizes(text, from, first, most, &mut rank);
+                    let status = trundle_chain_out_sizes(text, from, first, most, &mut rank);
                     if made == TRUNDLE_OK {
-                        assert_eq!(told, TRUNDLE_OK);
+                        assert_eq!(status, TRUNDLE_OK);
                         assert!(sizes[..rank as usize] == to_tensor.sizes);
                     }
                     made
@@ -235,8 +235,8 @@ impl Operator {
             if made == TRUNDLE_OK {
                 let (mut words, mut needed) = ([1u8; 64], 0);
                 let (first, room) = (words.as_mut_ptr().cast(), words.len());
-                let told = trundle_plan_describe(plan, first, room, &mut needed);
-                match told {
+                let status = trundle_plan_describe(plan, first, room, &mut needed);
+                match status {
                     TRUNDLE_OK => {
                         assert!(words[needed - 1] == 0 && !words[..needed - 1].contains(&0))
                     }

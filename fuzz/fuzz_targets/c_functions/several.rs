@@ -163,8 +163,8 @@ impl Several {
                     let refused = trundle_plan_run_inputs(plan, first, count + 1, null_mut());
                     assert_ne!(refused, TRUNDLE_OK);
                     let mut needed = 0;
-                    let told = trundle_plan_describe(plan, null_mut(), 0, &mut needed);
-                    assert!(told == TRUNDLE_OK && needed > 1);
+                    let status = trundle_plan_describe(plan, null_mut(), 0, &mut needed);
+                    assert!(status == TRUNDLE_OK && needed > 1);
                     match inputs {
                         [one] => trundle_plan_run(plan, *one, written[0]),
                         [_, _] => trundle_plan_run_all(plan, first, count, written.as_ptr(), 1),
@@ -274,16 +274,16 @@ impl Several {
                 vec![taken.labels().iter().map(|label| read[0][*label].clone()).collect()]
             }
             Several::GatherElements { axis } => {
-                let places = along_axis(front(*axis, shapes[0].len()), &shapes, &read[1]);
-                vec![places.into_iter().map(|place| read[0][place].clone()).collect()]
+                let indices = along_axis(front(*axis, shapes[0].len()), &shapes, &read[1]);
+                vec![indices.into_iter().map(|index| read[0][index].clone()).collect()]
             }
             Several::GatherNd { batch_axes } => {
-                let places = of_axes(*batch_axes as usize, &shapes, &read[1]);
-                vec![places.into_iter().map(|place| read[0][place].clone()).collect()]
+                let indices = of_axes(*batch_axes as usize, &shapes, &read[1]);
+                vec![indices.into_iter().map(|index| read[0][index].clone()).collect()]
             }
             Several::ScatterElements { axis } => {
-                let places = along_axis(front(*axis, shapes[0].len()), &shapes, &read[1]);
-                vec![scattered(places, read)]
+                let indices = along_axis(front(*axis, shapes[0].len()), &shapes, &read[1]);
+                vec![scattered(indices, read)]
             }
             Several::ScatterNd => vec![scattered(of_axes(0, &shapes, &read[1]), read)],
         }
@@ -344,32 +344,32 @@ fn from_front(index: i64, size: usize) -> usize {
 
 /// Number of the data element for each index along an axis.
 fn along_axis(axis: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
-    let place = |(mut position, index): (Vec<usize>, i64)| {
+    let index = |(mut position, index): (Vec<usize>, i64)| {
         position[axis] = from_front(index, shapes[0][axis]);
         number_of(&position, &shapes[0])
     };
-    indices(&shapes[1]).into_iter().zip(numbers(at)).map(place).collect()
+    indices(&shapes[1]).into_iter().zip(numbers(at)).map(index).collect()
 }
 
 /// Numbers of the data elements for indices of several axes.
 fn of_axes(batch: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     let (shape, numbers) = (&shapes[0], numbers(at));
     let (together, positions) = shapes[1].split_last().unwrap();
-    let mut places = Vec::new();
+    let mut sources = Vec::new();
     for (row, position) in indices(positions).iter().enumerate() {
         let own = numbers[row * together..][..*together].iter().zip(&shape[batch..]);
         let own: Vec<usize> = own.map(|(index, size)| from_front(*index, *size)).collect();
         for behind in indices(&shape[batch + together..]) {
-            places.push(number_of(&[&position[..batch], &own, &behind].concat(), shape));
+            sources.push(number_of(&[&position[..batch], &own, &behind].concat(), shape));
         }
     }
-    places
+    sources
 }
 
-fn scattered(places: Vec<usize>, read: &[Elements]) -> Elements {
+fn scattered(indices: Vec<usize>, read: &[Elements]) -> Elements {
     let mut out = read[0].clone();
-    for (place, update) in places.into_iter().zip(&read[2]) {
-        out[place] = update.clone();
+    for (index, update) in indices.into_iter().zip(&read[2]) {
+        out[index] = update.clone();
     }
     out
 }

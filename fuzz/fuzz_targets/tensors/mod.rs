@@ -6,7 +6,7 @@ use std::path::Path;
 use trundle_formats::{TensorHint, Format, Header, NamedTensor, TensorFile};
 
 /// The contents of a file.
-struct Held {
+struct FileContents {
     tensors: Vec<(Header, Vec<u8>)>,
     metadata: Vec<(String, String)>,
 }
@@ -14,19 +14,19 @@ struct Held {
 /// Reads `bytes` as a file with this extension, then writes and reads the contents again.
 pub fn check(ending: &str, bytes: &[u8]) {
     let format = Format::of(&Path::new("x").with_extension(ending)).expect("a known ending");
-    let Some(held) = read(format, bytes) else { return };
+    let Some(contents) = read(format, bytes) else { return };
     if !format.is_written() {
         return;
     }
-    let tensors: Vec<NamedTensor<'_>> = held.tensors.iter().map(named).collect();
+    let tensors: Vec<NamedTensor<'_>> = contents.tensors.iter().map(named).collect();
     let mut written = Vec::new();
     format
-        .write_to(&mut written, &tensors, &held.metadata, &mut |_| ())
+        .write_to(&mut written, &tensors, &contents.metadata, &mut |_| ())
         .expect("a read file is writable");
     let again = read(format, &written).expect("a written file is readable");
-    assert_eq!(held.metadata, again.metadata);
-    assert_eq!(held.tensors.len(), again.tensors.len());
-    for ((header, data), (header_again, data_again)) in held.tensors.iter().zip(&again.tensors) {
+    assert_eq!(contents.metadata, again.metadata);
+    assert_eq!(contents.tensors.len(), again.tensors.len());
+    for ((header, data), (header_again, data_again)) in contents.tensors.iter().zip(&again.tensors) {
         // Written row-major, at another offset.
         let (order, data_offset) = (header_again.order, header_again.data_offset);
         assert_eq!(Header { order, data_offset, ..header.clone() }, *header_again);
@@ -40,7 +40,7 @@ fn named((header, bytes): &(Header, Vec<u8>)) -> NamedTensor<'_> {
 }
 
 /// Reads all of a file; `None` if any part is rejected.
-fn read(format: &'static Format, bytes: &[u8]) -> Option<Held> {
+fn read(format: &'static Format, bytes: &[u8]) -> Option<FileContents> {
     let opened = TensorFile::from_bytes(format, &TensorHint::default(), "fuzz", bytes.to_vec());
     let mut file = opened.ok()?;
     let mut tensors = Vec::new();
@@ -59,5 +59,5 @@ fn read(format: &'static Format, bytes: &[u8]) -> Option<Held> {
         let _ = header.element.value_at(&data, 0);
         tensors.push((header, data));
     }
-    Some(Held { tensors, metadata: file.metadata().to_vec() })
+    Some(FileContents { tensors, metadata: file.metadata().to_vec() })
 }

@@ -1,6 +1,6 @@
 //! Runs of plans, and repeated calls, allocate no memory.
 
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::alloc::{GlobalAlloc, Layout as CallerMemory, System};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
@@ -23,13 +23,13 @@ thread_local! {
 
 // SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+    unsafe fn alloc(&self, memory: CallerMemory) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
         // SAFETY: the caller upholds the `# Safety` of [`GlobalAlloc`].
         unsafe { System.alloc(memory) }
     }
 
-    unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
+    unsafe fn dealloc(&self, pointer: *mut u8, memory: CallerMemory) {
         // SAFETY: the caller upholds the `# Safety` of [`GlobalAlloc`].
         unsafe { System.dealloc(pointer, memory) };
     }
@@ -150,8 +150,8 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     let values: Vec<i64> = (0..3000).map(|_| choices.below(64).cast_signed() as i64).collect();
     let indices = Indices::new(Shape::new([1500, 2]).unwrap(), &*values).unwrap();
     let (shape, width) = described(&data);
-    let places = GatherNd::new(0, indices).index_map(shape).unwrap();
-    let program = programs::updated(shape, updates.layout().shape(), width, &places).unwrap();
+    let targets = GatherNd::new(0, indices).index_map(shape).unwrap();
+    let program = programs::updated(shape, updates.layout().shape(), width, &targets).unwrap();
     let plan = trundle_plan::of_program(&program, vec![data, updates], out).unwrap();
     assert!(plan.to_string().contains("temporary"));
     let bytes = (63 * 66 + 64) * 2;

@@ -7,7 +7,7 @@ use super::*;
 
 /// The arguments of a transpose, a roll or a flip, without the elements.
 #[derive(Clone, Debug)]
-struct Call {
+struct Arguments {
     op: Op,
     dtype: [trundle_dtype; 2],
     sizes: [Vec<u64>; 2],
@@ -21,11 +21,11 @@ enum Op {
     Flip(Vec<i64>),
 }
 
-impl Call {
-    fn new(op: Op) -> Call {
+impl Arguments {
+    fn new(op: Op) -> Arguments {
         let square = vec![4, 4];
         let dtype = [TRUNDLE_DTYPE_U16; 2];
-        Call { op, dtype, sizes: [square.clone(), square], strides: [None, None] }
+        Arguments { op, dtype, sizes: [square.clone(), square], strides: [None, None] }
     }
 
     fn descs(&self) -> [trundle_tensor_desc; 2] {
@@ -64,7 +64,7 @@ impl Call {
 }
 
 /// Returns calls that differ from each other in one argument; some of them are invalid.
-fn calls() -> Vec<Call> {
+fn calls() -> Vec<Arguments> {
     let lists: [&[i64]; 6] = [&[], &[0], &[1], &[-1], &[0, 1], &[1, 0]];
     let mut ops = Vec::new();
     for one in lists {
@@ -78,11 +78,11 @@ fn calls() -> Vec<Call> {
         shift[59] = last;
         ops.push(Op::Roll(shift, vec![0; 60]));
     }
-    let mut calls: Vec<Call> = ops.iter().cloned().map(Call::new).collect();
+    let mut calls: Vec<Arguments> = ops.iter().cloned().map(Arguments::new).collect();
     let [turned, rolled, flipped] =
         [Op::Transpose(vec![1, 0]), Op::Roll(vec![1, 2], vec![0, 1]), Op::Flip(vec![1])];
     for op in [turned, rolled, flipped] {
-        let call = Call::new(op);
+        let call = Arguments::new(op);
         for dtype in [
             TRUNDLE_DTYPE_I16,
             TRUNDLE_DTYPE_F32,
@@ -93,20 +93,20 @@ fn calls() -> Vec<Call> {
             TRUNDLE_DTYPE_U4 + TRUNDLE_BIT_ORDER_HIGH_FIRST,
             0,
         ] {
-            calls.push(Call { dtype: [dtype; 2], ..call.clone() });
-            calls.push(Call { dtype: [TRUNDLE_DTYPE_U16, dtype], ..call.clone() });
+            calls.push(Arguments { dtype: [dtype; 2], ..call.clone() });
+            calls.push(Arguments { dtype: [TRUNDLE_DTYPE_U16, dtype], ..call.clone() });
         }
         for sizes in [&[4, 3][..], &[3, 4], &[2, 8], &[4], &[4, 4, 1], &[0, 4], &[1 << 63, 4]] {
             let sizes = sizes.to_vec();
             let back = sizes.iter().copied().rev().collect();
-            calls.push(Call { sizes: [sizes.clone(), sizes.clone()], ..call.clone() });
-            calls.push(Call { sizes: [sizes.clone(), back], ..call.clone() });
-            calls.push(Call { sizes: [vec![4, 4], sizes], ..call.clone() });
+            calls.push(Arguments { sizes: [sizes.clone(), sizes.clone()], ..call.clone() });
+            calls.push(Arguments { sizes: [sizes.clone(), back], ..call.clone() });
+            calls.push(Arguments { sizes: [vec![4, 4], sizes], ..call.clone() });
         }
         for strides in [[4, 1], [1, 4], [5, 1], [-4, 1], [4, -1], [0, 1], [1, 1], [i64::MAX, 1]] {
             let strides = Some(strides.to_vec());
-            calls.push(Call { strides: [strides.clone(), None], ..call.clone() });
-            calls.push(Call { strides: [None, strides], ..call.clone() });
+            calls.push(Arguments { strides: [strides.clone(), None], ..call.clone() });
+            calls.push(Arguments { strides: [None, strides], ..call.clone() });
         }
     }
     calls
@@ -116,7 +116,7 @@ fn calls() -> Vec<Call> {
 fn calls_one_after_another_do_not_meet() {
     let calls = calls();
     // A new thread has an empty cache.
-    let alone = |call: &Call| {
+    let alone = |call: &Arguments| {
         let thread = || (call.outcome(), last_message());
         std::thread::scope(|scope| scope.spawn(thread).join().unwrap())
     };

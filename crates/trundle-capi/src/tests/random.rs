@@ -67,8 +67,8 @@ impl Tensor {
             let elements = read_elements(&self.layout, self.width.units(), bytes);
             return elements.into_iter().map(<[u8]>::to_vec).collect();
         };
-        let places = indices(self.layout.shape().sizes()).into_iter();
-        places.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()
+        let indices = indices(self.layout.shape().sizes()).into_iter();
+        indices.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()
     }
 
     /// Runs `call` with other bytes in the buffer, so that reading the buffer during the call gives wrong elements.

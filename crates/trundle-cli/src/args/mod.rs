@@ -23,7 +23,7 @@ use crate::numbers::Range;
 pub(crate) use bench::BenchArgs;
 pub(crate) use device::{DeviceArgs, DeviceName};
 pub(crate) use models::{FuseArgs, ModelArgs, RunArgs};
-pub(crate) use moving::{Front, MovingCommand, Rest};
+pub(crate) use moving::{CommandOptions, Front, MovingCommand};
 
 /// Move the elements of arrays in files: transpose, roll, flip, join and split
 #[derive(Debug, Parser)]
@@ -338,7 +338,7 @@ pub(crate) struct ReportArgs {
     pub quiet: bool,
 }
 
-/// The output of a plan.
+/// Options of a plan in addition to those of the command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = OUTPUT)]
 pub(crate) struct DryRunArgs {

@@ -12,7 +12,7 @@ use crate::operator::OperatorCommand;
 
 /// Commands that move tensors. Commands that apply operators have the options `C`, the others `W`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum MovingCommand<C: Rest, W: Rest> {
+pub(crate) enum MovingCommand<C: CommandOptions, W: CommandOptions> {
     #[command(flatten)]
     Operator(OperatorCommand<C>),
     /// Apply a chain of operators, in one pass if possible
@@ -44,7 +44,7 @@ pub(crate) struct With<O: Args, R: Args> {
 }
 
 /// The options of a command besides its input and operation.
-pub(crate) trait Rest: Args {
+pub(crate) trait CommandOptions: Args {
     /// Returns the end of the help text. `own` are the command's examples.
     fn examples(own: &'static str) -> &'static str;
 
@@ -63,7 +63,7 @@ pub(crate) struct Front {
     pub device: DeviceName,
 }
 
-impl<C: Rest, W: Rest> MovingCommand<C, W> {
+impl<C: CommandOptions, W: CommandOptions> MovingCommand<C, W> {
     /// Builds the request, and returns it with the options for reporting.
     pub(crate) fn request(self) -> (Request, Front) {
         match self {
@@ -81,12 +81,12 @@ impl<C: Rest, W: Rest> MovingCommand<C, W> {
     }
 }
 
-fn completed(mut request: Request, rest: impl Rest) -> (Request, Front) {
+fn completed(mut request: Request, rest: impl CommandOptions) -> (Request, Front) {
     let front = rest.complete(&mut request);
     (request, front)
 }
 
-impl Rest for MoveArgs {
+impl CommandOptions for MoveArgs {
     fn examples(own: &'static str) -> &'static str {
         own
     }
@@ -97,7 +97,7 @@ impl Rest for MoveArgs {
     }
 }
 
-impl Rest for WritingArgs {
+impl CommandOptions for WritingArgs {
     fn examples(own: &'static str) -> &'static str {
         own
     }
@@ -110,7 +110,7 @@ impl Rest for WritingArgs {
     }
 }
 
-impl Rest for PlannedArgs {
+impl CommandOptions for PlannedArgs {
     fn examples(_: &'static str) -> &'static str {
         help::PLANNED
     }
@@ -122,7 +122,7 @@ impl Rest for PlannedArgs {
     }
 }
 
-impl Rest for DryArgs {
+impl CommandOptions for DryArgs {
     fn examples(_: &'static str) -> &'static str {
         help::PLANNED
     }

@@ -16,7 +16,7 @@ use crate::args::CleanArgs;
 use crate::say::{print, print_json};
 
 /// The leftovers of one output, and whether they were removed.
-struct Told<'a> {
+struct LeftoverReport<'a> {
     left: &'a Leftover,
     /// Whether `--resume` would find finished work.
     is_resumable: bool,
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{name}: is a file, expected a folder")));
     }
     let left = leftovers(folder, None).map_err(failed)?;
-    let (mut told, mut failure) = (Vec::with_capacity(left.len()), None);
+    let (mut reports, mut failure) = (Vec::with_capacity(left.len()), None);
     for each in &left {
-        let mut one = Told::of(each);
+        let mut one = LeftoverReport::of(each);
         if args.force && is_removable(each.state) {
             match each.remove() {
                 Removal::Removed => one.is_removed = true,
@@ -50,11 +50,11 @@ pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
                 }
             }
         }
-        told.push(one);
+        reports.push(one);
     }
     match args.json {
-        true => print_json(&report(folder, &told))?,
-        false => print(&text(folder, &told, args.force))?,
+        true => print_json(&report(folder, &reports))?,
+        false => print(&text(folder, &reports, args.force))?,
     }
     failure.map_or(Ok(()), Err)
 }
@@ -65,10 +65,10 @@ fn is_removable(state: LeftoverState) -> bool {
     matches!(state, Interrupted | Finished | InBucket)
 }
 
-impl Told<'_> {
-    fn of(left: &Leftover) -> Told<'_> {
+impl LeftoverReport<'_> {
+    fn of(left: &Leftover) -> LeftoverReport<'_> {
         let age = left.modified().and_then(|time| SystemTime::now().duration_since(time).ok());
-        Told {
+        LeftoverReport {
             left,
             is_resumable: left.state == LeftoverState::Interrupted && is_resumable(left),
             age: age.map(|age| age.as_secs()),
@@ -87,7 +87,7 @@ impl Told<'_> {
 
     /// Formats a line for the output, and one for each file.
     fn lines(&self) -> String {
-        let Told { left, is_resumable, age, is_removed } = self;
+        let LeftoverReport { left, is_resumable, age, is_removed } = self;
         let what = match (left.state, is_removed) {
             (_, true) => "removed",
             (LeftoverState::InUse, _) => "in use by a running process",
@@ -111,7 +111,7 @@ impl Told<'_> {
     }
 
     fn report(&self) -> Value {
-        let Told { left, is_resumable, age, is_removed } = self;
+        let LeftoverReport { left, is_resumable, age, is_removed } = self;
         let files = left
             .files
             .iter()
@@ -128,31 +128,31 @@ impl Told<'_> {
     }
 }
 
-fn text(folder: &Path, told: &[Told<'_>], force: bool) -> String {
-    if told.is_empty() {
+fn text(folder: &Path, reports: &[LeftoverReport<'_>], force: bool) -> String {
+    if reports.is_empty() {
         return format!("{}: nothing to clean\n", shown_path(folder));
     }
-    let mut text: String = told.iter().map(Told::lines).collect();
-    let is_removable = |each: &Told<'_>| is_removable(each.left.state);
+    let mut text: String = reports.iter().map(LeftoverReport::lines).collect();
+    let is_removable = |each: &LeftoverReport<'_>| is_removable(each.left.state);
     if force {
-        text.push_str(&format!("{} removed\n", readable(bytes(told, |each| each.is_removed))));
-    } else if told.iter().any(is_removable) {
-        text.push_str(&format!("--force removes {}\n", readable(bytes(told, is_removable))));
+        text.push_str(&format!("{} removed\n", readable(bytes(reports, |each| each.is_removed))));
+    } else if reports.iter().any(is_removable) {
+        text.push_str(&format!("--force removes {}\n", readable(bytes(reports, is_removable))));
     }
     text
 }
 
 /// Counts the bytes of the leftovers for which `is_counted` holds.
-fn bytes(told: &[Told<'_>], is_counted: impl Fn(&Told<'_>) -> bool) -> u64 {
-    told.iter().filter(|each| is_counted(each)).map(|each| each.left.bytes()).sum()
+fn bytes(reports: &[LeftoverReport<'_>], is_counted: impl Fn(&LeftoverReport<'_>) -> bool) -> u64 {
+    reports.iter().filter(|each| is_counted(each)).map(|each| each.left.bytes()).sum()
 }
 
-fn report(folder: &Path, told: &[Told<'_>]) -> Value {
+fn report(folder: &Path, reports: &[LeftoverReport<'_>]) -> Value {
     json!({
         "folder": folder.to_string_lossy(),
-        "left": told.iter().map(Told::report).collect::<Vec<_>>(),
-        "bytes": bytes(told, |_| true),
-        "removed_bytes": bytes(told, |each| each.is_removed),
+        "left": reports.iter().map(LeftoverReport::report).collect::<Vec<_>>(),
+        "bytes": bytes(reports, |_| true),
+        "removed_bytes": bytes(reports, |each| each.is_removed),
     })
 }
 

@@ -22,11 +22,11 @@ use crate::say::{print, print_json};
 /// If a file cannot be read or is malformed, or neither has a tensor of the name. A difference, once printed, is also
 /// a failure, without a message.
 pub(crate) fn run(args: &CmpArgs) -> Result<(), Failure> {
-    let is_equal = told(args).map_err(Failure::of_comparison)?;
+    let is_equal = compared(args).map_err(Failure::of_comparison)?;
     if is_equal { Ok(()) } else { Err(Failure::different()) }
 }
 
-fn told(args: &CmpArgs) -> Result<bool, Failure> {
+fn compared(args: &CmpArgs) -> Result<bool, Failure> {
     let start = Instant::now();
     let paths = [&*args.one, &*args.other];
     if paths == [Path::new("-"); 2] {
@@ -36,16 +36,16 @@ fn told(args: &CmpArgs) -> Result<bool, Failure> {
     let mut files = [inputs[0].open()?, inputs[1].open()?];
     let pairs = Pairs::of(&inputs, &files, args.tensor.as_deref())?;
     let verdicts = pairs.verdicts(&inputs, &mut files, args)?;
-    let told: Vec<Told<'_>> = pairs.told(&inputs, &files, verdicts).collect();
-    let is_equal = told.iter().all(|told| told.verdict == Verdict::Equal);
+    let reports: Vec<PairReport<'_>> = pairs.reports(&inputs, &files, verdicts).collect();
+    let is_equal = reports.iter().all(|report| report.verdict == Verdict::Equal);
     if args.json {
         print_json(&json!({
             "equal": is_equal,
-            "tensors": told.iter().map(Told::report).collect::<Vec<_>>(),
+            "tensors": reports.iter().map(PairReport::report).collect::<Vec<_>>(),
             "seconds": start.elapsed().as_secs_f64(),
         }))?;
     } else if !args.quiet {
-        let lines = first_lines(told.iter().filter_map(Told::line));
+        let lines = first_lines(reports.iter().filter_map(PairReport::line));
         let lines: String = lines.map(|line| format!("{line}\n")).collect();
         print(if is_equal { "equal\n" } else { &lines })?;
     }
@@ -115,16 +115,16 @@ impl Pairs {
         Ok(verdicts)
     }
 
-    fn told<'a>(
+    fn reports<'a>(
         &self,
         inputs: &'a [Input],
         files: &'a [TensorFile; 2],
         verdicts: Vec<Verdict>,
-    ) -> impl Iterator<Item = Told<'a>> {
+    ) -> impl Iterator<Item = PairReport<'a>> {
         self.0.iter().zip(verdicts).map(move |(pair, verdict)| {
             let header = |side: usize| pair[side].map(|index: usize| &files[side].headers()[index]);
             let (headers, paths) = ([header(0), header(1)], [inputs[0].path(), inputs[1].path()]);
-            Told { paths, headers, verdict }
+            PairReport { paths, headers, verdict }
         })
     }
 }
@@ -150,13 +150,13 @@ fn chosen(
 }
 
 /// A pair of tensors, or a single one, and the result.
-struct Told<'a> {
+struct PairReport<'a> {
     paths: [&'a Path; 2],
     headers: [Option<&'a Header>; 2],
     verdict: Verdict,
 }
 
-impl Told<'_> {
+impl PairReport<'_> {
     /// Describes the difference in one line. `None` if the tensors are equal.
     fn line(&self) -> Option<String> {
         let (name, headers) = (self.name(), self.headers);

@@ -158,10 +158,10 @@ fn lines(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<S
 /// Merges equal lines and puts their counts in front, in the order of their first occurrence.
 pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut indices: BTreeMap<String, usize> = BTreeMap::new();
     for line in all {
-        let place = *places.entry(line.clone()).or_insert(lines.len());
-        match lines.get_mut(place) {
+        let index = *indices.entry(line.clone()).or_insert(lines.len());
+        match lines.get_mut(index) {
             Some((_, times)) => *times += 1,
             None => lines.push((line, 1)),
         }

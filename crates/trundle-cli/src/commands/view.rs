@@ -165,8 +165,8 @@ impl Drawn {
             Width::Bytes(bytes) => bytes,
             Width::SubByte(_) => 1,
         };
-        let held = elements.saturating_mul(bytes.saturating_add(PICTURE_BYTES));
-        let options = plan_options(held as u64, &Resources::new(None, max_mem, None))?;
+        let bytes = elements.saturating_mul(bytes.saturating_add(PICTURE_BYTES));
+        let options = plan_options(bytes as u64, &Resources::new(None, max_mem, None))?;
         Ok(Sample::new(source.file, self.index, steps, &options)?)
     }
 
@@ -207,13 +207,13 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
 fn in_terminal(picture: &Picture) -> String {
     let (rows, columns) = Term::stdout().size();
     let is_terminal = std::io::stdout().is_terminal();
-    let told = |variable: &str, found: u16| {
-        let told = std::env::var(variable).ok().filter(|_| !is_terminal);
-        told.and_then(|text| text.parse().ok()).unwrap_or(usize::from(found))
+    let size = |variable: &str, found: u16| {
+        let size = std::env::var(variable).ok().filter(|_| !is_terminal);
+        size.and_then(|text| text.parse().ok()).unwrap_or(usize::from(found))
     };
     let most = trundle_view::MOST_SIDE;
     let (rows, columns) =
-        (told("LINES", rows).clamp(4, most), told("COLUMNS", columns).clamp(2, most));
+        (size("LINES", rows).clamp(4, most), size("COLUMNS", columns).clamp(2, most));
     let palette = Palette::detect(is_terminal, |name| std::env::var(name).ok());
     render(picture, columns, rows - 2, palette)
 }

@@ -7,17 +7,17 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
-use crate::{Arguments, Place, Run};
+use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
+use crate::{Arguments, Run, Workdir};
 
-fn left(place: &Place, args: &str) -> Vec<Value> {
+fn left(place: &Workdir, args: &str) -> Vec<Value> {
     let report = place.run(&format!("clean --json {args}")).done().json();
     report["left"].as_array().unwrap().clone()
 }
 
 #[test]
 fn what_a_kill_left_is_listed_with_its_output_and_removed() {
-    let work = Work::new(TWO_PASSES);
+    let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
     let before = work.state();
     let text = work.place.run("clean").done().text();
@@ -53,7 +53,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
 
 #[test]
 fn what_a_process_uses_stays_and_comes_to_its_end() {
-    let work = Work::new(TWO_PASSES);
+    let work = ResumableMove::new(TWO_PASSES);
     let child = work.begun_and_stopped("");
     let before = work.names();
     let text = work.place.run("clean --force").done().text();
@@ -68,7 +68,7 @@ fn what_a_process_uses_stays_and_comes_to_its_end() {
 
 #[test]
 fn outputs_of_odd_names_are_found_again() {
-    let work = Work::new(ONE_PASS);
+    let work = ResumableMove::new(ONE_PASS);
     let long = format!("{}.npy", "a".repeat(251));
     let names: [&OsStr; 4] = [
         OsStr::new("two\nlines\u{1b}[2J.npy"),
@@ -82,7 +82,7 @@ fn outputs_of_odd_names_are_found_again() {
         args[5] = name.to_owned();
         let mut child = work.place.command(&args).spawn().unwrap();
         work.hold(&mut child);
-        work.wait(&mut child, Work::has_noted);
+        work.wait(&mut child, ResumableMove::has_noted);
         child.kill().unwrap();
         child.wait().unwrap();
         let text = work.place.run("clean").done().text();
@@ -104,7 +104,7 @@ fn outputs_of_odd_names_are_found_again() {
 
 #[test]
 fn what_is_not_the_programs_stays() {
-    let place = Place::new();
+    let place = Workdir::new();
     let others = [
         ".trundle-notes.part",
         ".trundle-0123456789abcdef.part",
@@ -130,7 +130,7 @@ fn what_is_not_the_programs_stays() {
 
 #[test]
 fn folders_are_named_and_refused() {
-    let place = Place::new();
+    let place = Workdir::new();
     fs::create_dir(place.path("sub")).unwrap();
     let name = "sub/.trundle-z.npy-0123456789abcdef.part";
     place.write(name, b"ours");

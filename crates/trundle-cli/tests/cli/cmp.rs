@@ -7,7 +7,7 @@ use crate::npy::{PLAIN, Style, Tensor};
 use crate::packed::{OTHERS, Packed, USUAL};
 use crate::refusals::refused;
 use crate::safetensors::{Named, file};
-use crate::{Place, Run, chance, is_tried, npz};
+use crate::{Run, Workdir, chance, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
@@ -27,11 +27,11 @@ fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
 
 /// The expected output for two `<u2` tensors, given their names as printed.
 fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
-    let places = differing(one, other);
-    let Some(first) = places.first() else { return "equal\n".to_owned() };
+    let indices = differing(one, other);
+    let Some(first) = indices.first() else { return "equal\n".to_owned() };
     let value = |tensor: &Tensor| u16::from_le_bytes([0, 1].map(|at| tensor.bytes[2 * first + at]));
     let (of, at) = (one.bytes.len() / 2, index(*first, &one.shape));
-    let said = match places.len() {
+    let said = match indices.len() {
         1 => format!("1 of {of} elements differs, at {at:?}"),
         count => format!("{count} of {of} elements differ, the first at {at:?}"),
     };
@@ -52,7 +52,7 @@ const WAYS: [&str; 9] = [
 ];
 
 /// Writes a `<u2` tensor in one of the [`WAYS`]; returns the file name and the tensor name.
-fn written(place: &Place, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
+fn written(place: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
     let file_name = format!("{prefix}{way}");
     let own = format!("{prefix}{}", way.split('.').next().unwrap());
     let mut big = tensor.clone();
@@ -82,7 +82,7 @@ fn written(place: &Place, way: &str, prefix: &str, tensor: &Tensor) -> (String, 
 }
 
 /// Compares two files of `<u2` elements of this shape.
-fn compared(place: &Place, files: [&str; 2], shape: &[usize], more: &str) -> Run {
+fn compared(place: &Workdir, files: [&str; 2], shape: &[usize], more: &str) -> Run {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let sizes = sizes.join(",");
     let described = match files.iter().any(|file| file.ends_with(".bin")) {
@@ -104,7 +104,7 @@ fn ways() -> impl Iterator<Item = &'static str> {
 fn every_pair_of_formats_and_orders_is_compared_by_index() {
     let tensors = [(&[5, 4, 6][..], &[77, 19, 80][..]), (&[], &[0]), (&[9], &[8, 3])];
     for (number, (shape, changes)) in tensors.into_iter().enumerate() {
-        let place = Place::new();
+        let place = Workdir::new();
         let one = Tensor::noise("'<u2'", 2, shape);
         let mut other = one.clone();
         changes.iter().for_each(|change| other.bytes[2 * change + 1] ^= 0x40);
@@ -142,7 +142,7 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
 fn the_first_of_random_changes_is_found_whatever_the_memory() {
     let mut seed = 11;
     for case in 0..if everything() { 400 } else { 40 } {
-        let place = Place::new();
+        let place = Workdir::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [9000, 130, 24, 11][rank - 1];
         let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
@@ -195,7 +195,7 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
                 other.bytes[width * place + byte] ^= u8::from(byte % 4 == 0);
             }
         }
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("a.npy", &one.file(PLAIN));
         place.write("b.npy", &other.file(FORTRAN));
         for files in [["a.npy", "b.npy"], ["b.npy", "a.npy"]] {
@@ -221,7 +221,7 @@ fn packed_elements_are_compared_however_they_lie() {
             if other != 1 && !is_tried(number + other, 2) {
                 continue;
             }
-            let place = Place::new();
+            let place = Workdir::new();
             let one = packed.noise(shape);
             let (one_bytes, all) = (packed.pack(&one), one.bytes.len());
             place.write("a.bin", &one_bytes);
@@ -261,7 +261,7 @@ fn bit_orders_make_no_difference() {
         (None, "equal\n"),
         (Some(31), "\"x\" and \"b\": 1 of 54 elements differs, at [3, 4]: 1.0 and 1.5\n"),
     ] {
-        let place = Place::new();
+        let place = Workdir::new();
         one.bytes[31] = 2;
         let mut other = one.clone();
         if let Some(at) = changed {
@@ -307,7 +307,7 @@ fn bits_count_and_values_are_told_as_their_type_has_them() {
             bytes: bytes.to_owned(),
         };
         let (a, b) = (tensor(&one), tensor(&other));
-        let place = Place::with(&[("a.npy", &a), ("b.npy", &b)]);
+        let place = Workdir::with(&[("a.npy", &a), ("b.npy", &b)]);
         let run = place.run("cmp a.npy b.npy");
         let line = format!("\"a\" and \"b\": 1 of 1 elements differs, at []: {said}\n");
         assert_eq!((run.text(), run.code), (line, Some(1)), "{descr}");
@@ -326,7 +326,7 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     changed.bytes[4 * 7..][..4].copy_from_slice(&0.5f32.to_le_bytes());
     let mut kept = a.clone();
     kept.bytes[4 * 7..][..4].copy_from_slice(&(-3f32).to_le_bytes());
-    let place = Place::new();
+    let place = Workdir::new();
     let one = [("a.npy", kept.file(PLAIN)), ("b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
     place.write("one.npz", &npz::archive(&one));
     let turned = Tensor { shape: vec![3, 4], ..b.clone() };
@@ -398,7 +398,7 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
 
 #[test]
 fn types_are_the_same_or_told() {
-    let place = Place::new();
+    let place = Workdir::new();
     let of = |descr: &str, width: usize| Tensor::noise(descr, width, &[6]);
     place.write("f.npy", &of("'<f4'", 4).file(PLAIN));
     place.write("i.npy", &of("'<i4'", 4).file(PLAIN));
@@ -438,7 +438,7 @@ fn types_are_the_same_or_told() {
 
 #[test]
 fn what_cannot_be_compared_is_refused() {
-    let place = Place::with(&[("a.npy", &Tensor::counting(&[8, 9]))]);
+    let place = Workdir::with(&[("a.npy", &Tensor::counting(&[8, 9]))]);
     let member = Tensor::counting(&[8, 9]).file(PLAIN);
     let archive = npz::archive(&[("a.npy", member)]);
     place.write("good.npz", &archive);

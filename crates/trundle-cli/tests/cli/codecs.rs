@@ -5,20 +5,20 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
 /// A place with a u16 tensor in an .npy file.
-fn with_tensor(shape: &[usize]) -> Place {
-    let place = Place::new();
+fn with_tensor(shape: &[usize]) -> Workdir {
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
     place.write("x.npy", &tensor.file(npy::PLAIN));
     place
 }
 
 /// The codecs of the array at a path: the inner codecs if the array is sharded.
-fn codecs(place: &Place, path: &str) -> Value {
+fn codecs(place: &Workdir, path: &str) -> Value {
     let metadata = written(place, path);
     let sharding = &metadata["codecs"][0]["configuration"]["codecs"];
     if sharding.is_null() { metadata["codecs"].clone() } else { sharding.clone() }
@@ -103,7 +103,7 @@ fn shards_follow_the_axes_unless_chunks_are_asked_for() {
 #[test]
 fn what_is_not_kept_of_codecs_is_said() {
     let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-zarr/tests/stores");
-    let place = Place::new();
+    let place = Workdir::new();
     let source = |name: &str| stores.join(name).to_str().unwrap().to_owned();
     let zlib =
         "codecs of the source are not kept: numcodecs.zlib (replaced by gzip of the same level)";

@@ -1,7 +1,7 @@
 //! `concat` and `stack`: tensors of several files joined into one.
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::{Place, Run, safetensors};
+use crate::{Run, Workdir, safetensors};
 
 /// A tensor of 4-byte elements; each seed gives different bytes.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
@@ -41,7 +41,7 @@ fn layer(part: &Tensor, axis: usize) -> Tensor {
 
 /// Runs a command, given as words separated by spaces, and reads its output.
 #[track_caller]
-fn made(place: &Place, words: &str) -> Tensor {
+fn made(place: &Workdir, words: &str) -> Tensor {
     place.run(&format!("{words} -o out.npy --force -q")).done();
     Tensor::read(&place.read("out.npy"), 4)
 }
@@ -55,7 +55,7 @@ fn tensors_follow_each_other_along_every_axis() {
             sizes
         };
         let [one, other, none] = [part(1, &sizes(5)), part(2, &sizes(13)), part(3, &sizes(0))];
-        let place = Place::with(&[("a.npy", &one), ("none.npy", &none)]);
+        let place = Workdir::with(&[("a.npy", &one), ("none.npy", &none)]);
         place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
         let expected = joined(&[&one, &other, &none, &one, &one], axis);
         for memory in ["64M", "4K"] {
@@ -72,7 +72,7 @@ fn tensors_follow_each_other_along_every_axis() {
 #[test]
 fn tensors_follow_each_other_along_a_new_axis() {
     let (one, other) = (part(1, &[24, 39]), part(2, &[24, 39]));
-    let place = Place::with(&[("a.npy", &one)]);
+    let place = Workdir::with(&[("a.npy", &one)]);
     place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
     for axis in 0..3 {
         let [one, other] = [layer(&one, axis), layer(&other, axis)];
@@ -84,7 +84,7 @@ fn tensors_follow_each_other_along_a_new_axis() {
         }
     }
     let scalars = [part(1, &[]), part(2, &[])];
-    let place = Place::with(&[("a.npy", &scalars[0]), ("b.npy", &scalars[1])]);
+    let place = Workdir::with(&[("a.npy", &scalars[0]), ("b.npy", &scalars[1])]);
     let row = made(&place, "stack a.npy b.npy --axis -1");
     assert_eq!(
         (&row.shape[..], row.bytes),
@@ -98,7 +98,7 @@ fn orders_of_bytes_need_not_be_the_same() {
     let swapped: Vec<u8> =
         one.bytes.chunks(4).flat_map(|each| each.iter().rev().copied()).collect();
     let big = Tensor { descr: "'>f4'".to_owned(), bytes: swapped, ..one.clone() };
-    let place = Place::with(&[("a.npy", &one), ("b.npy", &big)]);
+    let place = Workdir::with(&[("a.npy", &one), ("b.npy", &big)]);
     for files in ["a.npy b.npy", "b.npy a.npy"] {
         let expected = joined(&[&one, &one], 1);
         assert!(made(&place, &format!("concat {files} --axis 1 --verify")) == expected, "{files}");
@@ -111,7 +111,7 @@ fn orders_of_bytes_need_not_be_the_same() {
 #[test]
 fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
     let (one, other) = (part(1, &[30, 40]), part(2, &[20, 40]));
-    let place = Place::with(&[("a.npy", &one), ("b.npy", &other)]);
+    let place = Workdir::with(&[("a.npy", &one), ("b.npy", &other)]);
     let before = place.contents();
     let args = "concat a.npy b.npy -o b.npy --axis 0";
     place.run(&args).refused(2, "b.npy: already exists\nhint: --force overwrites it");
@@ -127,7 +127,7 @@ fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
 #[test]
 fn tensors_of_one_name_go_together() {
     let [w1, w2, b1, b2] = [part(1, &[2, 3]), part(2, &[5, 3]), part(3, &[4]), part(4, &[4])];
-    let place = Place::new();
+    let place = Workdir::new();
     let named = |name, tensor| safetensors::Named::new(name, "F32", tensor);
     let metadata = [("format", "pt"), ("trundle.axes", r#"{"w":"o i"}"#)];
     place
@@ -178,7 +178,7 @@ fn tensors_of_one_name_go_together() {
 #[test]
 fn what_does_not_go_together_is_refused_before_anything_is_written() {
     let other = Tensor { descr: "'<i4'".to_owned(), ..part(1, &[2, 3]) };
-    let place = Place::with(&[
+    let place = Workdir::with(&[
         ("a.npy", &part(1, &[2, 3])),
         ("b.npy", &part(2, &[3, 2])),
         ("row.npy", &part(2, &[6])),
@@ -221,7 +221,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
 
 #[test]
 fn raw_bytes_are_as_long_as_they_are() {
-    let place = Place::new();
+    let place = Workdir::new();
     let bytes = trundle_testing::noise(15);
     place.write("a.bin", &bytes[..6]);
     place.write("b.bin", &bytes[6..]);
@@ -247,7 +247,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     use crate::names::{write_array, write_group};
     use crate::zarr::written;
 
-    let place = Place::new();
+    let place = Workdir::new();
     let wind: [(&str, &[usize], &[&str]); 4] = [
         ("wind", &[5, 4, 3], &["lat", "time", "lon"]),
         ("time", &[4], &["time"]),
@@ -347,7 +347,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
 fn files_of_every_format_go_together() {
     let tensors = [part(1, &[120, 30]), part(2, &[70, 30]), part(3, &[90, 30])];
     let place =
-        Place::with(&[("a.npy", &tensors[0]), ("b.npy", &tensors[1]), ("c.npy", &tensors[2])]);
+        Workdir::with(&[("a.npy", &tensors[0]), ("b.npy", &tensors[1]), ("c.npy", &tensors[2])]);
     let [a, b, c] = &tensors;
     place.write("e.npy", &joined(&[a, b, c], 0).file(PLAIN));
     place.run("convert a.npy -o a.zarr --chunks 5,7 -q").done();
@@ -368,9 +368,9 @@ fn files_of_every_format_go_together() {
 #[cfg(unix)]
 #[test]
 fn interrupted_work_is_gone_on_with() {
-    use crate::work::Work;
+    use crate::work::ResumableMove;
 
-    let work = Work::new("concat x.npy x.npy -o y.npy --axis 1");
+    let work = ResumableMove::new("concat x.npy x.npy -o y.npy --axis 1");
     work.begun_and_killed("--verify");
     let mut command = work.command("--verify --resume --json");
     let report = Run::of(&mut command).done().json();
@@ -396,7 +396,7 @@ fn padded(tensor: &Tensor, before: usize, behind: usize, element: &[u8]) -> Tens
 #[test]
 fn a_chain_takes_tensors_of_other_files_and_constants() {
     let [one, other] = [part(1, &[9, 14, 12]), part(2, &[9, 5, 12])];
-    let place = Place::with(&[("a.npy", &one)]);
+    let place = Workdir::with(&[("a.npy", &one)]);
     place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
     let both = joined(&[&one, &other, &one], 1);
     let expected = padded(&both, 1, 2, &(-1.5f32).to_le_bytes());
@@ -421,7 +421,7 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
 
 #[test]
 fn constants_are_in_the_byte_order_of_the_file() {
-    let place = Place::with(&[("a.npy", &Tensor::noise("'>i2'", 2, &[3]))]);
+    let place = Workdir::with(&[("a.npy", &Tensor::noise("'>i2'", 2, &[3]))]);
     place.run("apply a.npy 'pad(1, value=258)' -o out.npy --verify").done();
     let written = place.read("out.npy");
     assert!(written.ends_with(&[1, 2]), "{written:?}");
@@ -431,7 +431,7 @@ fn constants_are_in_the_byte_order_of_the_file() {
 
 #[test]
 fn tensors_that_a_chain_names_go_with_those_of_their_names() {
-    let place = Place::with(&[("one.npy", &part(1, &[2, 3]))]);
+    let place = Workdir::with(&[("one.npy", &part(1, &[2, 3]))]);
     let [x, y] = [part(2, &[2]), part(3, &[3])];
     let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];
     let several = safetensors::file(&[], &named);

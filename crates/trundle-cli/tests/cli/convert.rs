@@ -6,12 +6,12 @@ use crate::npy::{self, PLAIN, Style, Tensor};
 use crate::packed::USUAL;
 use crate::refusals::refused;
 use crate::safetensors::{Named, file};
-use crate::{Place, is_tried, npz};
+use crate::{Workdir, is_tried, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
 /// The row-major bytes of the only tensor of a file. Checks that its shape is `shape`.
-fn elements(place: &Place, name: &str, width: usize, shape: &[usize]) -> Vec<u8> {
+fn elements(place: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u8> {
     let file = place.read(name);
     let of_npy = |file: &[u8]| {
         let tensor = Tensor::read(file, width);
@@ -58,7 +58,7 @@ fn every_format_becomes_every_other_and_itself_again() {
     // Each third has a shape with several axes and a degenerate one.
     let shapes = [&[3, 5, 4][..], &[40, 1, 9], &[6, 1, 11], &[], &[7], &[2, 0, 3]];
     for (number, shape) in shapes.into_iter().enumerate() {
-        let place = Place::new();
+        let place = Workdir::new();
         let tensor = Tensor::noise("'<u2'", 2, shape);
         place.write("c.npy", &tensor.file(PLAIN));
         place.write("f.npy", &tensor.file(FORTRAN));
@@ -89,7 +89,7 @@ fn every_format_becomes_every_other_and_itself_again() {
 #[test]
 fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
     let tensor = Tensor::noise("'>f4'", 4, &[61, 83]);
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("f.npy", &tensor.file(FORTRAN));
     place.run("convert f.npy -o same.npy").done();
     assert!(is_stored(&place.read("same.npy"), &tensor, true));
@@ -129,7 +129,7 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
 
 #[test]
 fn several_tensors_keep_names_order_and_metadata() {
-    let place = Place::new();
+    let place = Workdir::new();
     let (a, b) = (Tensor::noise("", 4, &[3, 5]), Tensor::noise("", 2, &[4, 3]));
     let record = r#"{"a":"h w"}"#;
     let tensors = [Named::new("b", "F16", &b), Named::new("a", "F32", &a)];
@@ -163,7 +163,7 @@ fn several_tensors_keep_names_order_and_metadata() {
 #[test]
 fn packed_elements_and_streams_are_converted() {
     for packed in USUAL {
-        let place = Place::new();
+        let place = Workdir::new();
         let bytes = packed.pack(&packed.noise(&[5, 7]));
         place.write("x.bin", &bytes);
         let hints = format!("--dtype {} --shape 5,7 --bit-order {}", packed.dtype, packed.order);
@@ -173,7 +173,7 @@ fn packed_elements_and_streams_are_converted() {
         assert_eq!(place.read("y.bin"), bytes, "{packed:?}");
     }
     let tensor = Tensor::noise("'<U3'", 12, &[4, 6]);
-    let place = Place::new();
+    let place = Workdir::new();
     let run = place.run_on(&tensor.file(FORTRAN), "convert - -o - --row-major");
     assert!(is_stored(&run.done().stdout, &tensor, false));
 }
@@ -181,7 +181,7 @@ fn packed_elements_and_streams_are_converted() {
 #[cfg(feature = "zarr")]
 #[test]
 fn a_zarr_store_becomes_a_file() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[9, 17, 5]);
     crate::zarr::write_store(&place.path("x.zarr"), &tensor, &[4, 5, 5], |_| false);
     for memory in ["8K", "64M"] {

@@ -1,6 +1,6 @@
 //! `--device`: runs on the requested GPU or fails; it never falls back to the CPU.
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::Tensor;
 
 /// The commands that take `--device`.
@@ -11,8 +11,8 @@ const COMMANDS: [&str; 4] = [
     "bench 'planned flip' --rounds 1 --json -",
 ];
 
-fn place() -> Place {
-    Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 48]))])
+fn place() -> Workdir {
+    Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 48]))])
 }
 
 #[test]
@@ -138,7 +138,7 @@ mod with_gpus {
     }
 
     /// Runs on a device that Mesa emulates. `None` if no device is found, unless `TRUNDLE_GPU` requires one.
-    fn emulated(place: &Place, args: &str) -> Option<Run> {
+    fn emulated(place: &Workdir, args: &str) -> Option<Run> {
         let command = format!("{args} --device wgpu");
         let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));
         if run.stderr.contains("no GPU can be used") && std::env::var_os("TRUNDLE_GPU").is_none() {

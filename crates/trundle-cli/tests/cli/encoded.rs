@@ -4,14 +4,14 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
 /// A place with a u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], which may be in shards.
 /// The metadata names a wrong compression level, so that encoding a chunk again changes its bytes.
-fn with_store(shape: &[usize], shards: &str) -> Place {
-    let place = Place::new();
+fn with_store(shape: &[usize], shards: &str) -> Workdir {
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
     place.write("x.npy", &tensor.file(npy::PLAIN));
     place.run(&format!("convert x.npy -o x.zarr --codec gzip:9 --chunks 1,4,3 {shards}")).done();
@@ -22,13 +22,13 @@ fn with_store(shape: &[usize], shards: &str) -> Place {
     place
 }
 
-fn count(place: &Place, chain: &str, args: &str) -> Value {
+fn count(place: &Workdir, chain: &str, args: &str) -> Value {
     let plan = format!("plan apply x.zarr '{chain}' -o new.zarr --json {args}");
     place.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
 /// Applies a chain to the store and compares the result with the same chain on the .npy file.
-fn moved(place: &Place, chain: &str, args: &str) {
+fn moved(place: &Workdir, chain: &str, args: &str) {
     let _ = fs::remove_dir_all(place.path("y.zarr"));
     place.run(&format!("apply x.npy '{chain}' -o y.npy --row-major --force")).done();
     place.run(&format!("apply x.zarr '{chain}' -o y.zarr {args}")).done();
@@ -126,7 +126,7 @@ fn what_is_damaged_is_found_by_verify_and_what_is_too_long_at_once() {
 #[test]
 fn an_array_of_one_chunk_is_copied_as_it_is_and_moved_in_one_pass() {
     for shape in [&[7][..], &[], &[3, 1, 4]] {
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("x.npy", &Tensor::noise("'<u2'", 2, shape).file(npy::PLAIN));
         place.run("convert x.npy -o x.zarr --codec gzip:1").done();
         let plan = place.run("plan convert x.zarr -o y.zarr").done().text();
@@ -155,7 +155,7 @@ fn tensors_that_are_kept_are_copied_beside_one_that_moves() {
 
 #[test]
 fn many_small_chunks_are_copied_whatever_the_memory() {
-    let place = Place::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[200, 300]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[200, 300]))]);
     place.run("convert x.npy -o x.zarr --chunks 10,10").done();
     for memory in ["60K", "64M"] {
         let plan = place.run(&format!("plan convert x.zarr -o y.zarr --max-mem {memory} --force"));

@@ -8,8 +8,8 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::npy::{self, Tensor};
-use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
-use crate::{Arguments, Place, Run};
+use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
+use crate::{Arguments, Run, Workdir};
 
 #[test]
 fn a_file_that_may_not_grow_leaves_nothing() {
@@ -25,9 +25,9 @@ fn a_file_that_may_not_grow_leaves_nothing() {
         (zarr, 1000, ""),
     ] {
         let (place, args) = match args == STORE {
-            true => (Place::with(&[("x.npy", &source)]), args.to_owned()),
+            true => (Workdir::with(&[("x.npy", &source)]), args.to_owned()),
             false => {
-                let work = Work::new(args);
+                let work = ResumableMove::new(args);
                 (work.place, work.args)
             }
         };
@@ -51,7 +51,7 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
         ("has changed", |file| file.write_all_at(b"other", 5000).unwrap()),
     ];
     for (said, change) in changes {
-        let work = Work::new(TWO_PASSES);
+        let work = ResumableMove::new(TWO_PASSES);
         let mut child = work.begin("");
         assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
         change(&File::options().write(true).open(work.place.path("x.npy")).unwrap());
@@ -64,7 +64,7 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
 
 #[test]
 fn who_cannot_go_on_is_not_told_to() {
-    let work = Work::new(ONE_PASS);
+    let work = ResumableMove::new(ONE_PASS);
     let child = work.begun_and_stopped("");
     let source = File::options().write(true).open(work.place.path("x.npy")).unwrap();
     source.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
@@ -83,7 +83,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         ("--force", "y.npy: is a folder", |place| fs::create_dir(place).unwrap()),
     ];
     for (more, said, take) in takes {
-        let work = Work::new(TWO_PASSES);
+        let work = ResumableMove::new(TWO_PASSES);
         let child = work.begun_and_stopped(more);
         let place = work.place.path("y.npy");
         take(&place);
@@ -94,15 +94,15 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         let names = work.names();
         assert_eq!((names.len(), &names[1][..], &names[2][..]), (3, "x.npy", "y.npy"));
         assert!(names[0].starts_with(".trundle-y.npy-"), "{names:?}");
-        let told = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
-        assert_eq!(told, names[0]);
+        let kept = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
+        assert_eq!(kept, names[0]);
         assert!(place.is_dir() || fs::read(&place).unwrap() == b"mine");
         // The next run keeps the file; `trundle clean` can remove it.
         if place.is_dir() {
             fs::remove_dir(&place).unwrap();
         }
         Run::of(&mut work.command("--force")).done();
-        assert!(work.place.read(told) == *work.expected);
+        assert!(work.place.read(kept) == *work.expected);
         let left = work.place.run("clean --json").done().json()["left"].clone();
         assert_eq!((&left[0]["state"], &left[0]["output"]), (&"finished".into(), &"y.npy".into()));
         assert_eq!(left.as_array().unwrap().len(), 1);
@@ -113,7 +113,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
 
 #[test]
 fn only_one_process_writes_an_output() {
-    let work = Work::new(TWO_PASSES);
+    let work = ResumableMove::new(TWO_PASSES);
     let mut child = work.begin("");
     assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
     let others = [
@@ -132,7 +132,7 @@ fn only_one_process_writes_an_output() {
 
 #[test]
 fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
-    let place = Place::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
     let run = Run::of(place.command("flip x.npy --axes 0 -o -").env("TMPDIR", "none"));
     assert_eq!(run.code, Some(1), "{run:?}");
     let said = "error: none: cannot write a temporary file (TMPDIR can name another \
@@ -151,7 +151,7 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
 
 #[test]
 fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
-    let place = Place::new();
+    let place = Workdir::new();
     if !place.write_zeros("x.npy", "|u1", 1, &[1 << 43]) {
         return;
     }
@@ -170,7 +170,7 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
         (&[1 << 14, 1 << 14, 1 << 14], "|u1", 1),
     ];
     for (sizes, descr, width) in shapes {
-        let place = Place::new();
+        let place = Workdir::new();
         if !place.write_zeros("x.npy", descr, width, sizes) {
             continue;
         }
@@ -193,7 +193,7 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
 fn a_stream_that_claims_more_than_it_has_is_truncated() {
     let tensor = Tensor::counting(&[4]);
     let whole = tensor.file(npy::PLAIN);
-    let place = Place::new();
+    let place = Workdir::new();
     for output in ["-", "y.npy"] {
         let args = format!("flip - --axes 0 -o {output}");
         let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,), }";
@@ -208,7 +208,7 @@ fn a_stream_that_claims_more_than_it_has_is_truncated() {
 #[test]
 fn a_stored_member_whose_checksum_differs_is_refused() {
     let tensor = Tensor::counting(&[3, 4]);
-    let place = Place::with(&[("x.npy", &tensor)]);
+    let place = Workdir::with(&[("x.npy", &tensor)]);
     place.run("roll x.npy --shift 0 --axes 0 -o x.npz -q").done();
     let mut archive = place.read("x.npz");
     let file = tensor.file(npy::PLAIN);

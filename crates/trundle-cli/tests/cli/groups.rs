@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::Tensor;
 use crate::zarr::{write_store, written};
 
@@ -13,8 +13,8 @@ fn group(attributes: &Value) -> Vec<u8> {
 }
 
 /// A store of three arrays in nested groups with attributes.
-fn with_groups() -> Place {
-    let place = Place::new();
+fn with_groups() -> Workdir {
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
     for name in ["top", "sea/deep/salt", "sea/heat"] {
         write_store(&place.path(&format!("g.zarr/{name}")), &tensor, &[2, 3], |_| false);
@@ -70,8 +70,8 @@ fn a_group_lists_all_that_is_in_it() {
 }
 
 /// A group with one array. Both have attributes; the array has axis names and a fill value.
-fn group_of_one() -> Place {
-    let place = Place::new();
+fn group_of_one() -> Workdir {
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
     write_store(&place.path("g.zarr/t2m"), &tensor, &[2, 3], |_| false);
     place.write("g.zarr/zarr.json", &group(&json!({ "title": "group" })));
@@ -132,12 +132,12 @@ fn a_group_of_one_array_stays_a_group() {
 #[test]
 fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
     let place = group_of_one();
-    let held = "left out because the format cannot store them: attributes title, units; axis names lat, lon; \
+    let left_out = "left out because the format cannot store them: attributes title, units; axis names lat, lon; \
                 fill values of t2m";
     let lines: &[(&str, &[&str])] = &[
-        ("x.npz", &[held, "the format stores no metadata; left out: title"]),
-        ("x.npy", &[held, "the format stores no metadata; left out: title"]),
-        ("x.safetensors", &[held]),
+        ("x.npz", &[left_out, "the format stores no metadata; left out: title"]),
+        ("x.npy", &[left_out, "the format stores no metadata; left out: title"]),
+        ("x.safetensors", &[left_out]),
         ("x.zarr", &[]),
         #[cfg(feature = "hdf5")]
         (
@@ -186,7 +186,7 @@ fn a_mask_of_version_2_is_an_attribute_in_version_3() {
         ("<i2", json!(-9), json!({}), Value::Null),
         ("<i2", json!(-9), json!({ "_ARRAY_DIMENSIONS": ["x"], "_FillValue": 5 }), json!(5)),
     ] {
-        let place = Place::new();
+        let place = Workdir::new();
         let array = json!({
             "zarr_format": 2, "shape": [3], "chunks": [3], "dtype": dtype, "compressor": null, "fill_value": fill,
             "order": "C", "filters": null,
@@ -205,7 +205,7 @@ fn a_mask_of_version_2_is_an_attribute_in_version_3() {
 
 #[test]
 fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
     write_store(&place.path("i.zarr/0"), &tensor, &[2, 3], |_| false);
     let image = |version: &str| {

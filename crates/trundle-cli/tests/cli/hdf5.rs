@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::{self, Tensor};
 
 fn file(name: &str) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn numbers<const N: usize>(descr: &str, of: impl Fn(u8) -> [u8; N]) -> Tensor {
 
 #[test]
 fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = numbers("'<i2'", |n| i16::from(n).to_le_bytes());
     place.write("x.npy", &tensor.file(npy::PLAIN));
     for name in ["old-chunked.h5", "new-chunked.h5", "newest-chunked.h5"] {
@@ -47,7 +47,7 @@ fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
 
 #[test]
 fn all_of_a_file_goes_to_a_file_and_back() {
-    let place = Place::new();
+    let place = Workdir::new();
     for name in ["old-chunked.h5", "new-whole.h5", "climate.nc"] {
         place.write("in.h5", &file(name));
         place.run("convert in.h5 -o again.nc --force --verify").done();
@@ -75,7 +75,7 @@ fn all_of_a_file_goes_to_a_file_and_back() {
 
 #[test]
 fn names_of_axes_attributes_and_metadata_go_along() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("in.nc", &file("climate.nc"));
     place.run("transpose in.nc --tensor t2m -o out.nc --order 1,0").done();
     let info = place.run("info out.nc --json").done().json();
@@ -91,7 +91,7 @@ fn names_of_axes_attributes_and_metadata_go_along() {
 #[cfg(feature = "zarr")]
 #[test]
 fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("in.nc", &file("climate.nc"));
     place.run("convert in.nc -o out.zarr").done();
     place.run("cmp in.nc out.zarr").done();
@@ -108,7 +108,7 @@ fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
 
 #[test]
 fn what_hdf5_outputs_lose_is_said() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("in.nc", &file("climate.nc"));
     let line = "HDF5 is written without chunks, compression and unlimited axes (";
     let run = place.run("convert in.nc -o out.nc --quiet").done();
@@ -124,7 +124,7 @@ fn what_hdf5_outputs_lose_is_said() {
 
 #[test]
 fn what_cannot_be_moved_is_named_and_hides_no_others() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("in.h5", &file("refused.h5"));
     let info = place.run("info in.h5").done().text();
     assert!(info.contains("  virtual  cannot be read: is virtual"), "{info}");
@@ -135,7 +135,7 @@ fn what_cannot_be_moved_is_named_and_hides_no_others() {
 
 #[test]
 fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("classic.nc", b"CDF\x01\0\0\0\0");
     place.write("old.hdf", b"\x0e\x03\x13\x01....");
     place.write("none.h5", b"no HDF5, but long enough to be looked at");

@@ -2,7 +2,7 @@
 //! the same tensors in .npy files.
 
 use crate::npy::{self, Tensor};
-use crate::{Place, npz};
+use crate::{Workdir, npz};
 
 /// A GGUF string: its length, then its bytes.
 fn text(text: &str) -> Vec<u8> {
@@ -88,7 +88,7 @@ fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
 
 #[test]
 fn of_a_state_dict_nothing_is_run() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<f2'", 2, &[4, 5]);
     place.write("x.npy", &tensor.file(npy::PLAIN));
     place.write("m.pt", &state_dict(&tensor, &[5, 1]));
@@ -113,7 +113,7 @@ fn of_a_state_dict_nothing_is_run() {
 
 #[test]
 fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
-    let place = Place::new();
+    let place = Workdir::new();
     for shape in [&[4, 5, 6][..], &[7], &[40, 30, 20], &[2, 3, 4, 5, 6]] {
         let tensor = Tensor::noise("'<u2'", 2, shape);
         let floats = Tensor { descr: "'<f2'".to_owned(), ..tensor.clone() };
@@ -146,7 +146,7 @@ fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
 
 #[test]
 fn tensors_that_are_quantised_hide_no_others() {
-    let place = Place::new();
+    let place = Workdir::new();
     let (one, other) = (Tensor::noise("'<f4'", 4, &[3, 4]), Tensor::noise("'|i1'", 1, &[5]));
     let packed = Tensor::noise("'|u1'", 1, &[2, 32]);
     place.write(
@@ -179,7 +179,7 @@ fn tensors_that_are_quantised_hide_no_others() {
 
 #[test]
 fn what_would_be_lost_or_cannot_be_read_is_said() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[3, 4]);
     place.write("x.nii", &nifti(&tensor, 0.5));
     place.write("x.nrrd", &nrrd(&tensor));

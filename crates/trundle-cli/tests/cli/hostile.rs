@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::npy::{self, PLAIN, Tensor};
 use crate::safetensors::{Named, file};
-use crate::{Place, Run, npz};
+use crate::{Run, Workdir, npz};
 
 /// Sets a terminal's title and colours, breaks lines, reverses text, and has invisible characters.
 const HOSTILE: &str = "w\x1b]0;owned\x07\nerror: forged\r\t\x7f\u{9b}31m\u{85}\u{2028}\u{2029}\u{202a}\u{202e}\
@@ -50,8 +50,8 @@ fn objects() -> Vec<u8> {
     npy::header(1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")
 }
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> Workdir {
+    let place = Workdir::new();
     let (w, v) = (Tensor::noise("", 4, &[2, 3]), Tensor::noise("", 4, &[3]));
     let record = serde_json::json!({ HOSTILE: format!("o {HOSTILE}") }).to_string();
     let tensors = [Named::new(HOSTILE, "F32", &w), Named::new("v", "F32", &v)];
@@ -253,7 +253,7 @@ fn nothing_of_a_file_steers_the_terminal() {
 fn paths_that_are_no_texts_steer_nothing_either() {
     use std::os::unix::ffi::OsStringExt;
 
-    let place = Place::new();
+    let place = Workdir::new();
     let name = OsString::from_vec(b"\xff\x1b[31m\nerror: forged.npy".to_vec());
     let args = [OsString::from("info"), name];
     assert_eq!(fault(&place.run(&args), true), None);

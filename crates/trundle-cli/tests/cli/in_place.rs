@@ -17,40 +17,40 @@ use crate::npy::{PLAIN, Tensor};
 use crate::refusals::unix::is_ignored;
 use crate::safetensors::{self, Named};
 use crate::work::{noted_lines, signal};
-use crate::{Place, Run, skip};
+use crate::{Run, Workdir, skip};
 
 /// The content of each file in a folder, and the target of each symbolic link, by path.
 type Tree = BTreeMap<String, Vec<u8>>;
 
-fn one_file(place: &Place, shape: &[usize]) {
+fn one_file(place: &Workdir, shape: &[usize]) {
     place.write("p0.npy", &Tensor::noise("'<f4'", 4, shape).file(PLAIN));
 }
 
-fn a_link(place: &Place, shape: &[usize]) {
+fn a_link(place: &Workdir, shape: &[usize]) {
     one_file(place, shape);
     std::os::unix::fs::symlink("p0.npy", place.path("link.npy")).unwrap();
 }
 
-fn two_files(place: &Place, shape: &[usize]) {
+fn two_files(place: &Workdir, shape: &[usize]) {
     one_file(place, shape);
     let halved = [&[shape[0] / 2], &shape[1..]].concat();
     place.write("other.npy", &Tensor::noise("'<f4'", 4, &halved).file(PLAIN));
 }
 
-fn a_model(place: &Place, shape: &[usize]) {
+fn a_model(place: &Workdir, shape: &[usize]) {
     let tensor = Tensor::noise("'<f4'", 4, shape);
     place.write("p.safetensors", &safetensors::file(&[], &[Named::new("t", "F32", &tensor)]));
 }
 
 #[cfg(feature = "zarr")]
-fn a_store(place: &Place, shape: &[usize]) {
+fn a_store(place: &Workdir, shape: &[usize]) {
     one_file(place, shape);
     place.run("convert p0.npy -o p.zarr --chunks 400,500").done();
     fs::remove_file(place.path("p0.npy")).unwrap();
 }
 
 /// Makes the inputs of a command.
-type Made = fn(&Place, &[usize]);
+type Made = fn(&Workdir, &[usize]);
 
 /// Commands that move in place, and what makes their inputs.
 const CASES: &[(Made, &str)] = &[
@@ -69,7 +69,7 @@ const CASES: &[(Made, &str)] = &[
 
 /// A case with its folder and the folder's content before and after the command.
 struct InPlace {
-    place: Place,
+    place: Workdir,
     words: &'static str,
     /// The file or folder that the command replaces.
     replaced: &'static str,
@@ -80,7 +80,7 @@ struct InPlace {
 
 impl InPlace {
     fn new(case: usize, shape: &[usize]) -> InPlace {
-        let place = Place::new();
+        let place = Workdir::new();
         let (make, words) = CASES[case];
         make(&place, shape);
         let replaced = words.split(' ').nth(1).unwrap().trim_start_matches("./");
@@ -170,7 +170,7 @@ fn what_may_be_moved_already_is_not_moved_again() {
         assert!(tree(&work.place.path("")) == work.after, "{}", work.words);
     }
     // If the output does not replace the input, `--resume` may start over.
-    let place = Place::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
+    let place = Workdir::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
     (0..2).for_each(|_| drop(place.run("flip p.npy -o q.npy --axes 0 --force --resume").done()));
 }
 
@@ -243,30 +243,30 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
         let is_renamed = work.inode() != inode;
         signal(name, &child);
         let ended = Run::from(child.wait_with_output().unwrap());
-        let told = format!("{}: {name:?} after {chance}: {ended:?}", work.words);
+        let case = format!("{}: {name:?} after {chance}: {ended:?}", work.words);
 
         let left = tree(&work.place.path(""));
         if ended.code.is_some() {
             // A signal after the first renaming is too late.
-            assert_eq!(ended.code, Some(0), "{told}");
-            assert!(left == work.after, "{told}");
+            assert_eq!(ended.code, Some(0), "{case}");
+            assert!(left == work.after, "{case}");
             counts.ended += 1;
         } else {
-            assert!(!is_renamed || name == Signal::KILL, "{told}");
+            assert!(!is_renamed || name == Signal::KILL, "{case}");
         }
         let again = work.run("--resume --json");
         let now = tree(&work.place.path(""));
-        let told = format!("{told}\nthen {again:?}");
+        let case = format!("{case}\nthen {again:?}");
         if again.code == Some(0) {
-            assert!(now == work.after, "{told}");
-            assert!(ended.code.is_none(), "{told}");
+            assert!(now == work.after, "{case}");
+            assert!(ended.code.is_none(), "{case}");
             match again.json()["resumed"] == true {
                 true => counts.resumed += 1,
                 false => counts.anew += 1,
             }
         } else {
-            assert!(work.is_refused(&again), "{told}");
-            assert!(now == left, "{told}");
+            assert!(work.is_refused(&again), "{case}");
+            assert!(now == left, "{case}");
             if work.is_as_in(&now, &work.before) {
                 counts.refused_before += 1;
                 work.run("").done();
@@ -274,7 +274,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
                 counts.refused_after += u32::from(ended.code.is_none());
             }
             // If the input is replaced, all other outputs exist.
-            assert!(tree(&work.place.path("")) == work.after, "{told}");
+            assert!(tree(&work.place.path("")) == work.after, "{case}");
         }
     }
     let _ = writeln!(std::io::stderr(), "{kills} kills in place: {counts:?}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::safetensors::Named;
-use crate::{Place, Run};
+use crate::{Run, Workdir};
 
 fn keys(object: &Value) -> BTreeSet<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
@@ -22,7 +22,7 @@ fn set<'a>(keys: &[&'a str]) -> BTreeSet<&'a str> {
 
 #[test]
 fn a_movement_as_json() {
-    let place = Place::with(&[("volume.npy", &Tensor::counting(&[2, 3, 4]))]);
+    let place = Workdir::with(&[("volume.npy", &Tensor::counting(&[2, 3, 4]))]);
     const KEYS: &[&str] =
         &["outputs", "passes", "seconds", "move_seconds", "bytes_read", "bytes_written", "resumed"];
     let run = place.run("transpose volume.npy -o out.npy --json").done();
@@ -52,7 +52,7 @@ fn a_movement_as_json() {
 
 #[test]
 fn a_file_as_json() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("[('a', '>i2'), ('b', '|u1')]", 3, &[5, 0, 2]);
     place.write("points.npy", &tensor.file(Style { version: 3, fortran: true }));
     let report = place.run("info points.npy --json").done().json();
@@ -76,7 +76,7 @@ fn a_file_as_json() {
 
 #[test]
 fn a_plan_as_json() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let chain = "roll(1, 1) | h w -> w h";
     let report = place.run(&format!("plan apply x.npy '{chain}' --json")).done().json();
     assert_eq!(report["out_shape"], json!([6, 4]));
@@ -104,7 +104,7 @@ fn a_plan_as_json() {
 
 #[test]
 fn a_plan_for_little_memory_says_what_the_disk_is_asked_for() {
-    let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 96]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 96]))]);
     let args = "plan transpose x.npy --row-major --max-mem 8K --storage ssd";
     let text = place.run(&args).done().text();
     let line = text.lines().next().unwrap();
@@ -114,7 +114,7 @@ fn a_plan_for_little_memory_says_what_the_disk_is_asked_for() {
 
 #[test]
 fn a_plan_lists_some_tensors_and_counts_the_rest() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("", 4, &[2, 3]);
     let names: Vec<String> = (10..40).map(|number| format!("w{number}")).collect();
     let named: Vec<_> = names.iter().map(|name| Named::new(name, "F32", &tensor)).collect();
@@ -140,7 +140,7 @@ fn pictures_of_floats_are_drawn_in_colour() {
         (0..4 * 5 * 3u8).flat_map(|number| (f32::from(number) / 59.0).to_le_bytes()).collect();
     let picture =
         Tensor { descr: "'<f4'".to_owned(), width: 4, shape: vec![4, 5, 3], bytes: values };
-    let place = Place::with(&[("x.npy", &picture)]);
+    let place = Workdir::with(&[("x.npy", &picture)]);
     let run = place.run("view x.npy -o x.png").done();
     assert_eq!(run.stderr, "x[:,:,:] of f32 [4, 5, 3]: black is 0, white is 1\n");
     let mut reader =
@@ -155,7 +155,7 @@ fn pictures_of_floats_are_drawn_in_colour() {
 
 #[test]
 fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write_zeros("x.npy", "<u2", 2, &[131_072, 262_144]);
     let run = place.run("view x.npy --max-mem 64M").done();
     assert_eq!(
@@ -167,7 +167,7 @@ fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
 
 #[test]
 fn a_plan_writes_nothing() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let before = place.contents();
     for args in [
         "plan transpose x.npy",
@@ -186,7 +186,7 @@ fn a_plan_writes_nothing() {
 
 #[test]
 fn plan_takes_what_the_command_takes() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let rest = "--axes 0 -o x.npy --force --verify --resume";
     let text = place.run(&format!("plan flip x.npy {rest}")).done().text();
     let lines: Vec<&str> = text.lines().collect();
@@ -201,7 +201,7 @@ fn plan_takes_what_the_command_takes() {
 
 #[test]
 fn one_axis_and_several_go_by_both_words() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[3, 4]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[3, 4]))]);
     let both = |args: &str, known: &'static str, other: &'static str| {
         let out = |word: &'static str| {
             place.run(&format!("{args} {word} 0 -o y.npy --force")).done();
@@ -216,7 +216,7 @@ fn one_axis_and_several_go_by_both_words() {
 
 #[test]
 fn quiet_is_silent() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     for quiet in ["-q", "--quiet"] {
         let run = place.run(&format!("transpose x.npy -o out.npy --force --verify {quiet}")).done();
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
@@ -228,7 +228,7 @@ fn quiet_is_silent() {
 
 #[test]
 fn messages_go_to_stderr_and_results_to_stdout() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let run = place.run("flip x.npy --axes 0 -o out.npy --verify").done();
     assert_eq!(run.text(), "");
     assert!(run.stderr.starts_with("out.npy: u16 [4,6], 48 bytes in 1 pass, "), "{run:?}");
@@ -241,7 +241,7 @@ fn messages_go_to_stderr_and_results_to_stdout() {
 #[test]
 fn only_text_where_nobody_looks() {
     // Large enough for a progress bar on a terminal.
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npy", &Tensor::noise("'|u1'", 1, &[16 << 20]).file(PLAIN));
     let runs = [
         place.run("flip x.npy --axes 0 -o y.npy --verify").done(),
@@ -262,7 +262,7 @@ fn only_text_where_nobody_looks() {
 
 #[test]
 fn whoever_stops_reading_is_no_failure_of_a_report() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     for args in ["man", "completions bash", "info x.npy", "view x.npy"] {
         let mut child = place.command(args).spawn().unwrap();
         drop(child.stdout.take());
@@ -273,7 +273,7 @@ fn whoever_stops_reading_is_no_failure_of_a_report() {
 
 #[test]
 fn threads_come_from_the_argument_or_the_environment() {
-    let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 30, 50]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 30, 50]))]);
     let threads = |variable: &str, args: &str| {
         let plan = format!("plan transpose x.npy --row-major --json {args}");
         let run = Run::of(place.command(&plan).env("TRUNDLE_NUM_THREADS", variable)).done();
@@ -291,7 +291,7 @@ fn threads_come_from_the_argument_or_the_environment() {
 
 #[test]
 fn a_set_of_instructions_can_be_forced() {
-    let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 300]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 300]))]);
     let plan = |variable: &str| {
         let args = "plan transpose x.npy --row-major --json";
         Run::of(place.command(&args).env("TRUNDLE_SIMD", variable))
@@ -317,7 +317,7 @@ fn a_set_of_instructions_can_be_forced() {
 #[test]
 fn too_little_memory_for_an_element_is_refused() {
     let tensor = Tensor::counting(&[60, 101]);
-    let place = Place::with(&[("x.npy", &tensor)]);
+    let place = Workdir::with(&[("x.npy", &tensor)]);
     let run = |input: &str, size: &str, args: &str| {
         let limited = format!("roll {input} --shift 1 --axes 1 -o out.npy");
         place.run(&format!("{limited} --force --max-mem {size} {args}"))
@@ -356,7 +356,7 @@ fn too_little_memory_for_an_element_is_refused() {
 #[cfg(unix)]
 #[test]
 fn plans_in_a_row_are_of_one_disk() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write_zeros("x.npy", "<f4", 4, &[8192, 8192]);
     let storage = |more: &str| {
         let plan = "plan transpose x.npy --row-major --max-mem 16M --json";
@@ -383,7 +383,7 @@ fn plans_in_a_row_are_of_one_disk() {
 
 #[test]
 fn help_and_version_end_well() {
-    let place = Place::new();
+    let place = Workdir::new();
     let version = concat!("trundle ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(place.run("--version").done().text(), version);
     let commands =
@@ -404,7 +404,7 @@ fn help_and_version_end_well() {
 
 #[test]
 fn the_demo_does_the_main_job_and_again() {
-    let place = Place::new();
+    let place = Workdir::new();
     let report = place.run("demo demo --size 16 --json").done().json();
     assert_eq!(report["verified"], true);
     assert_eq!(report["passes"], 1);
@@ -433,7 +433,7 @@ fn the_demo_does_the_main_job_and_again() {
 
 #[test]
 fn the_bench_keeps_and_draws_what_it_measured() {
-    let place = Place::new();
+    let place = Workdir::new();
     let name = "roll of 1 MiB";
     let args = format!("bench 'small moves/{name}' --rounds 1 --svg s.svg --json r.json");
     let run = place.run(&args).done();
@@ -456,7 +456,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
 
 #[test]
 fn info_reads_a_stream_to_its_end() {
-    let place = Place::new();
+    let place = Workdir::new();
     // More than a pipe buffer holds, so the writer would fail if `info` stopped early.
     let whole = Tensor::noise("'|u1'", 1, &[1_000_000]).file(PLAIN);
     let mut child = place.command("info -").stdin(Stdio::piped()).spawn().unwrap();
@@ -468,13 +468,13 @@ fn info_reads_a_stream_to_its_end() {
 
 #[test]
 fn stdin_may_be_closed() {
-    let place = Place::new();
+    let place = Workdir::new();
     Run::of(place.command("info -").stdin(Stdio::null())).refused(3, "error: stdin: truncated: ");
 }
 
 #[test]
 fn a_tuning_record_is_followed_refused_and_forgotten() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
     let with = |variable: Option<&str>, args: &str| {
         let mut command = place.command(args);
@@ -483,20 +483,20 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
         Run::of(command.envs(variable.map(|value| ("TRUNDLE_TUNING", value))))
     };
     let plan = "plan transpose x.npy --json";
-    let told = |variable| {
+    let record_of = |variable| {
         let report = with(variable, plan).done().json();
         let text = |key: &str| report[key].as_str().unwrap().to_owned();
         (text("tuning"), text("tuning_source"))
     };
-    let (built_in, source) = told(None);
+    let (built_in, source) = record_of(None);
     assert!(source.starts_with("built in, for "), "{source}");
-    assert_eq!(told(Some("off")), (built_in.clone(), source.clone()));
+    assert_eq!(record_of(Some("off")), (built_in.clone(), source.clone()));
 
-    let (changed, source) = told(Some("tile_rows=17"));
+    let (changed, source) = record_of(Some("tile_rows=17"));
     assert!(changed.contains(" tile_rows=17 ") && source == "TRUNDLE_TUNING", "{changed} {source}");
     place.write("record.txt", format!("# of a friend\n{changed}\n").as_bytes());
     assert_eq!(
-        told(Some("record.txt")),
+        record_of(Some("record.txt")),
         (changed.clone(), "TRUNDLE_TUNING, record.txt".to_owned())
     );
 
@@ -506,8 +506,8 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
     let kept = Path::new(forgotten["path"].as_str().unwrap());
     std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
     std::fs::write(kept, &changed).unwrap();
-    assert_eq!(told(None).0, changed);
-    assert_eq!(told(Some("off")).0, built_in);
+    assert_eq!(record_of(None).0, changed);
+    assert_eq!(record_of(Some("off")).0, built_in);
     std::fs::write(kept, "tile_rows=17").unwrap();
     let run = with(None, plan).done();
     assert!(run.stderr.contains("without streaming_bytes"), "{run:?}");

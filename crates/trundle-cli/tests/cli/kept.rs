@@ -4,7 +4,7 @@ use crate::npy::{self, PLAIN, Style, Tensor};
 use crate::refusals::refused;
 use crate::results::{flipped, inverted};
 use crate::safetensors::{Named, file};
-use crate::{Place, npz};
+use crate::{Workdir, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
@@ -51,14 +51,14 @@ fn every_command_keeps_in_place_what_it_is_not_told_to_move() {
         ("flip m.safetensors --axes 0 --json", &flip),
     ];
     for (args, expected) in commands {
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("m.safetensors", &model.file(&model.b, &record));
         let rest = "--tensor b -o m.safetensors --force --verify";
         place.run(&format!("{args} {rest}")).done();
         assert!(place.read("m.safetensors") == **expected, "{args:?}");
         assert_eq!(place.contents().len(), 1, "{args:?}");
     }
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("m.safetensors", &model.file(&model.b, &record));
     let roll = "roll m.safetensors --shift 0,3 --axes 0,1 --tensor b";
     let run = place.run(&format!("{roll} -o n.safetensors")).done();
@@ -69,7 +69,7 @@ fn every_command_keeps_in_place_what_it_is_not_told_to_move() {
 
 #[test]
 fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
-    let place = Place::new();
+    let place = Workdir::new();
     let (a, b) = (Tensor::noise("'>i2'", 2, &[3, 5]), Tensor::noise("'<U3'", 12, &[2, 2]));
     let c = Tensor::noise("'<f8'", 8, &[4, 3]);
     let kept = [("a.npy", a.file(FORTRAN)), ("sub/b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
@@ -86,9 +86,9 @@ fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
     assert_eq!(Tensor::read(&written[1].1, 12), b);
     assert_eq!(Tensor::read(&written[2].1, 8), flipped(&c, &[0]));
     let outputs = run.json()["outputs"].clone();
-    let told = |index: usize| (outputs[index]["name"].clone(), outputs[index]["kept"] == true);
+    let outcome = |index: usize| (outputs[index]["name"].clone(), outputs[index]["kept"] == true);
     assert_eq!(
-        [0, 1, 2].map(told),
+        [0, 1, 2].map(outcome),
         [("a".into(), true), ("sub/b".into(), true), ("c".into(), false)]
     );
 }
@@ -96,7 +96,7 @@ fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
 #[test]
 fn only_leaves_the_others_out_and_what_was_recorded_of_them() {
     let model = Model::new();
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("m.safetensors", &model.file(&model.b, &[("x", "1"), ("trundle.axes", RECORD)]));
     let args = "flip m.safetensors --axes 0 --only -o out.safetensors";
     let run = place.run(&format!("{args} --tensor [bc]")).done();
@@ -111,7 +111,7 @@ fn only_leaves_the_others_out_and_what_was_recorded_of_them() {
 #[test]
 fn a_file_of_one_tensor_takes_the_one_that_is_named() {
     let model = Model::new();
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("m.safetensors", &model.file(&model.b, &[]));
     let to = |name: &'static str, output: &'static str| {
         format!("flip m.safetensors --axes 0 --tensor {name} -o {output}")
@@ -137,7 +137,7 @@ fn a_file_of_one_tensor_takes_the_one_that_is_named() {
 fn a_name_with_the_characters_of_patterns_is_itself_first() {
     let (one, two) = (Tensor::noise("", 1, &[3]), Tensor::noise("", 1, &[3]));
     let (w, star) = (Named::new("p['w']", "U8", &one), Named::new("pw", "U8", &two));
-    let (place, moved) = (Place::new(), flipped(&one, &[0]));
+    let (place, moved) = (Workdir::new(), flipped(&one, &[0]));
     place.write("m.safetensors", &file(&[], &[w, star.clone()]));
     let args =
         ["flip", "m.safetensors", "--axes", "0", "--tensor", "p['w']", "-o", "x.safetensors"];
@@ -148,7 +148,7 @@ fn a_name_with_the_characters_of_patterns_is_itself_first() {
 
 #[test]
 fn what_is_kept_and_cannot_be_held_is_refused_with_the_way_out() {
-    let place = Place::new();
+    let place = Workdir::new();
     let (a, b) = (Tensor::noise("'<U3'", 12, &[2]), Tensor::noise("'<f4'", 4, &[2]));
     let members = [("a.npy", a.file(PLAIN)), ("b.npy", b.file(PLAIN))];
     place.write("m.npz", &npz::archive(&members));
@@ -167,7 +167,7 @@ fn objects() -> Vec<u8> {
 
 #[test]
 fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
-    let place = Place::new();
+    let place = Workdir::new();
     let a = Tensor::noise("'<f4'", 4, &[2, 3]);
     let members =
         [("o.npy", objects()), ("a.npy", a.file(PLAIN)), ("notes.txt", b"hello".to_vec())];
@@ -213,7 +213,7 @@ fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
 #[test]
 fn metadata_that_the_output_cannot_hold_is_named() {
     let model = Model::new();
-    let place = Place::new();
+    let place = Workdir::new();
     place.write(
         "m.safetensors",
         &file(
@@ -244,7 +244,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
 #[test]
 fn a_plan_tells_of_what_is_moved_and_counts_what_is_copied() {
     let model = Model::new();
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("m.safetensors", &model.file(&model.b, &[]));
     let plan = |more: &str| {
         let args = "plan flip m.safetensors --axes 0 --tensor b --json";
@@ -258,7 +258,7 @@ fn a_plan_tells_of_what_is_moved_and_counts_what_is_copied() {
 
 #[test]
 fn what_is_kept_goes_through_little_memory_too() {
-    let place = Place::new();
+    let place = Workdir::new();
     let (a, b) = (Tensor::noise("", 4, &[512, 1500]), Tensor::noise("", 2, &[1024, 1500]));
     let of =
         |b: &Tensor| file(&[("x", "y")], &[Named::new("a", "F32", &a), Named::new("b", "F16", b)]);
@@ -283,7 +283,7 @@ fn what_is_kept_is_gone_on_with() {
 /// run resumed; its output must be complete.
 #[cfg(unix)]
 fn killed_run_is_resumed(rows: usize) -> bool {
-    let place = Place::new();
+    let place = Workdir::new();
     let (a, b) = (Tensor::noise("", 4, &[rows - 100, 4096]), Tensor::noise("", 4, &[rows, 4096]));
     let of = |b: &Tensor| file(&[], &[Named::new("b", "F32", b), Named::new("a", "F32", &a)]);
     place.write("m.safetensors", &of(&b));

@@ -132,7 +132,7 @@ fn chance(state: &mut u64, most: usize) -> usize {
 }
 
 /// A folder to run the program in.
-struct Place {
+struct Workdir {
     folder: TempDir,
 }
 
@@ -144,14 +144,14 @@ struct Run {
     stderr: String,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+impl Workdir {
+    fn new() -> Workdir {
+        Workdir { folder: tempfile::tempdir().unwrap() }
     }
 
     /// A folder with one file for each name.
-    fn with(files: &[(&str, &Tensor)]) -> Place {
-        let place = Place::new();
+    fn with(files: &[(&str, &Tensor)]) -> Workdir {
+        let place = Workdir::new();
         for (name, tensor) in files {
             place.write(name, &tensor.file(npy::PLAIN));
         }

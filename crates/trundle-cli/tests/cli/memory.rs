@@ -12,7 +12,7 @@ use flate2::{Compression, Crc};
 use crate::chance;
 use crate::npy::{PLAIN, Tensor};
 use crate::results::flipped;
-use crate::{Place, Run};
+use crate::{Run, Workdir};
 
 /// The code of a test build alone takes about 50 MiB.
 const MAX_MEM: &str = "76M";
@@ -30,12 +30,12 @@ fn most_kib(child: &Child) -> Option<u64> {
 }
 
 /// Runs with streams in and out, and checks the peak memory.
-fn streamed(place: &Place, input: Vec<u8>, args: &str) -> Run {
+fn streamed(place: &Workdir, input: Vec<u8>, args: &str) -> Run {
     streamed_within(MAX_MEM, place, input, args).done()
 }
 
 /// Runs with the limit `max_mem`; the exit code may be any.
-fn streamed_within(max_mem: &str, place: &Place, input: Vec<u8>, args: &str) -> Run {
+fn streamed_within(max_mem: &str, place: &Workdir, input: Vec<u8>, args: &str) -> Run {
     let mut command = place.command(&format!("{args} --max-mem {max_mem} --threads 2"));
     // The limit includes the process's code.
     command.env_remove("TRUNDLE_OWN_MEMORY");
@@ -64,7 +64,7 @@ fn streamed_within(max_mem: &str, place: &Place, input: Vec<u8>, args: &str) -> 
 fn streams_larger_than_the_memory_come_in_and_go_out() {
     let tensor = tensor();
     let expected = flipped_rows(&tensor);
-    let place = Place::new();
+    let place = Workdir::new();
     let run = streamed(&place, tensor.file(PLAIN), "flip - --axes 0 -o -");
     assert!(run.stdout.ends_with(&expected));
     assert_eq!(place.contents(), []);
@@ -78,7 +78,7 @@ fn streams_larger_than_the_memory_come_in_and_go_out() {
 #[test]
 fn files_and_streams_larger_than_the_memory_are_joined() {
     let tensor = tensor();
-    let place = Place::with(&[("x.npy", &tensor)]);
+    let place = Workdir::with(&[("x.npy", &tensor)]);
     let args = "concat - x.npy --axis 1 -o -";
     let run = streamed(&place, tensor.file(PLAIN), args);
     let rows = tensor.bytes.chunks(tensor.bytes.len() / tensor.shape[0]);
@@ -90,7 +90,7 @@ fn files_and_streams_larger_than_the_memory_are_joined() {
 #[test]
 fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
     let tensor = tensor();
-    let place = Place::with(&[("x.npy", &tensor)]);
+    let place = Workdir::with(&[("x.npy", &tensor)]);
     let rows: Vec<i64> = (0..18).rev().collect();
     place.write("rows.npy", &Tensor { shape: vec![18, 1], ..Tensor::list(&rows) }.file(PLAIN));
     let zeros = Tensor { bytes: vec![0; tensor.bytes.len()], ..tensor.clone() };
@@ -143,7 +143,7 @@ fn archive(name: &str, content: &[u8]) -> Vec<u8> {
 #[test]
 fn a_deflated_member_larger_than_the_memory_is_moved() {
     let tensor = tensor();
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
     streamed(&place, Vec::new(), "flip x.npz --axes 0 -o y.npy --verify");
     assert!(place.read("y.npy").ends_with(&flipped_rows(&tensor)));
@@ -153,7 +153,7 @@ fn a_deflated_member_larger_than_the_memory_is_moved() {
 #[test]
 fn what_is_larger_than_the_memory_is_compared() {
     let tensor = tensor();
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npy", &tensor.file(PLAIN));
     place.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
     place.run("transpose x.npy -o inverted.npy --row-major").done();
@@ -171,7 +171,7 @@ fn what_is_larger_than_the_memory_is_compared() {
 #[test]
 fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     let tensor = Tensor::noise("'<f4'", 4, &[32, 1024, 1024]);
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npy", &tensor.file(PLAIN));
     let within = |args: &str| streamed_within("180M", &place, Vec::new(), args).done();
     let all = [
@@ -194,7 +194,7 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
 /// If requests are slow, boxes of many short runs fill the memory.
 #[test]
 fn boxes_that_fill_the_memory_leave_room_for_the_program() {
-    let place = Place::with(&[("x.npy", &tensor())]);
+    let place = Workdir::with(&[("x.npy", &tensor())]);
     let args = "transpose x.npy --order 2,1,0 --row-major --storage hdd";
     streamed(&place, Vec::new(), &format!("{args} -o y.npy"));
 }
@@ -227,7 +227,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
     const ORDERS: [[usize; 3]; 6] =
         [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     let shape = [61, 402, 509];
-    let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &shape))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &shape))]);
     let mut seed = 3;
     let (runs, mut refused) = (if trundle_testing::everything() { 30 } else { 2 }, 0);
     for run in 0..runs {
@@ -274,7 +274,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
 /// Refuses a limit smaller than the process itself needs, and names one that suffices.
 #[test]
 fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);
     let flip = |max_mem: &str| {
         let args = format!("flip x.npy --axes 0 -o y.npy --force --max-mem {max_mem}");
         Run::of(place.command(&args).env_remove("TRUNDLE_OWN_MEMORY"))
@@ -283,9 +283,9 @@ fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
     fs::remove_file(place.path("y.npy")).unwrap();
     let refused = flip("4M");
     assert_eq!(refused.code, Some(3), "{refused:?}");
-    let told = refused.stderr.split_once("error: ").unwrap().1;
-    let (needed, rest) = told.split_once(' ').unwrap();
-    assert!(rest.contains("MiB of memory are needed, --max-mem is 4.0 MiB"), "{told}");
+    let message = refused.stderr.split_once("error: ").unwrap().1;
+    let (needed, rest) = message.split_once(' ').unwrap();
+    assert!(rest.contains("MiB of memory are needed, --max-mem is 4.0 MiB"), "{message}");
     assert_eq!(place.contents().len(), 1);
     let needed = needed.parse::<f64>().unwrap().ceil() as u64;
     flip(&format!("{needed}M")).done();

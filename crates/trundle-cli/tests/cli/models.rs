@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::{Place, Run};
+use crate::{Run, Workdir};
 
 /// An OpenVINO IR in the making.
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl Ir {
     }
 
     /// Writes `model.xml` and `model.bin`, with these outputs.
-    fn write(mut self, place: &Place, outputs: &[(&str, Port)]) {
+    fn write(mut self, place: &Workdir, outputs: &[(&str, Port)]) {
         for (name, source) in outputs {
             self.layer("Result", name, "", &[*source]);
         }
@@ -93,7 +93,7 @@ impl Ir {
 type Operator<'a> = (&'a str, &'a [&'a [i64]]);
 
 /// Writes a model of operators in a row on one input. Each but the first reads the output of the one before.
-fn write_row(place: &Place, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
+fn write_row(place: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
     let mut ir = Ir::default();
     let [input, element, shape] = given;
     let mut last = ir.given(input, element, shape);
@@ -106,7 +106,7 @@ fn write_row(place: &Place, given: [&str; 3], operators: &[Operator<'_>], name: 
 const TRANSPOSE: Operator<'_> = ("Transpose", &[&[1, 0]]);
 
 /// A roll by 1 and a transpose of a 2 x 3 tensor of u16.
-fn rolled_and_turned(place: &Place, name: &str) {
+fn rolled_and_turned(place: &Workdir, name: &str) {
     write_row(place, ["x", "u16", "?,3"], &[("Roll", &[&[1], &[1]]), TRANSPOSE], name);
     place.write("x.npy", &input().file(PLAIN));
 }
@@ -127,13 +127,13 @@ fn numbers(file: &[u8]) -> Vec<u16> {
 
 const RUN: &str = "run model.xml --input x=x.npy --out-dir=out";
 
-fn run_with(place: &Place, more: &str) -> Run {
+fn run_with(place: &Workdir, more: &str) -> Run {
     place.run(&format!("{RUN} {more}"))
 }
 
 #[test]
 fn a_model_is_one_pass_and_its_output_a_file() {
-    let place = Place::new();
+    let place = Workdir::new();
     rolled_and_turned(&place, "y");
     let report = run_with(&place, "--json --verify").done().json();
     assert_eq!(report["passes"], 1);
@@ -146,7 +146,7 @@ fn a_model_is_one_pass_and_its_output_a_file() {
 
 #[test]
 fn inputs_may_be_in_another_order_of_bytes_and_axes() {
-    let place = Place::new();
+    let place = Workdir::new();
     rolled_and_turned(&place, "y");
     let mut bytes = input().bytes;
     bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
@@ -158,7 +158,7 @@ fn inputs_may_be_in_another_order_of_bytes_and_axes() {
 
 #[test]
 fn packed_elements_are_the_bytes_they_are_packed_in() {
-    let place = Place::new();
+    let place = Workdir::new();
     write_row(&place, ["x", "u4", "2,3"], &[TRANSPOSE], "y");
     let packed = of_bytes(&[3], &[0x10, 0x32, 0x54]);
     place.write("x.npy", &packed.file(PLAIN));
@@ -171,7 +171,7 @@ fn packed_elements_are_the_bytes_they_are_packed_in() {
 #[test]
 fn outputs_stay_within_their_folder() {
     for (name, file) in [("../y", ".._y.npy"), ("a/b:c", "a_b_c.npy"), ("..", "output...npy")] {
-        let place = Place::new();
+        let place = Workdir::new();
         rolled_and_turned(&place, name);
         let report = run_with(&place, "--json").done().json();
         assert_eq!(report["outputs"][0]["name"], name);
@@ -182,7 +182,7 @@ fn outputs_stay_within_their_folder() {
 
 #[test]
 fn outputs_that_exist_stay_unless_forced() {
-    let place = Place::new();
+    let place = Workdir::new();
     rolled_and_turned(&place, "y");
     run_with(&place, "").done();
     let before = place.read("out/y.npy");
@@ -210,7 +210,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
         ("run model.xml --input x=wide.npy", 3, "must have shape [?, 3], got [2, 4]"),
         ("run model.xml --input x=u8.npy", 3, "holds elements of type u8"),
     ];
-    let place = Place::new();
+    let place = Workdir::new();
     rolled_and_turned(&place, "y");
     place.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
     place.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
@@ -222,7 +222,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
 }
 
 /// Two inputs, each concatenated with itself, then joined, rolled and transposed.
-fn joined(place: &Place, element: &str, sizes: [usize; 2]) {
+fn joined(place: &Workdir, element: &str, sizes: [usize; 2]) {
     let mut ir = Ir::default();
     let x = ir.given("x", element, &format!("{},{}", sizes[0], sizes[1]));
     let doubled = ir.joined([x, x], 0);
@@ -238,7 +238,7 @@ const RUN_BOTH: &str = "run model.xml --input x=x.npy --input z=z.npy --out-dir=
 
 #[test]
 fn what_is_larger_than_memory_goes_in_parts() {
-    let place = Place::new();
+    let place = Workdir::new();
     let big = Style { version: 1, fortran: true };
     let swapped = |tensor: Tensor| {
         let mut bytes = tensor.bytes;
@@ -280,7 +280,7 @@ fn what_is_larger_than_memory_goes_in_parts() {
 fn a_model_in_parts_that_was_killed_goes_on() {
     use crate::work::{noted_lines, signal};
 
-    let place = Place::new();
+    let place = Workdir::new();
     let sizes = [2000, 2300];
     joined(&place, "u32", sizes);
     place.write("x.npy", &Tensor::noise("'<u4'", 4, &sizes).file(PLAIN));
@@ -316,7 +316,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
 }
 
 /// A model of two transposes: of `x`, in an order that is an input, and of `z`, which has another type.
-fn of_several_types(place: &Place, sizes: [usize; 2]) {
+fn of_several_types(place: &Workdir, sizes: [usize; 2]) {
     let shape = format!("{},{}", sizes[0], sizes[1]);
     let mut ir = Ir::default();
     let (x, z) = (ir.given("x", "f32", &shape), ir.given("z", "u8", &shape));
@@ -331,7 +331,7 @@ fn of_several_types(place: &Place, sizes: [usize; 2]) {
 
 #[test]
 fn what_goes_in_parts_may_be_of_several_types() {
-    let place = Place::new();
+    let place = Workdir::new();
     of_several_types(&place, [900, 1100]);
     let inputs = "--input=x=x.npy --input=z=z.npy --input=order=order.npy";
     let args = format!("run model.xml --out-dir=out --force {inputs}");
@@ -344,7 +344,7 @@ fn what_goes_in_parts_may_be_of_several_types() {
 
 #[test]
 fn an_operator_that_computes_is_refused_by_name() {
-    let place = Place::new();
+    let place = Workdir::new();
     write_row(&place, ["x", "u16", "2,3"], &[("Sigmoid", &[])], "y");
     place.write("x.npy", &input().file(PLAIN));
     let run = run_with(&place, "");
@@ -356,7 +356,7 @@ fn an_operator_that_computes_is_refused_by_name() {
 
 #[test]
 fn all_that_is_not_supported_is_named() {
-    let place = Place::new();
+    let place = Workdir::new();
     let operators: [Operator<'_>; 3] = [("Sigmoid", &[]), ("GatherTree", &[]), ("Sigmoid", &[])];
     write_row(&place, ["x", "u16", "2,3"], &operators, "y");
     let run = place.run("plan model.xml");
@@ -367,7 +367,7 @@ fn all_that_is_not_supported_is_named() {
 
 #[test]
 fn a_small_model_of_a_large_output_is_planned_at_once() {
-    let place = Place::new();
+    let place = Workdir::new();
     let mut ir = Ir::default();
     let x = ir.given("x", "f32", "2,2");
     let last = (0..50).fold(x, |last, _| ir.joined([last; 2], 0));
@@ -387,7 +387,7 @@ fn a_small_model_of_a_large_output_is_planned_at_once() {
 
 #[test]
 fn of_a_large_tensor_only_what_is_read_is_made() {
-    let place = Place::new();
+    let place = Workdir::new();
     let mut ir = Ir::default();
     let x = ir.given("x", "f32", "2,2");
     let last = (0..40).fold(x, |last, _| ir.joined([last; 2], 0));
@@ -402,7 +402,7 @@ fn of_a_large_tensor_only_what_is_read_is_made() {
 
 #[test]
 fn names_print_no_lines_and_no_commands() {
-    let place = Place::new();
+    let place = Workdir::new();
     let name = "y&#10;done\u{9b}31m\u{202e}";
     write_row(&place, ["x&#10;ok", "u16", "2,3"], &[TRANSPOSE], name);
     let plan = place.run("plan model.xml --verbose").done().text();
@@ -416,7 +416,7 @@ fn names_print_no_lines_and_no_commands() {
 #[cfg(unix)]
 #[test]
 fn weights_elsewhere_are_read_where_that_is_asked_for() {
-    let place = Place::new();
+    let place = Workdir::new();
     rolled_and_turned(&place, "y");
     std::fs::create_dir(place.path("cache")).unwrap();
     std::fs::rename(place.path("model.xml"), place.path("cache/model.xml")).unwrap();
@@ -433,7 +433,7 @@ fn weights_elsewhere_are_read_where_that_is_asked_for() {
 
 #[test]
 fn a_plan_of_no_model_says_what_to_write() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npy", &input().file(PLAIN));
     place.run("plan x.npy").refused(2, "trundle plan transpose x.npy");
 }
@@ -450,7 +450,7 @@ fn of_floats(values: &[f32; 4]) -> Vec<u8> {
 
 #[test]
 fn a_plan_shows_the_graph_and_what_became_of_it() {
-    let place = Place::new();
+    let place = Workdir::new();
     rolled_and_turned(&place, "y");
     let brief = place.run("plan model.xml --input x=x.npy").done().text();
     assert_eq!(brief, "12 bytes, 1 pass for 1 output\n  y: u16 [3, 2]\n");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::{metadata, plain, write_store, written};
 
@@ -51,8 +51,8 @@ pub(crate) fn write_group(root: &Path, attributes: &Value) {
 }
 
 /// A place with the data set as `x.zarr`, and each array as an .npy file.
-fn data_set() -> Place {
-    let place = Place::new();
+fn data_set() -> Workdir {
+    let place = Workdir::new();
     write_group(&place.path("x.zarr"), &json!({ "title": "wind" }));
     for (name, sizes, axes) in ARRAYS {
         let tensor = write_array(&place.path("x.zarr"), name, sizes, axes);
@@ -62,7 +62,7 @@ fn data_set() -> Place {
 }
 
 /// Checks that an array of a store is the result of `chain` on its .npy file.
-fn check(place: &Place, store: &str, array: &str, chain: Option<&str>) {
+fn check(place: &Workdir, store: &str, array: &str, chain: Option<&str>) {
     let chain = chain.unwrap_or("roll(shift=0, axes=0)");
     place.run(&format!("apply {array}.npy '{chain}' -o e.npy --force --row-major")).done();
     let cmp = place.run(&format!("cmp {store} e.npy --tensor {array}"));
@@ -340,7 +340,7 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         ("multiscales", pyramid()),
         ("ome", json!({ "version": "0.5", "multiscales": pyramid(), "omero": { "id": 1 } })),
     ] {
-        let place = Place::new();
+        let place = Workdir::new();
         write_group(&place.path("x.zarr"), &json!({ key: said.clone(), "title": "cells" }));
         // The axis names come from the group's metadata.
         write_array(&place.path("x.zarr"), "0", &[2, 4, 6], &[]);

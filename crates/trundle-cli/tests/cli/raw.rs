@@ -4,7 +4,7 @@ use crate::npy::{PLAIN, Tensor};
 use crate::packed::{OTHERS, USUAL};
 use crate::refusals::refused;
 use crate::results::{CASES, flipped, inverted, rolled};
-use crate::{Place, is_tried};
+use crate::{Workdir, is_tried};
 
 /// Sizes as `--shape` takes them.
 fn sizes(shape: &[usize]) -> String {
@@ -13,7 +13,7 @@ fn sizes(shape: &[usize]) -> String {
 
 /// Runs a command from `input` to `output` with --verify. The input follows the command's name.
 #[track_caller]
-fn moved(place: &Place, input: &str, output: &str, args: &str, described: &str) -> Vec<u8> {
+fn moved(place: &Workdir, input: &str, output: &str, args: &str, described: &str) -> Vec<u8> {
     let (command, rest) = args.split_once(' ').unwrap_or((args, ""));
     let files = format!("{command} {input} -o {output} --force --verify -q");
     place.run(&format!("{files} {rest} {described}")).done();
@@ -34,7 +34,7 @@ fn row(bytes: &[u8]) -> Tensor {
 fn every_operator_moves_every_element_of_every_packed_type() {
     for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
         let tensor = packed.noise(&[3, 5, 4]);
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("x.bin", &packed.pack(&tensor));
         let order = if number >= USUAL.len() {
             format!("--bit-order {}", packed.order)
@@ -62,7 +62,7 @@ fn counts_that_fill_no_byte_go_through_raw_and_npy() {
             }
             let tensor = packed.noise(shape);
             let bytes = packed.pack(&tensor);
-            let place = Place::new();
+            let place = Workdir::new();
             place.write("x.bin", &bytes);
             place.write("x.npy", &row(&bytes).file(PLAIN));
             let sizes = sizes(shape);
@@ -102,7 +102,7 @@ fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
     ];
     for (number, (dtype, width, descr)) in types.into_iter().enumerate() {
         let tensor = Tensor::noise(descr, width, &[3, 5, 4]);
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("x.bin", &tensor.bytes);
         let raw = format!("--dtype {dtype} --shape 3,5,4");
         let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number + other, 4));
@@ -126,7 +126,7 @@ fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
 #[test]
 fn an_offset_finds_the_data_in_a_file_that_holds_more() {
     let tensor = Tensor::counting(&[3, 4]);
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.bin", &[&[9; 5][..], &tensor.bytes, b"rest"].concat());
     let described = "--dtype u16 --shape 3,4 --offset 5";
     let bytes = moved(&place, "x.bin", "y.bin", "transpose", described);
@@ -140,7 +140,7 @@ fn an_offset_finds_the_data_in_a_file_that_holds_more() {
 fn packed_elements_come_and_go_through_streams() {
     let packed = USUAL[5];
     let tensor = packed.noise(&[3, 5]);
-    let place = Place::new();
+    let place = Workdir::new();
     let input = row(&packed.pack(&tensor)).file(PLAIN);
     let described = "--dtype i4 --shape 3,5";
     let run = place.run_on(&input, &format!("transpose - -o - {described}"));
@@ -151,7 +151,7 @@ fn packed_elements_come_and_go_through_streams() {
 
 #[test]
 fn reports_count_packed_bytes() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.bin", &[0x21; 8]);
     let described = "--dtype i4 --shape 3,5";
     let run = |args: &str| place.run(&format!("{args} {described}")).done();
@@ -176,7 +176,7 @@ fn reports_count_packed_bytes() {
 #[test]
 fn every_type_has_values_to_draw() {
     let range = |dtype: &str, order: &str, bytes: &[u8], shape: &str| {
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("x.bin", bytes);
         let args = format!("view x.bin --dtype {dtype} --shape '{shape}'");
         let run = place.run(&format!("{args} {order}")).done();
@@ -203,7 +203,7 @@ fn every_type_has_values_to_draw() {
 
 #[test]
 fn raw_bytes_that_are_not_what_they_are_said_to_be() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.bin", &[7; 12]);
     place.write("empty.raw", b"");
     let run = |args: &str, code: i32, said: &str| {
@@ -250,7 +250,7 @@ fn raw_bytes_that_are_not_what_they_are_said_to_be() {
 
 #[test]
 fn npy_files_that_are_not_what_they_are_said_to_be() {
-    let place = Place::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
+    let place = Workdir::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
     place.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
     refused(
         &place,
@@ -268,7 +268,7 @@ fn npy_files_that_are_not_what_they_are_said_to_be() {
 
 #[test]
 fn lengths_that_are_raw_bytes() {
-    let place = Place::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
+    let place = Workdir::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
     place.write("lengths.bin", &[2, 3, 1]);
     let args = "reverse matrix.npy -o y.npy --axis 1 --lengths lengths.bin";
     refused(

@@ -4,7 +4,7 @@ use crate::npy::{PLAIN, Style, Tensor};
 use crate::refusals::refused;
 use crate::results::{flipped, inverted};
 use crate::safetensors::{Named, file};
-use crate::{Place, npz};
+use crate::{Workdir, npz};
 
 fn model(tensor: &Tensor) -> Vec<u8> {
     file(&[], &[Named::new("t", "U8", tensor)])
@@ -12,7 +12,7 @@ fn model(tensor: &Tensor) -> Vec<u8> {
 
 #[test]
 fn what_is_missing_or_a_folder_is_called_so() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("text.dat", b"some text, and no tensor");
     place.write("old.npy", b"an output that exists");
     refused(
@@ -59,7 +59,7 @@ fn what_is_missing_or_a_folder_is_called_so() {
 
 #[test]
 fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
     let npy = tensor.file(PLAIN);
     place.write("a.img", &npy);
@@ -108,7 +108,7 @@ fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
 
 #[test]
 fn an_output_has_the_format_that_is_asked_for() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
     let moved = flipped(&tensor, &[0]);
     place.write("t.dat", &tensor.bytes);
@@ -129,7 +129,7 @@ fn an_output_has_the_format_that_is_asked_for() {
 #[cfg(target_os = "linux")]
 #[test]
 fn devices_and_pipes_are_inputs_and_outputs() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<f4'", 4, &[3, 4]);
     let bytes = tensor.file(PLAIN);
     place.write("t.npy", &bytes);
@@ -148,7 +148,7 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
     use std::os::unix::process::ExitStatusExt;
 
     const SIGPIPE: i32 = 13;
-    let place = Place::with(&[("t.npy", &Tensor::noise("'<u2'", 2, &[1000, 1000]))]);
+    let place = Workdir::with(&[("t.npy", &Tensor::noise("'<u2'", 2, &[1000, 1000]))]);
     for args in ["flip t.npy --axes 0 -o -", "flip t.npy --axes 0 -o - --to raw", "view t.npy -o -"]
     {
         let args: Vec<&str> = args.split(' ').collect();
@@ -163,7 +163,7 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
 
 #[test]
 fn types_go_by_the_names_that_others_have_for_them() {
-    let place = Place::new();
+    let place = Workdir::new();
     let bytes: Vec<u8> = (0..48).collect();
     place.write("x.bin", &bytes);
     for (name, dtype, descr, count) in [
@@ -216,7 +216,7 @@ fn types_go_by_the_names_that_others_have_for_them() {
 
 #[test]
 fn one_size_of_raw_bytes_follows_from_their_number() {
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.bin", &[7; 48]);
     place.write("volume.npy", &Tensor::counting(&[2, 3, 4]).file(PLAIN));
     place.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
@@ -257,7 +257,7 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
 
 #[test]
 fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
-    let place = Place::new();
+    let place = Workdir::new();
     let npy = |descr: &str, bytes: &[u8]| {
         let width = if descr == "'<V2'" { 2 } else { 1 };
         let shape = vec![2, bytes.len() / width / 2];
@@ -282,7 +282,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
         assert!(written.ends_with(&[&bytes[half..], &bytes[..half]].concat()), "{input}");
         // An .npy output keeps the type of its header.
         place.run(&format!("{to} x.npy")).done();
-        let stated = if input == "e5.npy" {
+        let descr = if input == "e5.npy" {
             "<f1"
         } else if input == "bf.npy" {
             "|V2"
@@ -290,7 +290,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
             "|V1"
         };
         let header = String::from_utf8_lossy(&place.read("x.npy")).into_owned();
-        assert!(header.contains(&format!("'descr': '{stated}'")), "{header}");
+        assert!(header.contains(&format!("'descr': '{descr}'")), "{header}");
     }
     refused(
         &place,
@@ -309,7 +309,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
 
 #[test]
 fn orders_are_read_and_refused_as_they_are_meant() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::counting(&[2, 3, 4]);
     place.write("v.npy", &tensor.file(Style { version: 1, fortran: true }));
     for order in ["2,1,0", "[2,1,0]", "(2, 1, 0)", "[]"] {
@@ -343,7 +343,7 @@ fn orders_are_read_and_refused_as_they_are_meant() {
 #[test]
 fn one_length_stands_for_all() {
     let tensor = Tensor::counting(&[2, 3, 4]);
-    let place = Place::with(&[("v.npy", &tensor), ("m.npy", &Tensor::counting(&[3, 0]))]);
+    let place = Workdir::with(&[("v.npy", &tensor), ("m.npy", &Tensor::counting(&[3, 0]))]);
     for (one, all) in [
         ("--axis 2 --lengths 3", "--axis 2 --lengths 3,3,3,3,3,3"),
         ("--axis -3 --lengths 9", "--axis 0 --lengths 9,9,9,9,9,9,9,9,9,9,9,9"),

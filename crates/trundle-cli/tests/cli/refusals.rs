@@ -3,11 +3,11 @@
 use std::fs;
 
 use crate::npy::{self, PLAIN, Tensor};
-use crate::{Place, Run};
+use crate::{Run, Workdir};
 
 /// Checks runs, each with its arguments, exit code and error message: they print nothing else and leave no files.
 #[track_caller]
-pub(crate) fn refused(place: &Place, refusals: &[(&str, i32, &str)]) {
+pub(crate) fn refused(place: &Workdir, refusals: &[(&str, i32, &str)]) {
     let before = place.contents();
     for (args, code, said) in refusals {
         let run = place.run(*args);
@@ -18,8 +18,8 @@ pub(crate) fn refused(place: &Place, refusals: &[(&str, i32, &str)]) {
 }
 
 /// A volume, a matrix, lengths for it, a scalar, an empty tensor, and a file without a tensor.
-fn place() -> Place {
-    let place = Place::with(&[
+fn place() -> Workdir {
+    let place = Workdir::with(&[
         ("volume.npy", &Tensor::counting(&[4, 5, 6])),
         ("matrix.npy", &Tensor::counting(&[3, 4])),
         ("scalar.npy", &Tensor::counting(&[])),
@@ -35,7 +35,7 @@ fn place() -> Place {
 
 #[test]
 fn headers_that_lie() {
-    let place = Place::new();
+    let place = Workdir::new();
     let volume = Tensor::counting(&[4, 5, 6]).file(PLAIN);
     let tensor = |descr: &str, fortran: &str, shape: &str| {
         let text = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}");
@@ -90,7 +90,7 @@ fn headers_that_lie() {
 
 #[test]
 fn huge_numbers_of_nothing_take_no_time() {
-    let place = Place::with(&[("x.npy", &Tensor::counting(&[4]))]);
+    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4]))]);
     let text = "{'descr': '|S0', 'fortran_order': False, 'shape': (4611686018427387904,), }";
     place.write("huge.npy", &npy::header(1, text));
     place.run("flip huge.npy --axes 0 -o out.npy --verify").done();
@@ -413,7 +413,7 @@ pub(crate) mod unix {
         symlink("/dev/null", place.path("null.npy")).unwrap();
         symlink("loop.npy", place.path("loop.npy")).unwrap();
         let verified = "transpose volume.npy -o null.npy --verify";
-        let names = |place: &Place| fs::read_dir(place.path("")).unwrap().count();
+        let names = |place: &Workdir| fs::read_dir(place.path("")).unwrap().count();
         let before = names(&place);
         let to = |output: &'static str| place.run(&format!("transpose volume.npy -o {output}"));
         to("full.npy").refused(1, "full.npy: cannot write[..]No space left on device");
@@ -427,7 +427,7 @@ pub(crate) mod unix {
 
     #[test]
     fn a_full_disk_leaves_nothing() {
-        let place = Place::with(&[
+        let place = Workdir::with(&[
             ("small.npy", &Tensor::noise("'|u1'", 1, &[100])),
             ("large.npy", &Tensor::noise("'|u1'", 1, &[300_000])),
         ]);
@@ -472,7 +472,7 @@ pub(crate) mod unix {
 
     #[test]
     fn too_little_memory_is_a_message() {
-        let place = Place::new();
+        let place = Workdir::new();
         place.write_zeros("x.npy", "|u1", 1, &[64 << 20]);
         let mut refused = 0;
         for limit in (60..=180).step_by(20) {
@@ -513,7 +513,7 @@ pub(crate) mod unix {
 
     #[test]
     fn who_is_stopped_leaves_nothing() {
-        let place = Place::new();
+        let place = Workdir::new();
         let files = |elements: u32| {
             let bytes: Vec<u8> = (0..elements).map(|n| (n / 1000) as u8).collect();
             let text =

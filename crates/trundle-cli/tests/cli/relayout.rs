@@ -5,7 +5,7 @@ use crate::npy::{PLAIN, Tensor};
 use crate::packed::USUAL;
 use crate::refusals::refused;
 use crate::safetensors::{Named, file};
-use crate::{Place, Run};
+use crate::{Run, Workdir};
 
 /// The tensor whose axis `i` is axis `order[i]` of `tensor`.
 fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
@@ -56,7 +56,7 @@ const RULE: &str = "conv*.weight: o i h w -> o h w i";
 const INVERSE: &str = "conv*.weight: o h w i -> o i h w";
 const RECORD: &str = r#"{"conv1.weight":"o h w i","conv2.weight":"o h w i"}"#;
 
-fn relayout(place: &Place, from: &str, rules: &[&str], to: &str) -> Run {
+fn relayout(place: &Workdir, from: &str, rules: &[&str], to: &str) -> Run {
     let mut args = vec!["relayout", from, "-o", to, "--force"];
     rules.iter().for_each(|rule| args.extend(["--rule", rule]));
     place.run(&args)
@@ -64,7 +64,7 @@ fn relayout(place: &Place, from: &str, rules: &[&str], to: &str) -> Run {
 
 #[test]
 fn a_rule_moves_the_tensors_it_names_and_the_output_records_their_axes() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     place.write("in.safetensors", &model.file(&[("z", "1"), ("format", "pt")]));
     let run = relayout(&place, "in.safetensors", &[RULE], "out.safetensors").done();
     let moved = model.with_order(&[0, 2, 3, 1]);
@@ -80,7 +80,7 @@ fn a_rule_moves_the_tensors_it_names_and_the_output_records_their_axes() {
 
 #[test]
 fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     place.write("in.safetensors", &model.file(&[]));
     relayout(&place, "in.safetensors", &[RULE], "out.safetensors").done();
     let once = place.read("out.safetensors");
@@ -97,7 +97,7 @@ fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
 
 #[test]
 fn what_is_recorded_counts_and_no_shape() {
-    let place = Place::new();
+    let place = Workdir::new();
     // Shapes that fit every order of the axes.
     let square = Tensor::noise("", 1, &[3, 3, 3]);
     let with = |recorded: &str, tensor: &Tensor| {
@@ -127,7 +127,7 @@ fn what_is_recorded_counts_and_no_shape() {
 
 #[test]
 fn a_rule_whose_sides_are_the_same_does_nothing() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     place.write("in.safetensors", &model.file(&[("a", "b")]));
     relayout(&place, "in.safetensors", &["conv?.weight: o i h w -> o i h w"], "out.safetensors")
         .done();
@@ -136,7 +136,7 @@ fn a_rule_whose_sides_are_the_same_does_nothing() {
 
 #[test]
 fn axes_split_and_merge_by_the_sizes_that_a_rule_gives() {
-    let place = Place::new();
+    let place = Workdir::new();
     let heads = Tensor::noise("", 2, &[6, 5]);
     let with = |recorded: &str, shape: &[usize]| {
         let tensor = Named { name: "q", dtype: "F16", shape, data: &heads.bytes };
@@ -163,7 +163,7 @@ fn axes_split_and_merge_by_the_sizes_that_a_rule_gives() {
 
 #[test]
 fn packed_and_eight_bit_types_are_moved() {
-    let place = Place::new();
+    let place = Workdir::new();
     let f4 = USUAL.into_iter().find(|packed| packed.dtype == "f4e2m1").unwrap();
     let (codes, bytes) = (f4.noise(&[2, 3, 4]), Tensor::noise("", 1, &[2, 3, 5]));
     let model = |codes: &Tensor, bytes: &Tensor, metadata: &[(&str, &str)]| {
@@ -184,7 +184,7 @@ fn packed_and_eight_bit_types_are_moved() {
 
 #[test]
 fn names_may_hold_anything() {
-    let place = Place::new();
+    let place = Workdir::new();
     let matrix = Tensor::noise("", 1, &[2, 3]);
     let names = ["a.b/c: d", "ключ.ü", "params['q']['k']", "plain \"quoted\"\n", ""];
     let model = |tensor: &Tensor, metadata: &[(&str, &str)]| {
@@ -208,7 +208,7 @@ fn names_may_hold_anything() {
 
 #[test]
 fn rules_come_from_files_too() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     place.write("in.safetensors", &model.file(&[]));
     place.write("rules.txt", b"# weights\n\n  conv1.*: o i h w -> o h w i\n  # more\n");
     let args = "relayout in.safetensors -o out.safetensors --rules rules.txt";
@@ -221,7 +221,7 @@ fn rules_come_from_files_too() {
 
 #[test]
 fn any_file_of_tensors_is_a_source() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     let fortran = Tensor::counting(&[2, 3, 4]);
     place.write("t.npy", &fortran.file(crate::npy::Style { version: 1, fortran: true }));
     relayout(&place, "t.npy", &["t: a b c -> c a b"], "t.safetensors").done();
@@ -244,7 +244,7 @@ fn any_file_of_tensors_is_a_source() {
 
 #[test]
 fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
-    let place = Place::new();
+    let place = Workdir::new();
     let (large, small) =
         (Tensor::noise("", 4, &[300, 70, 101]), Tensor::noise("", 1, &[3_000_000]));
     let model = |large: &Tensor, metadata: &[(&str, &str)]| {
@@ -276,7 +276,7 @@ fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
 
 #[test]
 fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
-    let place = Place::new();
+    let place = Workdir::new();
     let matrix = Tensor::noise("", 4, &[16, 16]);
     let names: Vec<String> = (0..3000).map(|n| format!("layers.{n}.weight")).collect();
     let model = |tensor: &Tensor, metadata: &[(&str, &str)]| {
@@ -300,7 +300,7 @@ fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
 
 #[test]
 fn other_commands_keep_the_record_only_of_what_they_leave_true() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     place.write("in.safetensors", &model.file(&[("a", "b"), ("trundle.axes", RECORD), ("c", "d")]));
     let kept = |args: &str| {
         place.run(&format!("{args} -o out.safetensors --force")).done();
@@ -318,7 +318,7 @@ fn other_commands_keep_the_record_only_of_what_they_leave_true() {
 
 #[test]
 fn plan_says_what_would_become_of_each() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     let record = r#"{"conv2.weight":"o h w i"}"#;
     place.write("in.safetensors", &model.file(&[("trundle.axes", record)]));
     let args = format!("plan relayout in.safetensors --rule '{RULE}'");
@@ -344,7 +344,7 @@ fn plan_says_what_would_become_of_each() {
 
 #[test]
 fn what_a_rule_may_not_be() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (Workdir::new(), Model::new());
     place.write("in.safetensors", &model.file(&[]));
     place.write("bad.safetensors", &model.file(&[("trundle.axes", "o i h w")]));
     place.write("there.safetensors", b"precious");

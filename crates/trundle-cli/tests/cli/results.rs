@@ -1,7 +1,7 @@
 //! Compares every element of every result with a direct implementation of the operators.
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::{Place, is_tried, npy};
+use crate::{Workdir, is_tried, npy};
 
 /// A movement: its arguments, and its direct implementation.
 pub(crate) struct Case {
@@ -95,7 +95,7 @@ pub(crate) const CASES: &[Case] = &[
 
 /// Runs the program on a file with --verify and reads the result.
 #[track_caller]
-fn moved(place: &Place, input: &str, args: &str, width: usize) -> Tensor {
+fn moved(place: &Workdir, input: &str, args: &str, width: usize) -> Tensor {
     // The input follows the command's name.
     let (command, rest) = args.split_once(' ').unwrap_or((args, ""));
     place.run(&format!("{command} {input} -o moved.npy --force --verify -q {rest}")).done();
@@ -119,7 +119,7 @@ fn every_operator_moves_every_element_of_every_type() {
     for (number, (descr, width)) in types.into_iter().enumerate() {
         let tensor = Tensor::noise(descr, width, &[3, 5, 4]);
         let style = Style { version: [1, 2, 3][number % 3], fortran: number % 2 == 1 };
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("x.npy", &tensor.file(style));
         let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number / 2 + other, 2));
         for (_, case) in cases {
@@ -156,7 +156,7 @@ fn every_shape_in_every_order() {
                     continue;
                 }
                 let style = Style { version, fortran };
-                let place = Place::new();
+                let place = Workdir::new();
                 place.write("x.npy", &tensor.file(style));
                 let all: Vec<usize> = (0..shape.len()).collect();
                 let shifts: Vec<(i128, usize)> = all.iter().map(|axis| (3, *axis)).collect();
@@ -174,7 +174,7 @@ fn every_shape_in_every_order() {
 #[test]
 fn threads_make_no_difference() {
     let tensor = Tensor::noise("'<f4'", 4, &[150, 70, 64]);
-    let place = Place::with(&[("x.npy", &tensor)]);
+    let place = Workdir::with(&[("x.npy", &tensor)]);
     let expected = transposed(&tensor, &[2, 0, 1]);
     for threads in ["1", "2", "3", "64"] {
         let args = format!("transpose --order 2,0,1 --threads {threads}");
@@ -188,7 +188,7 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
     let lengths = [[1, 2, 3, 4], [3, 9, 0, 2]];
     let expected = reversed(&tensor, 1, |out| lengths[out[0]][out[2]]);
     let values: Vec<usize> = lengths.concat();
-    let place = Place::with(&[("x.npy", &tensor)]);
+    let place = Workdir::with(&[("x.npy", &tensor)]);
     let args = "reverse --axis 1 --lengths lengths.npy";
     for (descr, width) in [("|u1", 1), ("<i2", 2), (">u4", 4), ("<i8", 8), (">i8", 8), ("<u8", 8)] {
         let bytes = values.iter().flat_map(|value| {
@@ -227,7 +227,7 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
 #[test]
 fn a_stream_comes_in_and_goes_out() {
     let tensor = Tensor::noise("'<f4'", 4, &[30, 40, 50]);
-    let place = Place::new();
+    let place = Workdir::new();
     let run = place.run_on(&tensor.file(PLAIN), "transpose - -o -").done();
     assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
     let back = place.run_on(&run.stdout, "transpose - -o - -q").done();
@@ -248,7 +248,7 @@ fn a_stream_comes_in_and_goes_out() {
 fn the_input_can_be_the_output() {
     let tensor = Tensor::counting(&[4, 5]);
     for verify in ["", "--verify"] {
-        let place = Place::with(&[("x.npy", &tensor)]);
+        let place = Workdir::with(&[("x.npy", &tensor)]);
         place.run(&format!("transpose x.npy -o x.npy --force {verify}")).done();
         assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
         assert_eq!(place.contents().len(), 1);
@@ -258,7 +258,7 @@ fn the_input_can_be_the_output() {
 #[test]
 fn inverting_all_axes_of_an_npy_is_a_header() {
     let tensor = Tensor::noise("'<u4'", 4, &[3, 5, 4]);
-    let place = Place::with(&[("x.npy", &tensor)]);
+    let place = Workdir::with(&[("x.npy", &tensor)]);
     let order = |args: &str, input: &str| {
         let run = place.run(&format!("transpose {input} -o y.npy --force --verify {args}")).done();
         assert_eq!(run.stderr.contains("--row-major moves them"), args.is_empty(), "{run:?}");
@@ -284,7 +284,7 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
 #[test]
 fn bytes_after_the_data_do_not_matter() {
     let tensor = Tensor::counting(&[4, 5]);
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npy", &[tensor.file(PLAIN), b"and more".to_vec()].concat());
     assert_eq!(moved(&place, "x.npy", "transpose", 2), inverted(&tensor));
 }

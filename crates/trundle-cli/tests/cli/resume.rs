@@ -12,7 +12,7 @@ use trundle_testing::everything;
 use crate::Run;
 use crate::refusals::unix::is_ignored;
 use crate::skip;
-use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
+use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 
 /// The movements to interrupt. Unless everything is tested, only the one with two passes, which covers the
 /// other.
@@ -23,7 +23,7 @@ fn movements() -> &'static [&'static str] {
 /// Kills the program at random moments and resumes it, `kills` times (a quarter as often unless everything is
 /// tested).
 fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
-    let work = Work::new(args);
+    let work = ResumableMove::new(args);
     let kills = if everything() { kills } else { kills / 4 };
     let more = if verify { "--resume --json --verify" } else { "--resume --json" };
     let begin = Instant::now();
@@ -47,7 +47,7 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
         // Every second run is killed after its first journal entry, however fast the machine is.
         if killed % 2 == 1 {
             work.hold(&mut child);
-            work.wait(&mut child, Work::has_noted);
+            work.wait(&mut child, ResumableMove::has_noted);
             sleep(all.mul_f64(moment / 8.0));
         } else {
             sleep(all.mul_f64(moment));
@@ -93,7 +93,7 @@ fn killed_at_any_moment_two_passes_end_the_same() {
 fn what_was_noted_is_not_done_again() {
     for args in movements() {
         for verify in ["", "--verify"] {
-            let work = Work::new(args);
+            let work = ResumableMove::new(args);
             work.begun_and_killed(verify);
             let report =
                 Run::of(&mut work.command(&format!("{verify} --resume --json"))).done().json();
@@ -112,7 +112,7 @@ fn another_table_of_lengths_is_another_job() {
     };
     let [first, other] = [lengths([2000, 100, 1000]), lengths([100, 2000, 1500])];
     let reverse = "reverse x.npy --axis 1 --batch-axis 0 -o y.npy";
-    let mut work = Work::new(&format!("{reverse} --lengths {first}"));
+    let mut work = ResumableMove::new(&format!("{reverse} --lengths {first}"));
     work.begun_and_killed("--verify");
     let (own, before) = (work.args.clone(), work.state());
     work.args = own.replace(&first, &other);
@@ -132,7 +132,7 @@ fn another_table_of_lengths_is_another_job() {
 #[test]
 fn what_an_earlier_run_wrote_is_verified() {
     for begun in ["", "--verify"] {
-        let work = Work::new(ONE_PASS);
+        let work = ResumableMove::new(ONE_PASS);
         work.begun_and_killed(begun);
         let part = work.file(".part").unwrap();
         let file = File::options().read(true).write(true).open(part).unwrap();
@@ -147,7 +147,7 @@ fn what_an_earlier_run_wrote_is_verified() {
 
 #[test]
 fn with_nothing_to_go_on_with_work_begins_anew() {
-    let work = Work::new(ONE_PASS);
+    let work = ResumableMove::new(ONE_PASS);
     let report = Run::of(&mut work.command("--resume --json")).done().json();
     assert_eq!(report["resumed"], false);
     work.is_done();
@@ -155,7 +155,7 @@ fn with_nothing_to_go_on_with_work_begins_anew() {
 
 #[test]
 fn without_resume_what_was_left_is_removed() {
-    let work = Work::new(TWO_PASSES);
+    let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
     // A different plan, whose temporary files have other names.
     let args = format!("{} --row-major --json", work.args);
@@ -166,14 +166,14 @@ fn without_resume_what_was_left_is_removed() {
 
 #[test]
 fn what_is_not_as_it_was_noted_is_refused_and_stays() {
-    let work = Work::new(TWO_PASSES);
+    let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
     let (source, part) = (work.place.path("x.npy"), work.file(".part").unwrap());
     let (journal, between) = (work.file(".journal").unwrap(), work.file(".pass0").unwrap());
     let modified = fs::metadata(&source).unwrap().modified().unwrap();
     let length = fs::metadata(&source).unwrap().len();
     #[track_caller]
-    fn refused(work: &Work, more: &str, said: &str) {
+    fn refused(work: &ResumableMove, more: &str, said: &str) {
         let before = work.state();
         let run = Run::of(&mut work.command(&format!("--resume {more}")));
         assert_eq!(run.code, Some(3), "{run:?}");
@@ -233,14 +233,14 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
 #[test]
 fn a_line_that_is_not_whole_does_not_count() {
     for args in movements() {
-        let work = Work::new(args);
+        let work = ResumableMove::new(args);
         work.begun_and_killed("--verify");
         let journal = work.file(".journal").unwrap();
         let noted = fs::read(&journal).unwrap();
         fs::write(&journal, [&noted[..], b"{\"stages\":0,\"batches\":99"].concat()).unwrap();
         // The resumed run is stopped once more, after the truncated line.
         let mut child = work.begin("--resume --verify");
-        let grown = |work: &Work| {
+        let grown = |work: &ResumableMove| {
             work.file(".journal")
                 .is_some_and(|path| fs::read(path).is_ok_and(|text| text.len() > noted.len() + 40))
         };
@@ -257,12 +257,12 @@ fn a_line_that_is_not_whole_does_not_count() {
 #[test]
 fn who_is_stopped_is_told_how_to_go_on() {
     for name in [Signal::INT, Signal::TERM] {
-        let work = Work::new(TWO_PASSES);
+        let work = ResumableMove::new(TWO_PASSES);
         if is_ignored(name.as_raw()) {
             skip("the tests were started with a signal ignored, and so is the program");
             continue;
         }
-        let told = |patience: u64| {
+        let stderr_of = |patience: u64| {
             let child = work.begun_and_stopped("");
             signal(Signal::CONT, &child);
             // The entry is written but may not be on the disk yet.
@@ -274,7 +274,7 @@ fn who_is_stopped_is_told_how_to_go_on() {
             is_amid.then(|| String::from_utf8(output.stderr).unwrap())
         };
         let mut tries = [5, 10, 20, 40, 80, 160].into_iter().cycle().take(60);
-        let stderr = tries.find_map(told).expect("it is stopped with what it has noted");
+        let stderr = tries.find_map(stderr_of).expect("it is stopped with what it has noted");
         assert!(stderr.contains("with --resume continues"), "{stderr}");
         assert!(work.has_noted());
         let report = Run::of(&mut work.command("--resume --json")).done().json();
@@ -288,7 +288,7 @@ fn who_is_stopped_early_leaves_nothing() {
     if is_ignored(2) {
         return skip("the tests were started with a signal ignored, and so is the program");
     }
-    let work = Work::new(TWO_PASSES);
+    let work = ResumableMove::new(TWO_PASSES);
     let mut child = work.begin("");
     assert!(work.wait(&mut child, |work| work.file(".part").is_some()));
     signal(Signal::INT, &child);
@@ -300,7 +300,7 @@ fn who_is_stopped_early_leaves_nothing() {
 
 #[test]
 fn work_in_place_goes_on_too() {
-    let mut work = Work::new(TWO_PASSES);
+    let mut work = ResumableMove::new(TWO_PASSES);
     let source = work.place.read("x.npy");
     work.args = work.args.replace("-o y.npy", "-o x.npy") + " --force";
     work.begun_and_killed("");

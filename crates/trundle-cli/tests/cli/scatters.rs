@@ -1,6 +1,6 @@
 //! Chains that put one tensor into another: `put_along_axis`, `scatter_nd` and `slice_scatter`.
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::{PLAIN, Style, Tensor, for_each_index};
 
 /// A tensor of 4-byte elements that are likely to differ; each seed gives different bytes.
@@ -35,26 +35,26 @@ fn updated(base: &Tensor, updates: &Tensor, to: impl Fn(&[usize]) -> Vec<usize>)
 }
 
 /// A folder with the input files, and each chain with its expected result.
-fn scatters() -> (Place, Vec<(&'static str, Tensor)>) {
+fn scatters() -> (Workdir, Vec<(&'static str, Tensor)>) {
     scatters_of(9)
 }
 
 /// As [`scatters`], into a tensor of `slices` slices (at least 9).
-fn scatters_of(slices: usize) -> (Place, Vec<(&'static str, Tensor)>) {
+fn scatters_of(slices: usize) -> (Workdir, Vec<(&'static str, Tensor)>) {
     let base = part(1, &[slices, 14, 12]);
     let (slice, rows) = (part(2, &[4, 14, 5]), part(3, &[3, 2, 12]));
     let values = part(4, &[slices, 6, 12]);
-    let places = indices(&[3, 2, 2], |at| [0, 0, -1, 3, 4, 5, 0, 0, 2, -14, 8, 13][at]);
+    let list = indices(&[3, 2, 2], |at| [0, 0, -1, 3, 4, 5, 0, 0, 2, -14, 8, 13][at]);
     let order = indices(&[slices, 6, 12], |at| [13, 2, -1, 0, 2, 7, 7][at % 7]);
-    let place = Place::with(&[("rows.npy", &rows), ("values.npy", &values)]);
+    let place = Workdir::with(&[("rows.npy", &rows), ("values.npy", &values)]);
     for (name, tensor) in [("a.npy", &base), ("slice.npy", &slice)] {
         place.write(name, &tensor.file(Style { version: 1, fortran: name == "slice.npy" }));
     }
-    place.write("places.npy", &places.file(PLAIN));
+    place.write("places.npy", &list.file(PLAIN));
     place.write("order.npy", &order.file(PLAIN));
     let of_slice = updated(&base, &slice, |at| vec![1 + 2 * at[0], at[1], 11 - at[2]]);
     let of_rows = updated(&base, &rows, |at| {
-        let axis = |axis: usize| number(&places, &[at[0], at[1], axis], base.shape[axis]);
+        let axis = |axis: usize| number(&list, &[at[0], at[1], axis], base.shape[axis]);
         vec![axis(0), axis(1), at[2]]
     });
     let of_values =

@@ -1,7 +1,7 @@
 //! `trundle split`: cuts a tensor along an axis into one file for each part.
 
 use crate::npy::{PLAIN, Style, Tensor};
-use crate::{Place, safetensors};
+use crate::{Workdir, safetensors};
 
 /// The elements in a range along an axis.
 fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
@@ -17,7 +17,7 @@ fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
 #[test]
 fn parts_are_what_stands_there_along_every_axis() {
     let whole = Tensor::noise("'<f4'", 4, &[9, 14, 12]);
-    let place = Place::with(&[("a.npy", &whole)]);
+    let place = Workdir::with(&[("a.npy", &whole)]);
     place.write("f.npy", &whole.file(Style { version: 1, fortran: true }));
     for (axis, size) in whole.shape.iter().enumerate() {
         for (how, ends) in [
@@ -47,7 +47,7 @@ fn parts_are_what_stands_there_along_every_axis() {
 #[test]
 fn the_input_may_be_one_of_the_parts() {
     let whole = Tensor::noise("'<f4'", 4, &[4, 3]);
-    let place = Place::with(&[("x-1.npy", &whole)]);
+    let place = Workdir::with(&[("x-1.npy", &whole)]);
     let words = "split x-1.npy -o x-{}.npy --axis 0 --parts 2";
     place.run(words).refused(2, "x-1.npy: already exists\nhint: --force overwrites it");
     assert_eq!(place.contents().len(), 1);
@@ -61,7 +61,7 @@ fn the_input_may_be_one_of_the_parts() {
 #[test]
 fn no_part_appears_before_all_are_whole() {
     let whole = Tensor::noise("'<f4'", 4, &[8, 600, 12]);
-    let place = Place::with(&[("a.npy", &whole)]);
+    let place = Workdir::with(&[("a.npy", &whole)]);
     // A truncated file without the last part.
     let bytes = whole.file(PLAIN);
     place.write("short.npy", &bytes[..bytes.len() - 4]);
@@ -95,7 +95,7 @@ fn no_part_appears_before_all_are_whole() {
 #[test]
 fn formats_of_all_kinds_are_cut_and_made() {
     let whole = Tensor::noise("'<f4'", 4, &[5, 4, 6]);
-    let place = Place::with(&[("a.npy", &whole)]);
+    let place = Workdir::with(&[("a.npy", &whole)]);
     let mut endings = vec!["npy", "npz", "safetensors", "bin"];
     endings.extend(cfg!(feature = "zarr").then_some("zarr"));
     endings.extend(cfg!(feature = "hdf5").then_some("h5"));
@@ -128,7 +128,7 @@ fn formats_of_all_kinds_are_cut_and_made() {
 fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
     let [x, y] = [Tensor::noise("", 4, &[4, 2]), Tensor::noise("", 4, &[6])];
     let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("in.safetensors", &safetensors::file(&[("kept", "yes")], &named));
     let words = "split in.safetensors -o out-{}.safetensors --axis 0 --parts 2 --verify --json";
     let report = place.run(words).done().json();
@@ -152,7 +152,7 @@ fn stores_are_cut_along_an_axis_by_its_name() {
     use crate::names::{write_array, write_group};
     use crate::zarr::written;
 
-    let place = Place::new();
+    let place = Workdir::new();
     write_group(&place.path("a.zarr"), &serde_json::json!({ "title": "all" }));
     for (name, sizes, axes) in [
         ("wind", &[5, 7, 3][..], &["lat", "time", "lon"][..]),

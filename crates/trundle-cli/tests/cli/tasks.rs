@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::npy::Tensor;
-use crate::{Place, Run, chance};
+use crate::{Run, Workdir, chance};
 
 const CHAIN: &str = "t y x -> y x t | roll(shift=[90], axes=[1]) | flip(axes=[0])";
 
@@ -31,7 +31,7 @@ fn apply((output, memory): Job) -> String {
 
 /// A plan of tasks, and the output of a single run.
 struct Planned {
-    place: Place,
+    place: Workdir,
     output: String,
     stages: Vec<std::ops::Range<usize>>,
     expected: BTreeMap<String, Vec<u8>>,
@@ -39,7 +39,7 @@ struct Planned {
 
 impl Planned {
     fn new(job: Job) -> Planned {
-        let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
+        let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
         place.run("convert in.npy -o in.zarr --chunks 8,30,45").done();
         let once = apply(job);
         place.run(&once).done();
@@ -100,7 +100,7 @@ fn remove(path: &Path) {
 
 #[test]
 fn a_process_that_ends_right_after_the_renaming_has_finished() {
-    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90]))]);
+    let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90]))]);
     let args = "in.npy -o out.zarr --chunks 20,30 --codec none --force --shift 1 --axes";
     let roll = |command: &str, axis: usize| place.run(&format!("{command} {args} {axis}"));
     roll("roll", 0).done();
@@ -202,8 +202,8 @@ fn what_is_missing_is_told() {
     }
     let missing = planned.finish();
     assert_eq!(missing.code, Some(1), "{missing:?}");
-    let told = format!("1 task is not done yet: {}", second.start + 1);
-    assert!(missing.stderr.contains(&told), "{missing:?}");
+    let message = format!("1 task is not done yet: {}", second.start + 1);
+    assert!(missing.stderr.contains(&message), "{missing:?}");
     planned.task(second.start + 1).done();
     // A file that was removed or truncated is detected.
     let part = planned.place.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
@@ -314,7 +314,7 @@ fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
 
 #[test]
 fn chunks_that_stay_whole_are_copied_by_tasks_too() {
-    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90, 180]))]);
+    let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90, 180]))]);
     place.run("convert in.npy -o in.zarr --chunks 8,30,45").done();
     let roll = "roll in.zarr --shift 30,45 --axes 1,2 -o";
     place.run(&format!("{roll} once.zarr")).done();
@@ -376,7 +376,7 @@ fn a_run_of_the_same_output_leaves_tasks_alone() {
 
 #[test]
 fn a_plan_that_cannot_be_written_leaves_nothing() {
-    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
+    let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
     for (plan, code) in [("in.npy", 2), ("out.npy", 2), ("none/plan.json", 1)] {
         let args = format!("plan flip in.npy --axes 0 -o out.npy --force --tasks {plan}");
         let before = place.contents();

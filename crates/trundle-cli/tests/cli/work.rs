@@ -10,12 +10,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal};
 
-use crate::Place;
+use crate::Workdir;
 use crate::npy::{PLAIN, Tensor};
 
 /// A movement of a file larger than 64 MiB, the smallest that can be resumed.
-pub(crate) struct Work {
-    pub(crate) place: Place,
+pub(crate) struct ResumableMove {
+    pub(crate) place: Workdir,
     pub(crate) args: String,
     source: &'static [u8],
     pub(crate) expected: Arc<[u8]>,
@@ -33,12 +33,12 @@ pub(crate) const TWO_PASSES: &str = "apply x.npy 'flip(axes=[1]) | a b -> b a' -
 /// A little longer than the time between two journal entries.
 const NOTE_EVERY: Duration = Duration::from_millis(550);
 
-impl Work {
-    pub(crate) fn new(args: &str) -> Work {
+impl ResumableMove {
+    pub(crate) fn new(args: &str) -> ResumableMove {
         static SOURCE: LazyLock<Vec<u8>> =
             LazyLock::new(|| Tensor::noise("'<f4'", 4, &[4001, 4500]).file(PLAIN));
         static EXPECTED: Mutex<BTreeMap<String, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
-        let place = Place::new();
+        let place = Workdir::new();
         place.write("x.npy", &SOURCE);
         let moved = || {
             place.run(&format!("{args} -q --threads 2")).done();
@@ -49,7 +49,12 @@ impl Work {
         let mut known = EXPECTED.lock().unwrap_or_else(PoisonError::into_inner);
         let expected = Arc::clone(known.entry(args.to_owned()).or_insert_with(moved));
         let memory = MEMORY[usize::from(args == TWO_PASSES)];
-        Work { place, source: &SOURCE, args: format!("{args} {SLOWLY} {memory}"), expected }
+        ResumableMove {
+            place,
+            source: &SOURCE,
+            args: format!("{args} {SLOWLY} {memory}"),
+            expected,
+        }
     }
 
     pub(crate) fn command(&self, more: &str) -> Command {
@@ -61,7 +66,11 @@ impl Work {
     }
 
     /// Waits until `is_there` or until the program has ended. Returns false if it has ended.
-    pub(crate) fn wait(&self, child: &mut Child, is_there: impl Fn(&Work) -> bool) -> bool {
+    pub(crate) fn wait(
+        &self,
+        child: &mut Child,
+        is_there: impl Fn(&ResumableMove) -> bool,
+    ) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(60) {
             if is_there(self) {
@@ -86,7 +95,7 @@ impl Work {
 
     /// Runs the program in short steps until `is_there` or its end, so that it does not get far even if this
     /// process is delayed.
-    fn crept(&self, child: &mut Child, is_there: impl Fn(&Work) -> bool) -> bool {
+    fn crept(&self, child: &mut Child, is_there: impl Fn(&ResumableMove) -> bool) -> bool {
         loop {
             signal(Signal::STOP, child);
             if is_there(self) || child.try_wait().unwrap().is_some() {
@@ -114,7 +123,7 @@ impl Work {
             // entry. It ends earlier only if it does all of the work in one step.
             if self.crept(&mut child, |work| work.file(".journal").is_some()) {
                 std::thread::sleep(NOTE_EVERY);
-                self.crept(&mut child, Work::has_noted);
+                self.crept(&mut child, ResumableMove::has_noted);
             }
             let is_begun = self.has_noted() && is_amid(".part");
             let passes = if two_passes { 2 } else { 1 };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trundle_testing::everything;
 
 use crate::npy::{self, Tensor};
-use crate::{Place, chance};
+use crate::{Workdir, chance};
 
 /// The metadata of a version 3 array.
 pub(crate) fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
@@ -77,10 +77,10 @@ fn shards_of_no_elements_are_read() {
             "index_location": "end",
         },
     }]);
-    let place = Place::new();
+    let place = Workdir::new();
     fs::create_dir(place.path("x.zarr")).unwrap();
-    let stated = metadata(&[0, 4], &[6, 2], &codecs);
-    fs::write(place.path("x.zarr/zarr.json"), stated.to_string()).unwrap();
+    let document = metadata(&[0, 4], &[6, 2], &codecs);
+    fs::write(place.path("x.zarr/zarr.json"), document.to_string()).unwrap();
     let run = place.run("transpose x.zarr -o y.npy --json").done();
     assert_eq!(run.json()["outputs"][0]["shape"], json!([4, 0]));
 }
@@ -89,7 +89,7 @@ fn shards_of_no_elements_are_read() {
 fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     let mut seed = 7;
     for case in 0..if everything() { 60 } else { 20 } {
-        let place = Place::new();
+        let place = Workdir::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
         let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
@@ -129,7 +129,7 @@ fn some_chain(seed: &mut u64, rank: usize) -> String {
 }
 
 /// Copies all elements to a row-major .npy file.
-fn copied(place: &Place, from: &str, to: &str) {
+fn copied(place: &Workdir, from: &str, to: &str) {
     place.run(&format!("apply {from} 'roll(shift=0, axes=0)' -o {to} --row-major")).done();
 }
 
@@ -138,7 +138,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
     let mut seed = 11;
     let (cases, mut refused) = (if everything() { 80 } else { 20 }, 0);
     for case in 0..cases {
-        let place = Place::new();
+        let place = Workdir::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
         let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
@@ -190,7 +190,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
 
 #[test]
 fn chunks_go_with_their_axes_unless_others_are_asked_for() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[20, 30, 40]);
     write_store(&place.path("x.zarr"), &tensor, &[5, 6, 7], |_| false);
     place.write("x.npy", &tensor.file(npy::PLAIN));
@@ -213,7 +213,7 @@ fn chunks_go_with_their_axes_unless_others_are_asked_for() {
 
 #[test]
 fn several_tensors_are_a_group_and_bytes_become_little_endian() {
-    let place = Place::new();
+    let place = Workdir::new();
     let (one, other) = (Tensor::noise("'>f4'", 4, &[3, 4]), Tensor::noise("'<u2'", 2, &[5]));
     place.write("one.npy", &one.file(npy::PLAIN));
     place.write("other.npy", &other.file(npy::PLAIN));
@@ -254,13 +254,13 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
 }
 
 /// The metadata of the array or group at a path.
-pub(crate) fn written(place: &Place, path: &str) -> Value {
+pub(crate) fn written(place: &Workdir, path: &str) -> Value {
     serde_json::from_slice(&place.read(&format!("{path}/zarr.json"))).unwrap()
 }
 
 #[test]
 fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
-    let place = Place::new();
+    let place = Workdir::new();
     let group = place.path("g.zarr");
     let (wind, lat) = (Tensor::noise("'<u2'", 2, &[3, 4, 5]), Tensor::noise("'<u2'", 2, &[4]));
     write_store(&group.join("wind"), &wind, &[2, 4, 5], |_| false);
@@ -329,7 +329,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
 
 #[test]
 fn relayout_of_a_store_is_recorded_in_it() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[3, 4]);
     write_store(&place.path("x.zarr"), &tensor, &[2, 4], |_| false);
     place.write("x.npy", &tensor.file(npy::PLAIN));
@@ -346,7 +346,7 @@ fn relayout_of_a_store_is_recorded_in_it() {
 
 #[test]
 fn what_zarr_has_not_is_refused_before_anything_is_written() {
-    let place = Place::new();
+    let place = Workdir::new();
     for (dtype, shape, word) in [
         ("u4", "4", "Zarr has no elements of type u4"),
         ("f8e4m3", "2", "Zarr has no elements of type f8e4m3"),
@@ -361,7 +361,7 @@ fn what_zarr_has_not_is_refused_before_anything_is_written() {
 
 #[test]
 fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[9, 8]);
     place.write("x.npy", &tensor.file(npy::PLAIN));
     write_store(&place.path("x.zarr"), &tensor, &[4, 3], |_| false);
@@ -401,7 +401,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
     use crate::refusals::unix::is_ignored;
     use crate::skip;
 
-    let place = Place::new();
+    let place = Workdir::new();
     place.write("x.npy", &Tensor::noise("'<u2'", 2, &[3000, 3000]).file(npy::PLAIN));
     let args = "flip x.npy --axes 0 -o y.zarr --chunks 16,16";
     let left = || -> Vec<Value> {
@@ -454,7 +454,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
 
 #[test]
 fn chunks_that_are_missing_have_the_fill_value() {
-    let place = Place::new();
+    let place = Workdir::new();
     let mut tensor = Tensor::noise("'<u2'", 2, &[6, 8]);
     write_store(&place.path("x.zarr"), &tensor, &[4, 3], |index| index == [1, 1]);
     for (row, column) in (4..6).flat_map(|row| (3..6).map(move |column| (row, column))) {
@@ -470,7 +470,7 @@ fn chunks_that_are_missing_have_the_fill_value() {
 
 #[test]
 fn groups_are_files_of_several_tensors() {
-    let place = Place::new();
+    let place = Workdir::new();
     let group = place.path("g.zarr");
     fs::create_dir_all(group.join("deep/.hidden")).unwrap();
     let of_group = json!({ "zarr_format": 3, "node_type": "group", "attributes": {} });
@@ -506,7 +506,7 @@ fn groups_are_files_of_several_tensors() {
 
 #[test]
 fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
-    let place = Place::new();
+    let place = Workdir::new();
     fs::create_dir(place.path("empty.zarr")).unwrap();
     fs::create_dir(place.path("plain")).unwrap();
     place.write("file.zarr", b"{}");
@@ -557,7 +557,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         { "name": "bytes", "configuration": { "endian": "little" } },
         { "name": "zstd", "configuration": { "level": 3, "checksum": false } },
     ]);
-    let write = |place: &Place, all: &Value, first: &[u8]| {
+    let write = |place: &Workdir, all: &Value, first: &[u8]| {
         let root = place.path("x.zarr");
         fs::create_dir_all(root.join("c")).unwrap();
         fs::write(root.join("zarr.json"), all.to_string()).unwrap();
@@ -576,7 +576,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         (json!({ "zarr_format": 3, "node_type": "array" }), b"", ""),
         (json!({ "zarr_format": 3 }), b"", "neither \"array\" nor \"group\""),
     ] {
-        let place = Place::new();
+        let place = Workdir::new();
         write(&place, &all, first);
         let run = place.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M");
         assert_eq!(run.code, Some(3), "{all}: {run:?}");
@@ -586,7 +586,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         assert_eq!(left.len(), 1, "{left:?}");
     }
     // A chunk larger than the memory limit is refused before anything is read.
-    let place = Place::new();
+    let place = Workdir::new();
     write(&place, &metadata(&[1 << 24], &[1 << 24], &zstd), BOMB);
     place.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M").refused(3, "of memory are needed");
 }
@@ -594,7 +594,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_place_of_a_chunk_is_refused_at_once() {
-    let place = Place::new();
+    let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4]);
     write_store(&place.path("x.zarr"), &tensor, &[2], |index| index == [1]);
     let pipe = place.path("x.zarr/c/1");

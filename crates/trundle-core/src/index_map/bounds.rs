@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::region::{Coordinate, CutForm, Form, IndexedForm, NotOne, Row};
+use super::region::{AffineForm, Coordinate, CutForm, IndexedForm, NotOne, ReversedRow};
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Room, visit_preimage};
 use crate::shape::check_sizes;
 use crate::{Layout, MoveError, Result, Shape, ShapeError};
@@ -222,7 +222,7 @@ impl Region {
         }
     }
 
-    fn range_of(&self, form: &Form) -> Range<isize> {
+    fn range_of(&self, form: &AffineForm) -> Range<isize> {
         let (mut least, mut greatest) = (form.start, form.start);
         for term in &form.terms {
             let far = term.step * (self.sizes[term.number].cast_signed() - 1);
@@ -232,7 +232,7 @@ impl Region {
     }
 
     fn range_of_cut(&self, cut: &CutForm) -> Range<isize> {
-        let along = |steps: Range<usize>, form: &Form| {
+        let along = |steps: Range<usize>, form: &AffineForm| {
             let step = form.step(cut.number);
             let others = self.range_of(&form.without(cut.number));
             let line =
@@ -243,7 +243,7 @@ impl Region {
         join(&along(first, &cut.first), &along(second, &cut.second))
     }
 
-    fn range_of_row(&self, row: &Row) -> Range<isize> {
+    fn range_of_row(&self, row: &ReversedRow) -> Range<isize> {
         let along = row.before.range(0..self.sizes[row.number].cast_signed());
         let (first, last) = (along.start, along.end - 1);
         let (mut least, mut greatest) = (isize::MAX, isize::MIN);
@@ -272,7 +272,7 @@ impl Region {
     }
 
     /// Visits every value of a form, possibly several times.
-    fn for_each_value(&self, form: &Form, mut visit: impl FnMut(isize)) {
+    fn for_each_value(&self, form: &AffineForm, mut visit: impl FnMut(isize)) {
         let Some((longest, others)) = (0..form.terms.len())
             .max_by_key(|at| self.sizes[form.terms[*at].number])
             .map(|at| (form.terms[at], form.without(form.terms[at].number)))

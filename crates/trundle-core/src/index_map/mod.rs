@@ -21,7 +21,7 @@ pub use axis_map::{AxisMap, Line, Piece};
 pub(crate) use bounds::{check_bounds, shape_of};
 pub use layer::Layer;
 pub(crate) use preimage::{Room, visit_preimage};
-pub(crate) use region::{Coordinate, CutForm, Form, IndexedForm, Region, Row};
+pub(crate) use region::{AffineForm, Coordinate, CutForm, IndexedForm, Region, ReversedRow};
 pub use regions::Regions;
 pub use table::Table;
 

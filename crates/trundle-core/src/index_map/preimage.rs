@@ -1,7 +1,7 @@
 //! Pulls regions back through the layers of a map.
 
 use super::compose::OUT_OF_BOUNDS;
-use super::region::{Coordinate, Form, Found, IndexedForm, NotOne};
+use super::region::{AffineForm, Coordinate, Evaluated, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
@@ -99,7 +99,7 @@ impl<'a> Step<'a> {
         Step { layer, digits }
     }
 
-    fn coordinate(&self, region: &Region, axis: usize) -> Found<(Coordinate, Option<usize>)> {
+    fn coordinate(&self, region: &Region, axis: usize) -> Evaluated<(Coordinate, Option<usize>)> {
         match &self.layer.axes {
             Some(axes) => region.through_axis(&axes[axis]),
             None => self.digits[axis].of(region),
@@ -108,11 +108,11 @@ impl<'a> Step<'a> {
 }
 
 impl Digit {
-    fn of(&self, region: &Region) -> Found<(Coordinate, Option<usize>)> {
+    fn of(&self, region: &Region) -> Evaluated<(Coordinate, Option<usize>)> {
         if let ([(axis, 1)], 1, None) = (&self.terms[..], self.unit, self.base) {
             return Ok((region.coordinates[*axis].clone(), None));
         }
-        let (mut number, mut terms) = (Form { start: 0, terms: Vec::new() }, &self.terms[..]);
+        let (mut number, mut terms) = (AffineForm { start: 0, terms: Vec::new() }, &self.terms[..]);
         // For indices, the outermost digit can be split; the inner digits do not carry into it.
         if let [(axis, unit), within @ ..] = terms
             && let Coordinate::Indexed(indexed) = &region.coordinates[*axis]

@@ -13,7 +13,7 @@ use crate::Layout;
 
 /// `start + Σ step · i` over the loops of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct AffineForm {
     pub(crate) start: isize,
     /// Loops of at least two steps, each once, with nonzero steps.
     pub(crate) terms: Vec<Term>,
@@ -29,9 +29,9 @@ pub(crate) struct Term {
 /// A coordinate of the current tensor, over a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Coordinate {
-    Linear(Form),
+    Linear(AffineForm),
     Cut(CutForm),
-    Ragged(Row),
+    Ragged(ReversedRow),
     Indexed(IndexedForm),
 }
 
@@ -39,7 +39,7 @@ impl Coordinate {
     /// Composition: `line` after this coordinate.
     fn then(&self, line: Line) -> Coordinate {
         match self {
-            _ if line.step == 0 => Coordinate::Linear(Form::constant(line.start)),
+            _ if line.step == 0 => Coordinate::Linear(AffineForm::constant(line.start)),
             Coordinate::Linear(form) => Coordinate::Linear(form.then(line)),
             Coordinate::Cut(cut) => Coordinate::Cut(CutForm {
                 first: cut.first.then(line),
@@ -47,7 +47,7 @@ impl Coordinate {
                 ..*cut
             }),
             Coordinate::Ragged(row) => {
-                Coordinate::Ragged(Row { after: row.after.then(line), ..row.clone() })
+                Coordinate::Ragged(ReversedRow { after: row.after.then(line), ..row.clone() })
             }
             Coordinate::Indexed(indexed) => {
                 let line = indexed.line.then(line);
@@ -64,8 +64,8 @@ impl Coordinate {
 pub(crate) struct CutForm {
     pub(crate) number: usize,
     pub(crate) at: usize,
-    pub(crate) first: Form,
-    pub(crate) second: Form,
+    pub(crate) first: AffineForm,
+    pub(crate) second: AffineForm,
 }
 
 impl CutForm {
@@ -82,13 +82,13 @@ impl CutForm {
 /// A coordinate along a row whose first elements are reversed: with j = `before` at the step of the loop
 /// `number`, `after` at `length - 1 - j` where j < length, and at j elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct ReversedRow {
     pub(crate) number: usize,
     /// Its step is 1 or -1.
     pub(crate) before: Line,
     pub(crate) lengths: Arc<[usize]>,
     /// The position in the table of lengths. It does not vary along the row.
-    pub(crate) entry: Form,
+    pub(crate) entry: AffineForm,
     pub(crate) after: Line,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Row {
 pub(crate) struct IndexedForm {
     pub(crate) indices: Arc<[usize]>,
     /// The position in the table. It varies.
-    pub(crate) entry: Form,
+    pub(crate) entry: AffineForm,
     pub(crate) line: Line,
 }
 
@@ -120,12 +120,12 @@ pub(crate) struct Region {
     /// The steps of each loop.
     pub(crate) sizes: Vec<usize>,
     /// Position of an element in the output, in the units of its layout.
-    pub(crate) place: Form,
+    pub(crate) place: AffineForm,
     pub(crate) coordinates: Vec<Coordinate>,
 }
 
 /// A coordinate evaluated over a region.
-pub(super) type Found<T> = Result<T, NotOne>;
+pub(super) type Evaluated<T> = Result<T, NotOne>;
 
 /// Why a coordinate is not a single form over the whole region.
 pub(super) enum NotOne {
@@ -135,19 +135,19 @@ pub(super) enum NotOne {
     Never,
 }
 
-impl Form {
-    fn constant(start: isize) -> Form {
-        Form { start, terms: Vec::new() }
+impl AffineForm {
+    fn constant(start: isize) -> AffineForm {
+        AffineForm { start, terms: Vec::new() }
     }
 
     /// Composition: `line` after this form.
-    pub(super) fn then(&self, line: Line) -> Form {
+    pub(super) fn then(&self, line: Line) -> AffineForm {
         let step = |term: &Term| Term { step: term.step.wrapping_mul(line.step), ..*term };
         let terms = if line.step == 0 { Vec::new() } else { self.terms.iter().map(step).collect() };
-        Form { start: line.at(self.start), terms }
+        AffineForm { start: line.at(self.start), terms }
     }
 
-    pub(super) fn add(&mut self, other: &Form, factor: isize) {
+    pub(super) fn add(&mut self, other: &AffineForm, factor: isize) {
         self.start = self.start.wrapping_add(other.start.wrapping_mul(factor));
         for term in &other.terms {
             let step = term.step.wrapping_mul(factor);
@@ -160,9 +160,9 @@ impl Form {
     }
 
     /// This form without the loop `number`.
-    pub(crate) fn without(&self, number: usize) -> Form {
+    pub(crate) fn without(&self, number: usize) -> AffineForm {
         let others = self.terms.iter().filter(|term| term.number != number);
-        Form { start: self.start, terms: others.copied().collect() }
+        AffineForm { start: self.start, terms: others.copied().collect() }
     }
 
     fn term_of(&self, number: usize) -> Option<&Term> {
@@ -181,7 +181,7 @@ impl Region {
         let term =
             |number: usize, step: isize| (sizes[number] > 1).then_some(Term { number, step });
         let strides = layout.strides_bytes().iter().enumerate();
-        let place = Form {
+        let place = AffineForm {
             start: layout.offset_bytes().cast_signed(),
             terms: strides
                 .filter(|(_, stride)| **stride != 0)
@@ -191,7 +191,7 @@ impl Region {
         let coordinates = (0..sizes.len())
             .map(|number| {
                 let terms = term(number, 1).into_iter().collect();
-                Coordinate::Linear(Form { start: 0, terms })
+                Coordinate::Linear(AffineForm { start: 0, terms })
             })
             .collect();
         Region { sizes, place, coordinates }
@@ -202,7 +202,7 @@ impl Region {
     }
 
     /// All forms, except the lines of rows.
-    fn forms_mut(&mut self) -> impl Iterator<Item = &mut Form> {
+    fn forms_mut(&mut self) -> impl Iterator<Item = &mut AffineForm> {
         let coordinates = self.coordinates.iter_mut().flat_map(|coordinate| {
             let (form, second) = match coordinate {
                 Coordinate::Linear(form) => (form, None),
@@ -231,11 +231,11 @@ impl Region {
     }
 
     /// Requests the parts on both sides of a cut, where the coordinate is linear.
-    fn at_cut<T>(&self, cut: &CutForm) -> Found<T> {
+    fn at_cut<T>(&self, cut: &CutForm) -> Evaluated<T> {
         Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
 
-    pub(super) fn linear<'a>(&self, coordinate: &'a Coordinate) -> Found<&'a Form> {
+    pub(super) fn linear<'a>(&self, coordinate: &'a Coordinate) -> Evaluated<&'a AffineForm> {
         match coordinate {
             Coordinate::Linear(form) => Ok(form),
             Coordinate::Cut(cut) => self.at_cut(cut),
@@ -333,7 +333,7 @@ impl Region {
     }
 
     /// Maximum of a form with positive steps.
-    fn highest(&self, form: &Form) -> isize {
+    fn highest(&self, form: &AffineForm) -> isize {
         form.start + form.terms.iter().map(|term| self.span(term)).sum::<isize>()
     }
 
@@ -343,7 +343,7 @@ impl Region {
     }
 
     /// Whether a form stays below `at` over the whole region.
-    pub(super) fn is_below(&self, form: &Form, at: isize) -> Found<bool> {
+    pub(super) fn is_below(&self, form: &AffineForm, at: isize) -> Evaluated<bool> {
         if let Some(term) = form.terms.iter().find(|term| term.step < 0) {
             return Err(NotOne::Cut(vec![self.clone().turned(term.number)]));
         }
@@ -367,9 +367,13 @@ impl Region {
     }
 
     /// Divides a form over the whole region: `unit · quotient + remainder`, the remainder within `0..unit`.
-    pub(super) fn divided(&self, form: &Form, unit: isize) -> Found<(Form, Form)> {
+    pub(super) fn divided(
+        &self,
+        form: &AffineForm,
+        unit: isize,
+    ) -> Evaluated<(AffineForm, AffineForm)> {
         if unit == 1 {
-            return Ok((form.clone(), Form::constant(0)));
+            return Ok((form.clone(), AffineForm::constant(0)));
         }
         let (whole, mut digits): (Vec<Term>, Vec<Term>) =
             form.terms.iter().partition(|term| term.step % unit == 0);
@@ -390,16 +394,16 @@ impl Region {
             }
         }
         let step = |term: Term| Term { step: term.step / unit, ..term };
-        let quotient = Form {
+        let quotient = AffineForm {
             start: form.start.div_euclid(unit),
             terms: whole.into_iter().map(step).collect(),
         };
-        Ok((quotient, Form { start: form.start.rem_euclid(unit), terms: digits }))
+        Ok((quotient, AffineForm { start: form.start.rem_euclid(unit), terms: digits }))
     }
 
     /// Cuts the region so that a digit of `base` values, counted up from `first`, does not carry within a
     /// part: up to the first carry, then whole cycles, then the rest.
-    fn uncarried<T>(&self, number: usize, first: isize, base: isize) -> Found<T> {
+    fn uncarried<T>(&self, number: usize, first: isize, base: isize) -> Evaluated<T> {
         let (first, base) = (first.unsigned_abs(), base.unsigned_abs());
         let steps = self.sizes[number];
         if first > 0 {
@@ -419,7 +423,7 @@ impl Region {
     }
 
     /// Evaluates an axis map at the region's current coordinates.
-    pub(super) fn through_axis(&self, map: &AxisMap) -> Found<(Coordinate, Option<usize>)> {
+    pub(super) fn through_axis(&self, map: &AxisMap) -> Evaluated<(Coordinate, Option<usize>)> {
         let at = match map {
             AxisMap::Affine { axis, .. }
             | AxisMap::Segments { axis, .. }
@@ -468,7 +472,7 @@ impl Region {
                 if let Some(at) = self.cut_of(number) {
                     return Err(NotOne::Cut(self.cut_loop(number, [at])));
                 }
-                let row = Row {
+                let row = ReversedRow {
                     number,
                     before: line.then(*before),
                     lengths: lengths.values().clone(),
@@ -489,7 +493,7 @@ impl Region {
     }
 
     /// Looks up the region's current coordinates in a table.
-    fn indexed(&self, indices: &Table, line: Line) -> Found<Coordinate> {
+    fn indexed(&self, indices: &Table, line: Line) -> Evaluated<Coordinate> {
         let mut varying = indices.varying_axes().map(|axis| (&self.coordinates[axis], axis));
         // Indices into another table compose to one table.
         if let (Some((Coordinate::Indexed(inner), axis)), None) = (varying.next(), varying.next()) {
@@ -505,7 +509,7 @@ impl Region {
         Ok(match entry.terms[..] {
             [] => {
                 let index = indices.values()[entry.start.unsigned_abs()];
-                Coordinate::Linear(Form::constant(line.at(index.cast_signed())))
+                Coordinate::Linear(AffineForm::constant(line.at(index.cast_signed())))
             }
             _ => {
                 let indices = indices.values().clone();
@@ -517,7 +521,7 @@ impl Region {
     /// The coordinate along two adjacent pieces, if a form crosses from one into the other between two steps
     /// of a loop. Returns `Err` with the end of the second piece if the form continues after it, and `None`
     /// if there is no such step.
-    fn along_two(&self, form: &Form, pieces: &[Piece]) -> Option<Result<CutForm, usize>> {
+    fn along_two(&self, form: &AffineForm, pieces: &[Piece]) -> Option<Result<CutForm, usize>> {
         let [piece, next, ..] = pieces else { return None };
         let (end, highest) = (piece.end.cast_signed(), self.highest(form));
         let Term { number, step } = *form.terms.iter().max_by_key(|term| term.step)?;
@@ -543,13 +547,13 @@ impl Region {
     }
 
     /// Position in a table, if it is linear.
-    fn entry(&self, table: &Table) -> Found<Form> {
+    fn entry(&self, table: &Table) -> Evaluated<AffineForm> {
         self.summed(table.offset().cast_signed(), table.strides())
     }
 
     /// `start + Σ steps[axis] · coordinate`, if the coordinates are linear.
-    fn summed(&self, start: isize, steps: &[isize]) -> Found<Form> {
-        let mut sum = Form::constant(start);
+    fn summed(&self, start: isize, steps: &[isize]) -> Evaluated<AffineForm> {
+        let mut sum = AffineForm::constant(start);
         for (coordinate, step) in self.coordinates.iter().zip(steps) {
             if *step != 0 {
                 sum.add(self.linear(coordinate)?, *step);
@@ -567,7 +571,7 @@ mod tests {
     fn elements(region: &Region) -> Vec<(isize, Vec<isize>)> {
         let mut elements = Vec::new();
         crate::shape::for_each_index(&region.sizes, |index| {
-            let at = |form: &Form| {
+            let at = |form: &AffineForm| {
                 let step = |term: &Term| term.step * index[term.number].cast_signed();
                 form.start + form.terms.iter().map(step).sum::<isize>()
             };
@@ -651,7 +655,7 @@ mod tests {
     fn a_form_of_several_loops_is_cut_between_two_steps_of_one() {
         let region = Region::of(&Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap());
         let terms = vec![Term { number: 0, step: 6 }, Term { number: 1, step: 1 }];
-        let form = Form { start: 0, terms };
+        let form = AffineForm { start: 0, terms };
         let pieces = |ends: &[usize]| -> Vec<Piece> {
             let line = |begin: usize| Line { start: -begin.cast_signed(), step: 1 };
             ends.iter().map(|end| Piece { end: *end, line: line(*end) }).collect()

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::{Block, Cut, CutAt, IndexTable, LengthTable, Loop, Move, Run, Source};
-use crate::index_map::{Coordinate, CutForm, Form, IndexedForm, Region, Room, Row, visit_preimage};
+use crate::index_map::{
+    AffineForm, Coordinate, CutForm, IndexedForm, Region, ReversedRow, Room, visit_preimage,
+};
 use crate::shape::check_shape;
 use crate::{Error, IndexMap, Layer, Layout, Line, MoveError, Regions, Result, Width};
 
@@ -150,7 +152,7 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
 
 /// The two runs of a cut coordinate, along the cut loop.
 fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
-    let run = |form: &Form| Run {
+    let run = |form: &AffineForm| Run {
         src_offset: form.start.wrapping_mul(src_stride),
         src_per_length: 0,
         src_stride: form.step(cut.number).wrapping_mul(src_stride),
@@ -162,7 +164,7 @@ fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
 ///
 /// With j = before(i), the source coordinate is after(length - 1 - j) where j < length and after(j)
 /// elsewhere; both are linear in i and in the length.
-fn ragged_cut(row: &Row, src_stride: isize, loops: usize) -> Cut {
+fn ragged_cut(row: &ReversedRow, src_stride: isize, loops: usize) -> Cut {
     let (j, after): (Line, Line) = (row.before, row.after);
     // Coordinates that are never used may give offsets far outside: these wrap, and are not read.
     let bytes = |coordinate: isize| coordinate.wrapping_mul(src_stride);

@@ -50,8 +50,8 @@ impl Move {
         let begin = first.div_euclid(group) * group;
         // The last group of the last slab may be incomplete.
         let bytes = self.in_bytes((last - begin).cast_unsigned() + self.width);
-        let place = |each: &Loop| (each.len, self.in_bytes(each.dst_stride.unsigned_abs()));
-        let around: Vec<(usize, usize)> = around.iter().map(place).collect();
+        let offset = |each: &Loop| (each.len, self.in_bytes(each.dst_stride.unsigned_abs()));
+        let around: Vec<(usize, usize)> = around.iter().map(offset).collect();
         let mut extent = bytes;
         for (len, stride) in around.iter().rev() {
             if *stride < extent {
@@ -105,8 +105,8 @@ fn src_reach(each: &Loop) -> (isize, isize) {
     }
 }
 
-fn ends<const N: usize>(places: [isize; N]) -> (isize, isize) {
-    places.into_iter().fold((0, 0), |(least, most), place| (least.min(place), most.max(place)))
+fn ends<const N: usize>(offsets: [isize; N]) -> (isize, isize) {
+    offsets.into_iter().fold((0, 0), |(least, most), offset| (least.min(offset), most.max(offset)))
 }
 
 #[cfg(test)]
@@ -121,22 +121,22 @@ mod tests {
             None => bytes,
             Some(packing) => bytes / packing.group_bytes() * packing.group(),
         };
-        let pairs = |work: &Move, place: usize| {
+        let pairs = |work: &Move, offset: usize| {
             let mut all = Vec::new();
-            let unit = units(place);
+            let unit = units(offset);
             work.for_each_pair(|from, to| {
                 all.extend((0..work.width()).map(|at| (unit + to + at, unit + from + at)));
             });
             all
         };
-        let mut places = vec![slabs.offset];
+        let mut offsets = vec![slabs.offset];
         for (len, stride) in &slabs.around {
-            let steps = |place: usize| (0..*len).map(move |step| place + step * stride);
-            places = places.into_iter().flat_map(steps).collect();
+            let steps = |offset: usize| (0..*len).map(move |step| offset + step * stride);
+            offsets = offsets.into_iter().flat_map(steps).collect();
         }
-        places.sort_unstable();
-        assert!(places.windows(2).all(|pair| pair[0] + slabs.bytes <= pair[1]), "{slabs:?}");
-        assert!(places.iter().all(|place| place + slabs.bytes <= work.dst_bytes()), "{slabs:?}");
+        offsets.sort_unstable();
+        assert!(offsets.windows(2).all(|pair| pair[0] + slabs.bytes <= pair[1]), "{slabs:?}");
+        assert!(offsets.iter().all(|offset| offset + slabs.bytes <= work.dst_bytes()), "{slabs:?}");
         let within = |to: &Move| to.src_bytes() == slabs.bytes && to.dst_bytes() == slabs.bytes;
         assert!(within(&slabs.within));
         // All pairs lie within the buffers of the slab.
@@ -146,7 +146,7 @@ mod tests {
             assert!(end <= slabs.bytes, "{slabs:?}");
         });
         let mut of_slabs: Vec<_> =
-            places.iter().flat_map(|place| pairs(&slabs.within, *place)).collect();
+            offsets.iter().flat_map(|offset| pairs(&slabs.within, *offset)).collect();
         let mut all = pairs(work, 0);
         of_slabs.sort_unstable();
         all.sort_unstable();

@@ -65,11 +65,11 @@ impl PutAlongAxis {
     /// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that do not
     /// broadcast to the positions.
     pub fn add_to(&self, program: &mut Program, [base, values]: [TensorId; 2]) -> Result<TensorId> {
-        let places = self.places(&program.tensor(base).shape)?;
+        let targets = self.places(&program.tensor(base).shape)?;
         let sizes: Vec<i64> =
-            places.out_shape().iter().map(|size| size.cast_signed() as i64).collect();
+            targets.out_shape().iter().map(|size| size.cast_signed() as i64).collect();
         let values = program.moved_by(values, Broadcast::new(&sizes))?;
-        program.updated(base, values, &places)
+        program.updated(base, values, &targets)
     }
 }
 

@@ -43,10 +43,10 @@ declaration! {
 struct LengthsTensor {
     shape: Shape,
     /// The shape, but with size 1 along axes with a stride of 0, whose lengths are stored once.
-    held: Shape,
+    stored: Shape,
 }
 
-crate::fingerprint!(struct LengthsTensor { shape, held });
+crate::fingerprint!(struct LengthsTensor { shape, stored });
 
 /// Element types of buffers of lengths: `u32`, `u64`, or the bytes of either.
 pub trait LengthBuffer: Copy {
@@ -93,7 +93,7 @@ impl ReverseSubsequences {
     ///
     /// A negative axis counts from the end.
     pub fn dense(axis: i64, shape: Shape, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
-        let tensor = LengthsTensor { held: shape.clone(), shape };
+        let tensor = LengthsTensor { stored: shape.clone(), shape };
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: Some(tensor) }
     }
 
@@ -116,13 +116,13 @@ impl ReverseSubsequences {
         let shape = layout.shape().clone();
         let once =
             |(size, stride): (&usize, &isize)| if *stride == 0 { 1.min(*size) } else { *size };
-        let held: Vec<usize> = shape.iter().zip(layout.strides_bytes()).map(once).collect();
-        let held = Shape::new(held)?;
+        let stored: Vec<usize> = shape.iter().zip(layout.strides_bytes()).map(once).collect();
+        let stored = Shape::new(stored)?;
         let mut values = Vec::new();
-        held.for_each_index(|index| {
+        stored.for_each_index(|index| {
             values.push(L::length_at(lengths.buffer(), dtype, layout.offset_of(index)));
         });
-        let tensor = LengthsTensor { shape, held };
+        let tensor = LengthsTensor { shape, stored };
         Ok(ReverseSubsequences { axis, lengths: values.into(), tensor: Some(tensor) })
     }
 
@@ -138,22 +138,22 @@ impl ReverseSubsequences {
         let mut sizes = shape.sizes().to_vec();
         sizes[axis] = 1;
         let rows = Shape::new(sizes)?;
-        let held = match &self.tensor {
-            Some(LengthsTensor { shape, held, .. }) => {
+        let stored = match &self.tensor {
+            Some(LengthsTensor { shape, stored, .. }) => {
                 check_shape("lengths", &rows, shape)?;
-                held
+                stored
             }
             None => &rows,
         };
         check_sizes(
             ("lengths", self.lengths.len()),
-            ("the positions outside the axis", held.elements()),
+            ("the positions outside the axis", stored.elements()),
         )?;
         let size = shape[axis];
         let clamped =
             |length: &u64| usize::try_from(*length).map_or(size, |length| length.min(size));
         let lengths: Vec<usize> = self.lengths.iter().map(clamped).collect();
-        Ok(reversed_rows(shape, axis, lengths, row_major_strides(held)))
+        Ok(reversed_rows(shape, axis, lengths, row_major_strides(stored)))
     }
 }
 

@@ -17,18 +17,18 @@ use crate::{DType, DTypeError, Error, Packing, Result, Width};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Scalar(Form);
+pub struct Scalar(NumberList);
 
 crate::fingerprint!(struct Scalar(form));
 
 /// The number as a list for calls: an integer, or the bits of a float followed by 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Form {
+enum NumberList {
     Integer([i64; 1]),
     Float([i64; 2]),
 }
 
-impl crate::Fingerprint for Form {
+impl crate::Fingerprint for NumberList {
     fn feed(&self, digest: &mut crate::Digest) {
         Scalar(*self).list().feed(digest);
     }
@@ -48,29 +48,29 @@ impl fmt::Display for NotANumber {
 
 impl Scalar {
     /// The integer 0.
-    pub const ZERO: Scalar = Scalar(Form::Integer([0]));
+    pub const ZERO: Scalar = Scalar(NumberList::Integer([0]));
 
     /// Number from its list in calls.
     pub fn of_list(list: &[i64]) -> Scalar {
         match *list {
             [] => Scalar::ZERO,
-            [integer] => Scalar(Form::Integer([integer])),
-            [bits, ..] => Scalar(Form::Float([bits, 0])),
+            [integer] => Scalar(NumberList::Integer([integer])),
+            [bits, ..] => Scalar(NumberList::Float([bits, 0])),
         }
     }
 
     /// The number as a list for calls; the inverse of [`Scalar::of_list`].
     pub fn list(&self) -> &[i64] {
         match &self.0 {
-            Form::Integer(list) => list,
-            Form::Float(list) => list,
+            NumberList::Integer(list) => list,
+            NumberList::Float(list) => list,
         }
     }
 
     fn float(self) -> f64 {
         match self.0 {
-            Form::Integer([integer]) => integer as f64,
-            Form::Float([bits, _]) => f64::from_bits(bits.cast_unsigned()),
+            NumberList::Integer([integer]) => integer as f64,
+            NumberList::Float([bits, _]) => f64::from_bits(bits.cast_unsigned()),
         }
     }
 
@@ -136,7 +136,7 @@ impl Scalar {
     }
 
     fn integer(self, is_signed: bool, bits: usize) -> Option<Vec<u8>> {
-        let Form::Integer([integer]) = self.0 else { return None };
+        let NumberList::Integer([integer]) = self.0 else { return None };
         let integer = i128::from(integer);
         let range = match is_signed {
             true => -(1 << (bits - 1))..1 << (bits - 1),
@@ -148,8 +148,8 @@ impl Scalar {
 
     fn f32(self) -> Option<f32> {
         let (exact, narrow) = match self.0 {
-            Form::Integer([integer]) => (integer as f64, integer as f32),
-            Form::Float(_) => (self.float(), self.float() as f32),
+            NumberList::Integer([integer]) => (integer as f64, integer as f32),
+            NumberList::Float(_) => (self.float(), self.float() as f32),
         };
         (narrow.is_finite() || !exact.is_finite()).then_some(narrow)
     }
@@ -257,13 +257,13 @@ impl From<f64> for Scalar {
     /// All NaNs become the same NaN.
     fn from(float: f64) -> Scalar {
         let float = if float.is_nan() { f64::NAN } else { float };
-        Scalar(Form::Float([float.to_bits().cast_signed(), 0]))
+        Scalar(NumberList::Float([float.to_bits().cast_signed(), 0]))
     }
 }
 
 impl From<i64> for Scalar {
     fn from(integer: i64) -> Scalar {
-        Scalar(Form::Integer([integer]))
+        Scalar(NumberList::Integer([integer]))
     }
 }
 
@@ -271,8 +271,8 @@ impl fmt::Display for Scalar {
     /// Writes the number so that it parses back to itself.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Form::Integer([integer]) => integer.fmt(f),
-            Form::Float(_) => write!(f, "{:?}", self.float()),
+            NumberList::Integer([integer]) => integer.fmt(f),
+            NumberList::Float(_) => write!(f, "{:?}", self.float()),
         }
     }
 }

@@ -24,7 +24,7 @@ struct Boxes {
     /// By tensor index: a box that contains all elements read, if any.
     boxes: Vec<Option<Bounds>>,
     /// Whether each box is exact. It may be larger if a map has more boxes than the budget allows.
-    told: bool,
+    is_exact: bool,
 }
 
 impl Program {
@@ -101,11 +101,11 @@ impl Program {
         bounds: &[Range<usize>],
         budget: &Budget,
     ) -> Result<Option<Vec<Option<Bounds>>>> {
-        let Boxes { mut boxes, told } = self.boxes(tensor, bounds, budget)?;
+        let Boxes { mut boxes, is_exact } = self.boxes(tensor, bounds, budget)?;
         let is_given = |at: &usize| matches!(self.tensors[*at].made, Made::Given(_));
         let inputs = (0..self.tensors.len()).filter(is_given);
         let read = inputs.map(|at| boxes.get_mut(at).and_then(Option::take)).collect();
-        Ok(told.then_some(read))
+        Ok(is_exact.then_some(read))
     }
 
     /// Boxes that a box of a tensor reads of all others. Each tensor is visited once.
@@ -114,7 +114,7 @@ impl Program {
         check_bounds(bounds, shape, "the shape of the tensor")?;
         let mut boxes: Vec<Option<Bounds>> = vec![None; tensor.0 + 1];
         boxes[tensor.0] = Some(bounds.to_vec());
-        let mut told = true;
+        let mut is_exact = true;
         for at in (0..=tensor.0).rev() {
             let Some(own) = boxes[at].take() else { continue };
             match &self.tensors[at].made {
@@ -122,7 +122,7 @@ impl Program {
                 Made::Moved { from, map } => {
                     let part = map.restrict(&own)?;
                     let read = part.source_bounds(budget.most(part.out_shape()));
-                    told &= read.is_some();
+                    is_exact &= read.is_some();
                     let whole = || map.in_shape().iter().map(|size| 0..*size).collect();
                     add(&mut boxes[from.0], read.unwrap_or_else(whole));
                 }
@@ -134,7 +134,7 @@ impl Program {
             }
             boxes[at] = Some(own);
         }
-        Ok(Boxes { boxes, told })
+        Ok(Boxes { boxes, is_exact })
     }
 
     /// The parts of a joined tensor that a box overlaps, at least one, and the box within each.

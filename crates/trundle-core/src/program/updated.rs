@@ -8,15 +8,13 @@ use crate::shape::row_major_strides;
 use crate::{DTypeError, IndexMap, Layout, Line, Move, Result, Shape, ShapeError, Table, Width};
 
 impl Program {
-    /// Adds `base` with some elements replaced by `updates`.
-    ///
-    /// For each index of `updates`, `places` gives the index of `base` that it replaces, so the map of a gather also
-    /// describes the corresponding scatter. If several updates have the same destination, the last one in row-major
-    /// order wins. An update at a position of rank 0 may have any shape of one element, as in OpenVINO's
-    /// `ScatterNDUpdate`.
+    /// Adds `base` with some elements replaced by `updates`. For each index of `updates`, `targets` gives the
+    /// index of `base` that it replaces, so the map of a gather also describes the corresponding scatter. If
+    /// several updates have the same destination, the last one in row-major order wins. An update at a
+    /// position of rank 0 may have any shape of one element, as in OpenVINO's `ScatterNDUpdate`.
     ///
     /// The result is a gather from the concatenation of both tensors, with a table of element numbers. The
-    /// table covers only the axes along which `places` moves elements. If several axes are independent, each
+    /// table covers only the axes along which `targets` moves elements. If several axes are independent, each
     /// has its own table.
     ///
     /// # Errors
@@ -26,31 +24,31 @@ impl Program {
         &mut self,
         base: TensorId,
         updates: TensorId,
-        places: &IndexMap,
+        targets: &IndexMap,
     ) -> Result<TensorId> {
         let (whole, part) = (self.checked(base)?, self.checked(updates)?);
-        check_shape("the tensor that is updated", places.in_shape(), &whole.shape)?;
-        if !(places.out_shape().rank() == 0 && part.shape.elements() == 1) {
-            check_shape("updates", places.out_shape(), &part.shape)?;
+        check_shape("the tensor that is updated", targets.in_shape(), &whole.shape)?;
+        if !(targets.out_shape().rank() == 0 && part.shape.elements() == 1) {
+            check_shape("updates", targets.out_shape(), &part.shape)?;
         }
         if whole.width != part.width {
             return Err(DTypeError::WidthsDiffer { expected: whole.width, got: part.width }.into());
         }
         // Elements without bytes are all equal.
-        if places.out_shape().elements() == 0 || whole.width == Width::Bytes(0) {
+        if targets.out_shape().elements() == 0 || whole.width == Width::Bytes(0) {
             return Ok(base);
         }
-        let updates = self.reshaped(updates, places.out_shape())?;
-        self.put(base, updates, places)
+        let updates = self.reshaped(updates, targets.out_shape())?;
+        self.put(base, updates, targets)
     }
 
-    /// Number of table entries that [`Program::updated`] holds in memory for these places: one for each index
+    /// Number of table entries that [`Program::updated`] holds in memory for these targets: one for each index
     /// of an independent axis, or one for each element of the axes that depend on each other.
-    pub fn indices_of_update(places: &IndexMap) -> usize {
+    pub fn indices_of_update(targets: &IndexMap) -> usize {
         let product =
             |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
-        let (whole, part) = (places.in_shape(), places.out_shape());
-        match UpdatedAxes::of(places) {
+        let (whole, part) = (targets.in_shape(), targets.out_shape());
+        match UpdatedAxes::of(targets) {
             Ok(UpdatedAxes::Itself) => 0,
             Ok(UpdatedAxes::Apart(first, others)) => Program::indices_of_update(&first)
                 .saturating_add(Program::indices_of_update(&others)),
@@ -63,8 +61,8 @@ impl Program {
     }
 
     /// [`Program::updated`] without checks.
-    fn put(&mut self, base: TensorId, updates: TensorId, places: &IndexMap) -> Result<TensorId> {
-        match UpdatedAxes::of(places)? {
+    fn put(&mut self, base: TensorId, updates: TensorId, targets: &IndexMap) -> Result<TensorId> {
+        match UpdatedAxes::of(targets)? {
             UpdatedAxes::Itself => Ok(updates),
             UpdatedAxes::Apart(first, others) => {
                 let rows = self.moved(base, first.clone())?;
@@ -77,11 +75,11 @@ impl Program {
                     let (middle, end) = rest.split_at(rest.len() - behind);
                     Shape::new([front, &[middle.iter().product()], end].concat())
                 };
-                let (shape, flat) = (places.in_shape(), merged(places.in_shape())?);
+                let (shape, flat) = (targets.in_shape(), merged(targets.in_shape())?);
                 let base = self.reshaped(base, &flat)?;
-                let updates = self.reshaped(updates, &merged(places.out_shape())?)?;
+                let updates = self.reshaped(updates, &merged(targets.out_shape())?)?;
                 let joined = self.joined(before, &[base, updates])?;
-                let table = replaced(places, (before, behind), flat[before])?;
+                let table = replaced(targets, (before, behind), flat[before])?;
                 let taken = self.taken(joined, before, table, flat)?;
                 self.reshaped(taken, shape)
             }
@@ -120,36 +118,36 @@ impl Program {
 /// row-major order. Each entry is the number of the element in `base`, or `size` plus its number in the
 /// updates.
 fn replaced(
-    places: &IndexMap,
+    targets: &IndexMap,
     (before, behind): (usize, usize),
     size: usize,
 ) -> Result<Vec<usize>> {
     let mut table = counted(size)?;
-    let (whole, part) = (places.in_shape(), places.out_shape());
+    let (whole, part) = (targets.in_shape(), targets.out_shape());
     // The table has the same entries at all positions along the other axes.
     let is_merged = |axis: usize| axis >= before && axis < part.rank() - behind;
     let bounds: Vec<_> =
         (0..part.rank()).map(|axis| if is_merged(axis) { 0..part[axis] } else { 0..1 }).collect();
-    let places = places.restrict(&bounds)?;
+    let targets = targets.restrict(&bounds)?;
     let mut strides = vec![0; whole.rank()];
     let merged = before..whole.rank() - behind;
     strides[merged.clone()].copy_from_slice(&row_major_strides(&whole[merged]));
     let (from, to) =
-        (Layout::strided(whole, 0, &strides)?, Layout::row_major(places.out_shape(), 1)?);
-    match Move::new(&places, 1, &from, &to, MOST_BOXES) {
+        (Layout::strided(whole, 0, &strides)?, Layout::row_major(targets.out_shape(), 1)?);
+    match Move::new(&targets, 1, &from, &to, MOST_BOXES) {
         Ok(work) => {
             let width = work.width();
             // The maximum is the last update, so the order does not matter.
-            work.for_each_pair(|place, update| {
+            work.for_each_pair(|target, update| {
                 for at in 0..width {
-                    table[place + at] = table[place + at].max(size + update + at);
+                    table[target + at] = table[target + at].max(size + update + at);
                 }
             });
         }
-        Err(_) => places.out_shape().for_each_index(|index| {
-            let place = from.offset_of(&places.source_of(index));
-            let update = places.out_shape().ravel(index);
-            table[place] = table[place].max(size + update);
+        Err(_) => targets.out_shape().for_each_index(|index| {
+            let target = from.offset_of(&targets.source_of(index));
+            let update = targets.out_shape().ravel(index);
+            table[target] = table[target].max(size + update);
         }),
     }
     Ok(table)
@@ -176,20 +174,20 @@ mod tests {
     }
 
     /// Compares each element of an updated tensor with the last update at its position.
-    fn check(places: &IndexMap) {
+    fn check(targets: &IndexMap) {
         let mut program = Program::new();
-        let base = program.given(places.in_shape().clone(), 4).unwrap();
-        let updates = program.given(places.out_shape().clone(), 4).unwrap();
-        let updated = program.updated(base, updates, places).unwrap();
+        let base = program.given(targets.in_shape().clone(), 4).unwrap();
+        let updates = program.given(targets.out_shape().clone(), 4).unwrap();
+        let updated = program.updated(base, updates, targets).unwrap();
         let mut expected: Vec<(TensorId, usize)> =
-            (0..places.in_shape().elements()).map(|at| (base, at)).collect();
-        places.out_shape().for_each_index(|index| {
-            let place = places.in_shape().ravel(&places.source_of(index));
-            expected[place] = (updates, places.out_shape().ravel(index));
+            (0..targets.in_shape().elements()).map(|at| (base, at)).collect();
+        targets.out_shape().for_each_index(|index| {
+            let target = targets.in_shape().ravel(&targets.source_of(index));
+            expected[target] = (updates, targets.out_shape().ravel(index));
         });
-        assert_eq!(program.tensor(updated).shape, *places.in_shape());
+        assert_eq!(program.tensor(updated).shape, *targets.in_shape());
         for (at, expected) in expected.into_iter().enumerate() {
-            assert_eq!(program.origin(updated, at), expected, "{at}: {places}");
+            assert_eq!(program.origin(updated, at), expected, "{at}: {targets}");
         }
     }
 
@@ -239,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_indices_of_an_update_are_counted_before_they_are_made() {
-        let count = |places: &IndexMap| Program::indices_of_update(places);
+        let count = |targets: &IndexMap| Program::indices_of_update(targets);
         let of = shape(&[4, 1 << 40]);
         assert_eq!(count(&Slice::new(&[1], &[3], &[0], &[1]).index_map(&of).unwrap()), 6);
         let slice = Slice::new(&[1, 1], &[3, 3], &[0, 1], &[1, 1]).index_map(&of).unwrap();

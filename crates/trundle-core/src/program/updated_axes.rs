@@ -19,17 +19,17 @@ pub(super) enum UpdatedAxes {
 }
 
 impl UpdatedAxes {
-    /// Classifies `places`.
+    /// Classifies `targets`.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
-    pub(super) fn of(places: &IndexMap) -> Result<UpdatedAxes> {
-        let axes = match places.layers() {
+    pub(super) fn of(targets: &IndexMap) -> Result<UpdatedAxes> {
+        let axes = match targets.layers() {
             [layer] => layer.axes().filter(|axes| !axes.iter().any(AxisMap::is_ragged)),
             _ => None,
         };
         let Some(axes) = axes else { return Ok(UpdatedAxes::Together { before: 0, behind: 0 }) };
-        let (whole, part) = (places.in_shape(), places.out_shape());
+        let (whole, part) = (targets.in_shape(), targets.out_shape());
         let is_itself = |axis: usize, of: usize| {
             let mut others = axes.iter().enumerate().filter(|(other, _)| *other != axis);
             axes[axis] == AxisMap::identity(of)
@@ -48,7 +48,7 @@ impl UpdatedAxes {
         if rank == of_part && (0..rank).all(is_apart) {
             let mut changed = (before..rank - behind).filter(|axis| !is_itself(*axis, *axis));
             if let (Some(first), Some(_)) = (changed.next(), changed.next()) {
-                return apart(places, axes, first);
+                return apart(targets, axes, first);
             }
         }
         Ok(UpdatedAxes::Together { before, behind })
@@ -56,8 +56,8 @@ impl UpdatedAxes {
 }
 
 /// Splits a map of independent axes into the map along `first` and the map along the others.
-fn apart(places: &IndexMap, axes: &[AxisMap], first: usize) -> Result<UpdatedAxes> {
-    let (whole, part) = (places.in_shape(), places.out_shape());
+fn apart(targets: &IndexMap, axes: &[AxisMap], first: usize) -> Result<UpdatedAxes> {
+    let (whole, part) = (targets.in_shape(), targets.out_shape());
     let mut sizes = whole.to_vec();
     sizes[first] = part[first];
     let between = Shape::new(sizes)?;

@@ -377,8 +377,8 @@ fn check_box(
             None => assert!(own.iter().all(|size| *size == 0)),
         }
     }
-    let told = program.source_bounds(id, bounds, budget).unwrap();
-    assert!(told.as_ref().is_none_or(|told| told == reads));
+    let exact = program.source_bounds(id, bounds, budget).unwrap();
+    assert!(exact.as_ref().is_none_or(|exact| exact == reads));
     let mut at = 0;
     shape(&sizes).for_each_index(|index| {
         let place: Vec<usize> = index.iter().zip(bounds).map(|(i, b)| b.start + i).collect();
@@ -395,7 +395,7 @@ fn check_box(
         let index: Vec<usize> = index.iter().zip(read).map(|(i, b)| b.start + i).collect();
         assert_eq!(program.tensor(source).shape.unravel(element), index);
     });
-    (restricted, told.is_some())
+    (restricted, exact.is_some())
 }
 
 #[test]
@@ -407,8 +407,9 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
         let id = program.outputs()[choices.below(3)];
         let mut budget = if seed % 2 == 0 { large() } else { any_budget(&mut choices) };
         let bounds = any_bounds(&mut choices, &program.tensor(id).shape);
-        let (Restricted { program: part, .. }, told) = check_box(&program, id, &bounds, &budget);
-        exact += usize::from(told);
+        let (Restricted { program: part, .. }, is_exact) =
+            check_box(&program, id, &bounds, &budget);
+        exact += usize::from(is_exact);
         smaller += usize::from(part.tensors().len() < program.tensors().len());
         // Restricts the box again, in its program and in the simplified one.
         let output = part.outputs()[0];

@@ -7,7 +7,7 @@ mod planner;
 use std::fmt;
 
 use trundle_core::{Result, check_buffer};
-use trundle_kernels::{AffineLoop, Call, FilledTile, Filling, Kernel, Tuning, simd};
+use trundle_kernels::{AffineLoop, FilledTile, Filling, Kernel, KernelFn, Tuning, simd};
 
 use crate::buffers::Buffers;
 use crate::cancellation::Cancellation;
@@ -104,7 +104,7 @@ impl FilledPlan {
                 if cancellation.is_requested() {
                     break;
                 }
-                let Call::FilledTile(run) = self.kernel.call else {
+                let KernelFn::FilledTile(run) = self.kernel.call else {
                     unreachable!("a plan of filled rows has a kernel of them")
                 };
                 // SAFETY: all rows lie within both buffers and ascend in the destination without overlap; the kernel

@@ -1,7 +1,7 @@
 //! Plans a move and the fill around it as one pass.
 
 use trundle_core::{Block, Loop, Move};
-use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, Store};
+use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, StoreKind};
 
 use super::FilledPlan;
 use crate::Planner;
@@ -43,7 +43,7 @@ impl Planner {
             pattern: pattern(1, *rows, bytes, (rows.len * slabs.len, run)),
             ragged_rows: false,
             ragged_cols: false,
-            store: Store::Streaming,
+            store: StoreKind::Streaming,
             share: dst_bytes / (threads * TASKS_PER_THREAD),
             tuning,
         });

@@ -37,7 +37,7 @@ pub(super) struct Cells {
     pub(super) cell_bytes: usize,
     /// Whether a cell is copied to scratch before it is written. In place, the rows of a transposed cell evict each
     /// other from the caches; in scratch they are contiguous.
-    pub(super) is_staged: bool,
+    pub(super) goes_through_scratch: bool,
     pub(super) cycles: Cycles,
     /// Approximate number of segments into which all cycles are cut, each with a saved cell; 0 if they are not cut.
     pub(super) segments: usize,
@@ -145,7 +145,7 @@ impl Cells {
             return None;
         }
         let parts = parts_of(work, limits.cells)?;
-        let is_staged = work.axes().iter().enumerate().any(|(at, axis)| axis.from != at);
+        let goes_through_scratch = work.axes().iter().enumerate().any(|(at, axis)| axis.from != at);
         let (mut reversed, mut entries) = (None, None);
         for (at, axis) in work.axes().iter().enumerate() {
             if let Along::Reversed(table) = &axis.along {
@@ -206,7 +206,7 @@ impl Cells {
             offset,
             kinds,
             cell_bytes,
-            is_staged,
+            goes_through_scratch,
             cycles,
             segments: 0,
             digits,
@@ -370,7 +370,7 @@ impl fmt::Display for Cells {
         }
         let plans = self.kinds.iter().map(|kind| match self.cycles {
             Cycles::Within => &kind.restored,
-            Cycles::Short(_) | Cycles::Marked if self.is_staged => &kind.restored,
+            Cycles::Short(_) | Cycles::Marked if self.goes_through_scratch => &kind.restored,
             Cycles::Short(_) | Cycles::Marked => &kind.across,
         });
         let moved = plans.filter_map(|plan| match plan {

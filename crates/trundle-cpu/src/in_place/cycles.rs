@@ -7,7 +7,7 @@ use trundle_kernels::simd::LINE;
 
 use super::cells::{Cells, Cycles, Index, MOST_AXES};
 use super::limits::Limits;
-use super::memory::{Marks, Memory, Scratch};
+use super::memory::{Marks, Scratch, SharedBuffer};
 use super::pass::Pass;
 use crate::threads::for_each_task;
 
@@ -46,7 +46,7 @@ impl Pass for Cells {
         self.threads * (self.scratch_each() + marks)
     }
 
-    unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: SharedBuffer) {
         let (units, each) = match self.cycles {
             Cycles::Marked => (self.units(), self.together),
             Cycles::Within | Cycles::Short(_) => (self.numbers(), 1),
@@ -97,16 +97,16 @@ impl Cells {
         self.together / 2 * size_of::<usize>()
     }
 
-    /// Returns the scratch bytes of a thread: one cell to save and, if cells are staged, a second one.
+    /// Returns the scratch bytes of a thread: one cell to save and, if cells go through the scratch, a second one.
     fn scratch_each(&self) -> usize {
-        (1 + usize::from(self.is_staged)) * self.pitch() + LINE
+        (1 + usize::from(self.goes_through_scratch)) * self.pitch() + LINE
     }
 
     /// Moves the cycle of cell `number` if that is its smallest cell.
     ///
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run_short(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+    unsafe fn run_short(&self, number: usize, memory: SharedBuffer, scratch: &mut [u8]) {
         let Some(first) = self.index(number) else { return };
         let mut at = self.read_at(&first);
         while at != first {
@@ -123,7 +123,7 @@ impl Cells {
     ///
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run_marked(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+    unsafe fn run_marked(&self, number: usize, memory: SharedBuffer, scratch: &mut [u8]) {
         self.for_each_cycle(number, |first, mark| {
             // SAFETY: the group belongs to this call, and each of its cycles is visited once.
             unsafe { self.run_cycle(first, memory, scratch, mark) };
@@ -134,11 +134,11 @@ impl Cells {
     ///
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run_cut(&self, number: usize, memory: Memory, scratch: &Scratch) {
+    unsafe fn run_cut(&self, number: usize, memory: SharedBuffer, scratch: &Scratch) {
         let Cuts { whole, segments } = self.cuts(number);
         let mut saved: Vec<u8> = Vec::with_capacity(segments.len() * self.pitch() + LINE);
         let begin = saved.as_ptr().align_offset(LINE);
-        let saved = Memory::new(saved.as_mut_ptr().wrapping_add(begin));
+        let saved = SharedBuffer::new(saved.as_mut_ptr().wrapping_add(begin));
         let slot = |segment: usize| saved.at(segment * self.pitch());
         let index = |number: usize| self.index(number).unwrap_or([0; MOST_AXES]);
         for_each_task(self.threads, segments.len(), &|segment| {
@@ -215,7 +215,7 @@ impl Cells {
     unsafe fn run_cycle(
         &self,
         first: &Index,
-        memory: Memory,
+        memory: SharedBuffer,
         scratch: &mut [u8],
         mut moved: impl FnMut(&Index),
     ) {
@@ -244,7 +244,7 @@ impl Cells {
         first: &Index,
         end: &Index,
         saved: *const u8,
-        memory: Memory,
+        memory: SharedBuffer,
         scratch: &mut [u8],
         mut moved: impl FnMut(&Index),
     ) {
@@ -252,15 +252,15 @@ impl Cells {
         let mut from = self.read_at(&to);
         moved(&to);
         let begin = scratch.as_ptr().align_offset(LINE);
-        let staged = scratch[begin..].as_mut_ptr();
-        // SAFETY: cells lie within the valid tensor and do not overlap. If cells are staged, the scratch has room for
-        // one.
+        let copy = scratch[begin..].as_mut_ptr();
+        // SAFETY: cells lie within the valid tensor and do not overlap. If cells go through the scratch, it has room
+        // for one.
         unsafe {
             while from != *end {
                 let (src, dst) = (memory.at(self.place(&from)), memory.at(self.place(&to)));
-                if self.is_staged {
-                    self.plans(&from).saved.run(src, staged, 0);
-                    self.plans(&to).restored.run(staged, dst, self.entry(&to));
+                if self.goes_through_scratch {
+                    self.plans(&from).saved.run(src, copy, 0);
+                    self.plans(&to).restored.run(copy, dst, self.entry(&to));
                 } else {
                     self.plans(&to).across.run(src, dst, self.entry(&to));
                 }

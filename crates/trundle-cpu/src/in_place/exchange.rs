@@ -7,10 +7,10 @@
 use std::fmt;
 
 use trundle_core::{Along, InPlace, LengthTable};
-use trundle_kernels::{AffineLoop, Call, ExchangeTile, Kernel, Roles};
+use trundle_kernels::{AffineLoop, ExchangeTile, Kernel, KernelFn, Roles};
 
 use super::limits::Limits;
-use super::memory::Memory;
+use super::memory::SharedBuffer;
 use super::pass::Pass;
 use crate::Planner;
 use crate::text::plural;
@@ -79,8 +79,8 @@ impl Pass for Exchange {
         0
     }
 
-    unsafe fn run(&self, memory: Memory) {
-        let Call::ExchangeTile(run) = self.kernel.call else {
+    unsafe fn run(&self, memory: SharedBuffer) {
+        let KernelFn::ExchangeTile(run) = self.kernel.call else {
             unreachable!("exchanges have a kernel of them")
         };
         for nest in &self.nests {
@@ -244,7 +244,7 @@ impl Nest {
     }
 
     /// Returns the rows of a unit, or `None` if it is empty.
-    fn tile(&self, unit: usize, memory: Memory) -> Option<ExchangeTile> {
+    fn tile(&self, unit: usize, memory: SharedBuffer) -> Option<ExchangeTile> {
         let (row_parts, col_parts) = self.parts();
         let part =
             |part: usize, parts: usize, len: usize| len * part / parts..len * (part + 1) / parts;

@@ -6,16 +6,16 @@ use trundle_core::InPlaceAxis;
 
 /// The tensor's buffer, shared by the threads of a run.
 #[derive(Clone, Copy)]
-pub(super) struct Memory(*mut u8);
+pub(super) struct SharedBuffer(*mut u8);
 
 // SAFETY: threads access disjoint parts, because no two cycles share a byte.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for SharedBuffer {}
 // SAFETY: as for `Sync`.
-unsafe impl Send for Memory {}
+unsafe impl Send for SharedBuffer {}
 
-impl Memory {
-    pub(super) fn new(start: *mut u8) -> Memory {
-        Memory(start)
+impl SharedBuffer {
+    pub(super) fn new(start: *mut u8) -> SharedBuffer {
+        SharedBuffer(start)
     }
 
     /// Returns the address of a byte offset.

@@ -32,7 +32,7 @@ use crate::threads::threads_for;
 use cells::Cells;
 use grid::CellSize;
 use limits::Limits;
-use memory::Memory;
+use memory::SharedBuffer;
 use pass::Passes;
 use slabs::Slabs;
 use whole::whole;
@@ -178,7 +178,7 @@ impl InPlacePlan {
     /// # Safety
     /// The buffer must have the bytes of the plan, and no other code may access it during the run.
     unsafe fn run_raw(&self, buffer: *mut u8) {
-        let memory = Memory::new(buffer);
+        let memory = SharedBuffer::new(buffer);
         // SAFETY: the buffer is valid and unshared by the contract of this function.
         self.passes.iter().for_each(|pass| unsafe { pass.run(memory) });
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use super::memory::Memory;
+use super::memory::SharedBuffer;
 
 /// A pass. It moves every element once, except for a matrix without its last columns.
 pub(super) trait Pass:
@@ -15,7 +15,7 @@ pub(super) trait Pass:
 
     /// # Safety
     /// The memory must have the bytes of the move, and no other code may access it during the run.
-    unsafe fn run(&self, memory: Memory);
+    unsafe fn run(&self, memory: SharedBuffer);
 }
 
 /// Passes that run one after another.

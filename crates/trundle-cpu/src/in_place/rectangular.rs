@@ -13,7 +13,7 @@ use trundle_core::{IndexMap, Layout, Move, Op, Shape, Source};
 use trundle_kernels::simd::{LINE, prefetch};
 
 use super::limits::Limits;
-use super::memory::{Around, Marks, Memory};
+use super::memory::{Around, Marks, SharedBuffer};
 use super::pass::{Pass, Passes};
 use super::slabs::Slabs;
 use super::whole::whole;
@@ -203,14 +203,14 @@ impl Pass for Runs {
         self.threads * (element + (rows * cols).div_ceil(8))
     }
 
-    unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: SharedBuffer) {
         let Matrices { count, element, .. } = self.matrices;
         for_each_task(self.threads, count * self.pieces, &|task| {
             let (matrix, piece) = (task / self.pieces, task % self.pieces);
             let cut = |piece: usize| element * piece / self.pieces / RUN_BYTES.0 * RUN_BYTES.0;
             let end = if piece + 1 == self.pieces { element } else { cut(piece + 1) };
             let begin = cut(piece);
-            let first = Memory::new(memory.at(matrix * self.matrices.bytes() + begin));
+            let first = SharedBuffer::new(memory.at(matrix * self.matrices.bytes() + begin));
             // SAFETY: tasks have different matrices, or different bytes of the elements.
             unsafe { self.run_piece(first, end - begin) };
         });
@@ -222,7 +222,7 @@ impl Runs {
     ///
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run_piece(&self, memory: Memory, bytes: usize) {
+    unsafe fn run_piece(&self, memory: SharedBuffer, bytes: usize) {
         let Matrices { rows, cols, element, .. } = self.matrices;
         let count = rows * cols;
         let read_at = |to: usize| to % rows * cols + to / rows;
@@ -277,12 +277,12 @@ impl Pass for WithoutLast {
         within + rows * (cols - self.left) * element
     }
 
-    unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: SharedBuffer) {
         let Matrices { count, rows, cols, element } = self.matrices;
         let (kept, last) = (self.left * element, (cols - self.left) * element);
         let mut aside: Vec<u8> = Vec::with_capacity(rows * last);
         for matrix in 0..count {
-            let first = Memory::new(memory.at(matrix * self.matrices.bytes()));
+            let first = SharedBuffer::new(memory.at(matrix * self.matrices.bytes()));
             // SAFETY: the matrix lies within the valid memory, and `aside` has room for the columns.
             unsafe {
                 for row in 0..rows {

@@ -13,10 +13,12 @@ use std::ops::Range;
 use std::ptr;
 
 use trundle_core::{Along, InPlace, InPlaceAxis};
-use trundle_kernels::{Call, Kernel, MOST_TOGETHER_BYTES, Roles, SegmentOrder, SegmentTile, simd};
+use trundle_kernels::{
+    Kernel, KernelFn, MOST_TOGETHER_BYTES, Roles, SegmentOrder, SegmentTile, simd,
+};
 
 use super::limits::Limits;
-use super::memory::{Around, Memory};
+use super::memory::{Around, SharedBuffer};
 use super::pass::Pass;
 use crate::Planner;
 use crate::text::plural;
@@ -136,9 +138,9 @@ impl Pass for Rotation {
         (self.threads + 1) * self.saved + self.threads * SHORT_BYTES
     }
 
-    unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: SharedBuffer) {
         let rows = self.around.count();
-        let Call::SegmentTile(move_tile) = self.kernel.call else {
+        let KernelFn::SegmentTile(move_tile) = self.kernel.call else {
             unreachable!("a rotation has a kernel of segments")
         };
         let place = |row| memory.at(self.offset + self.around.offset(row));
@@ -154,7 +156,7 @@ impl Pass for Rotation {
                         return self.segments.run_short_rows(rows, place, move_tile);
                     }
                     rows.for_each(|row| {
-                        self.segments.run_alone(Memory::new(place(row)), move_tile);
+                        self.segments.run_alone(SharedBuffer::new(place(row)), move_tile);
                     });
                 }
                 simd::fence();
@@ -162,7 +164,9 @@ impl Pass for Rotation {
         } else {
             for row in 0..rows {
                 // SAFETY: the row lies within the valid buffer.
-                unsafe { self.segments.run(Memory::new(place(row)), self.threads, move_tile) };
+                unsafe {
+                    self.segments.run(SharedBuffer::new(place(row)), self.threads, move_tile);
+                };
             }
         }
     }
@@ -191,7 +195,7 @@ struct Saved {
 impl Saved {
     /// # Safety
     /// The memory must have these bytes.
-    unsafe fn new(memory: Memory, range: Range<usize>) -> Saved {
+    unsafe fn new(memory: SharedBuffer, range: Range<usize>) -> Saved {
         let mut bytes = Vec::with_capacity(range.len());
         // SAFETY: the range is valid by the contract of this function, and the vector has room for it.
         unsafe {
@@ -218,7 +222,7 @@ impl Segments {
         let Segments { a, b, .. } = *self;
         // SAFETY: the rows are valid and unshared by the contract of this function.
         unsafe {
-            let mut start = Saved::new(Memory::new(place(rows.start)), 0..b);
+            let mut start = Saved::new(SharedBuffer::new(place(rows.start)), 0..b);
             for row in rows.clone() {
                 let memory = place(row);
                 let tile = |base, last, bytes, order| SegmentTile {
@@ -255,7 +259,7 @@ impl Segments {
     ///
     /// # Safety
     /// As [`Pass::run`], for this row.
-    unsafe fn run_alone(&self, memory: Memory, move_tile: MoveTile) {
+    unsafe fn run_alone(&self, memory: SharedBuffer, move_tile: MoveTile) {
         let (long, saved) = self.long_and_saved();
         // SAFETY: the ranges are positions of the row.
         unsafe {
@@ -269,7 +273,7 @@ impl Segments {
     ///
     /// # Safety
     /// As [`Pass::run`], for this row.
-    unsafe fn run(&self, memory: Memory, threads: usize, move_tile: MoveTile) {
+    unsafe fn run(&self, memory: SharedBuffer, threads: usize, move_tile: MoveTile) {
         // The longer part is divided among the threads. Each saves the bytes that the next thread, or the other part,
         // overwrites.
         let (long, of_short) = self.long_and_saved();
@@ -311,7 +315,7 @@ impl Segments {
     /// As [`Segments::run`].
     unsafe fn run_long(
         &self,
-        memory: Memory,
+        memory: SharedBuffer,
         range: Range<usize>,
         saved: Option<&Saved>,
         move_tile: MoveTile,
@@ -368,7 +372,7 @@ impl Segments {
     /// As [`Segments::run`].
     unsafe fn run_short(
         &self,
-        memory: Memory,
+        memory: SharedBuffer,
         part: Range<usize>,
         saved: &Saved,
         move_tile: MoveTile,

@@ -5,7 +5,7 @@ use std::fmt;
 use trundle_core::Move;
 
 use super::limits::Limits;
-use super::memory::{Around, Memory, Scratch};
+use super::memory::{Around, Scratch, SharedBuffer};
 use super::pass::Pass;
 use crate::cancellation::Cancellation;
 use crate::text::plural;
@@ -48,7 +48,7 @@ impl Pass for Slabs {
         self.threads * self.bytes
     }
 
-    unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: SharedBuffer) {
         let scratch = Scratch::new(self.bytes);
         for_each_task(self.threads, self.around.count(), &|slab| {
             let place = memory.at(self.offset + self.around.offset(slab));

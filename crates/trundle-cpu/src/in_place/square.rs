@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use trundle_core::{Along, InPlace};
 use trundle_kernels::simd::LINE;
-use trundle_kernels::{Call, Kernel, Roles, SquareTile, square_scratch_bytes};
+use trundle_kernels::{Kernel, KernelFn, Roles, SquareTile, square_scratch_bytes};
 
 use super::limits::Limits;
-use super::memory::{Around, Memory};
+use super::memory::{Around, SharedBuffer};
 use super::pass::Pass;
 use crate::Planner;
 use crate::text::plural;
@@ -84,7 +84,7 @@ impl Squares {
 
     /// Returns by how many rows and columns the first tiles are smaller, so that the others are aligned to cache
     /// lines.
-    fn before(&self, matrix: Memory) -> usize {
+    fn before(&self, matrix: SharedBuffer) -> usize {
         let lead = matrix.at(0).align_offset(LINE);
         let are_lines = self.stride.is_multiple_of(LINE) && lead.is_multiple_of(self.width);
         let lead = lead / self.width;
@@ -99,8 +99,8 @@ impl Squares {
     ///
     /// # Safety
     /// As [`Pass::run`], for this matrix.
-    unsafe fn run_square(&self, matrix: Memory, row: usize, col: usize) {
-        let Call::SquareTile(run) = self.kernel.call else {
+    unsafe fn run_square(&self, matrix: SharedBuffer, row: usize, col: usize) {
+        let KernelFn::SquareTile(run) = self.kernel.call else {
             unreachable!("squares have a kernel of them")
         };
         let mut scratch: Vec<u8> = Vec::with_capacity(self.scratch_each());
@@ -138,7 +138,7 @@ impl Pass for Squares {
         self.threads * self.scratch_each()
     }
 
-    unsafe fn run(&self, memory: Memory) {
+    unsafe fn run(&self, memory: SharedBuffer) {
         let parts = self.parts();
         let matrices = self.around.count();
         for_each_task(self.threads, matrices * parts * parts, &|task| {
@@ -148,7 +148,7 @@ impl Pass for Squares {
             }
             let place = self.offset + self.around.offset(matrix);
             // SAFETY: tasks exchange different pairs of tiles, which do not overlap.
-            unsafe { self.run_square(Memory::new(memory.at(place)), row, col) };
+            unsafe { self.run_square(SharedBuffer::new(memory.at(place)), row, col) };
         });
     }
 }

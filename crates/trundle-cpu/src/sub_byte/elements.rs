@@ -5,9 +5,9 @@ use std::fmt;
 use trundle_core::{Block, IndexTable, Packing};
 use trundle_kernels::AffineLoop;
 
+use super::box_runs::affine_loops;
 use super::buffers::{Buffers, Scratch};
 use super::run as runs;
-use super::side::affine_loops;
 use crate::tiles::merged;
 
 /// Approximate elements per unit.

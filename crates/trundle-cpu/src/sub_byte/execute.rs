@@ -2,12 +2,12 @@
 
 use trundle_core::Packing;
 
+use super::box_runs::Run;
 use super::buffers::{Buffers, Scratch, prefetch_run, with_scratch};
 use super::plan::{At, SubByteStep, SubByteSteps};
 use super::run as runs;
-use super::side::Run;
 use crate::cancellation::Cancellation;
-use crate::parts::Part;
+use crate::parts::StepPart;
 
 /// Moves the units of `parts`. Checks `cancellation` before each part and within large units. Bits of `dst`
 /// outside the written elements keep their value, since they may belong to another tensor.
@@ -17,7 +17,7 @@ use crate::parts::Part;
 /// overlap `src`. Only other parts of the same move may write to `dst` during the run.
 pub(crate) unsafe fn run_parts(
     packed: &SubByteSteps,
-    parts: &[Part],
+    parts: &[StepPart],
     src: &[u8],
     dst: *mut u8,
     cancellation: &Cancellation<'_>,
@@ -56,14 +56,14 @@ pub(crate) unsafe fn run_parts(
 /// # Safety
 /// As [`run_parts`], for the elements of the box.
 unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch: &mut Scratch) {
-    let (form, group) = (at.form, packing.group());
+    let (layout, group) = (at.layout, packing.group());
     let Scratch { read, written } = scratch;
     let in_step = |from: usize, to: usize| from % group == to % group;
-    if form.between.is_none() && form.read == form.written && form.read.run >= group {
+    if layout.between.is_none() && layout.read == layout.written && layout.read.run >= group {
         // Both sides consist of the same runs.
-        let (read, run) = (&mut read[..form.read.run], form.read.run);
+        let (read, run) = (&mut read[..layout.read.run], layout.read.run);
         let apart = at.dst - at.src;
-        form.read.for_each_run(at.src, |Run { first: from, .. }| {
+        layout.read.for_each_run(at.src, |Run { first: from, .. }| {
             let to = from.wrapping_add_signed(apart);
             // SAFETY: the run is part of the box, which only this call writes.
             unsafe {
@@ -77,12 +77,12 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         });
         return;
     }
-    form.read.for_each_run(at.src, |Run { first, copied, ahead }| {
-        prefetch_run(packing, buffers.src.as_ptr(), ahead, form.read.run);
-        let copy = &mut read[copied..copied + form.read.run];
+    layout.read.for_each_run(at.src, |Run { first, copied, ahead }| {
+        prefetch_run(packing, buffers.src.as_ptr(), ahead, layout.read.run);
+        let copy = &mut read[copied..copied + layout.read.run];
         runs::unpack(packing, buffers.src, first, copy);
     });
-    let moved = match &form.between {
+    let moved = match &layout.between {
         Some(plan) => {
             assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
             // SAFETY: both copies have the planned sizes, and the two vectors do not overlap.
@@ -91,9 +91,9 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         }
         None => read,
     };
-    form.written.for_each_run(at.dst, |Run { first, copied, ahead }| {
-        prefetch_run(packing, buffers.dst, ahead, form.written.run);
-        let copy = &moved[copied..copied + form.written.run];
+    layout.written.for_each_run(at.dst, |Run { first, copied, ahead }| {
+        prefetch_run(packing, buffers.dst, ahead, layout.written.run);
+        let copy = &moved[copied..copied + layout.written.run];
         // SAFETY: the run is part of the box, which only this call writes.
         unsafe { runs::pack(packing, copy, buffers.dst, first) };
     });

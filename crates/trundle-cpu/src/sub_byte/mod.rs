@@ -4,6 +4,7 @@
 //! Elements that stay together in whole groups are already merged into bytes by `trundle-core`; this module handles
 //! the rest.
 
+mod box_runs;
 mod buffers;
 mod codec;
 mod elements;
@@ -11,7 +12,6 @@ mod execute;
 mod plan;
 mod rows;
 mod run;
-mod side;
 
 pub(crate) use execute::run_parts;
 pub(crate) use plan::SubByteSteps;

@@ -5,9 +5,9 @@ use std::fmt;
 use trundle_core::{Block, IndexMap, Move, Packing, Result, Shape};
 use trundle_kernels::AffineLoop;
 
+use super::box_runs::{BoxRuns, affine_loops, unpacked_layout};
 use super::elements::Elements;
 use super::rows::Rows;
-use super::side::{Side, affine_loops, unpacked_layout};
 use crate::Machine;
 use crate::parts::Units;
 use crate::threads::threads_for;
@@ -53,24 +53,24 @@ pub(crate) struct Boxes {
     pieces: Vec<usize>,
     /// The loops whose last piece is shorter.
     cut: Vec<usize>,
-    /// The box forms. Bit i of a form's index says that the box is the last along loop `cut[i]`.
-    forms: Vec<Form>,
+    /// The layouts of the boxes. Bit i of an index says that the box is the last along loop `cut[i]`.
+    layouts: Vec<BoxLayout>,
 }
 
 /// The layout of boxes of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Form {
-    pub(super) read: Side,
-    pub(super) written: Side,
+pub(super) struct BoxLayout {
+    pub(super) read: BoxRuns,
+    pub(super) written: BoxRuns,
     /// How the unpacked elements are reordered; `None` if they are in order already.
     pub(super) between: Option<TilePlan>,
 }
 
-/// Source and destination of a box, and its form.
+/// Source, destination and layout of a box.
 pub(super) struct At<'a> {
     pub(super) src: isize,
     pub(super) dst: isize,
-    pub(super) form: &'a Form,
+    pub(super) layout: &'a BoxLayout,
 }
 
 impl SubByteSteps {
@@ -83,9 +83,10 @@ impl SubByteSteps {
     pub(crate) fn own_bytes(&self) -> usize {
         let step = |step: &SubByteStep| match step {
             SubByteStep::Boxes(boxes) => {
-                let form = |form: &Form| form.between.as_ref().map_or(0, TilePlan::own_bytes);
-                let forms: usize = boxes.forms.iter().map(form).sum();
-                size_of_val(&boxes.loops[..]) + size_of_val(&boxes.forms[..]) + forms
+                let layout =
+                    |layout: &BoxLayout| layout.between.as_ref().map_or(0, TilePlan::own_bytes);
+                let layouts: usize = boxes.layouts.iter().map(layout).sum();
+                size_of_val(&boxes.loops[..]) + size_of_val(&boxes.layouts[..]) + layouts
             }
             SubByteStep::Rows(_) | SubByteStep::Elements(_) => 0,
         };
@@ -158,17 +159,17 @@ impl Boxes {
         let pieces = pieces(&loops);
         let is_cut = |at: &usize| !loops[*at].len.is_multiple_of(pieces[*at]);
         let cut: Vec<usize> = (0..loops.len()).filter(is_cut).collect();
-        let forms = (0..1 << cut.len()).map(|number: usize| {
+        let layouts = (0..1 << cut.len()).map(|number: usize| {
             let mut extents = pieces.clone();
             for (_, at) in cut.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1) {
                 extents[*at] = loops[*at].len % pieces[*at];
             }
-            Form::of(&loops, &extents, machine)
+            BoxLayout::of(&loops, &extents, machine)
                 .unwrap_or_else(|error| unreachable!("a box fits the memory: {error}"))
         });
-        let forms = forms.collect();
+        let layouts = layouts.collect();
         let (src_offset, dst_offset) = (block.src_offset, block.dst_offset);
-        Boxes { src_offset, dst_offset, loops, pieces, cut, forms }
+        Boxes { src_offset, dst_offset, loops, pieces, cut, layouts }
     }
 
     /// Returns the number of pieces of each loop.
@@ -178,7 +179,7 @@ impl Boxes {
 
     /// Returns unit `number`; the innermost loop varies fastest.
     pub(super) fn unit(&self, number: usize) -> At<'_> {
-        let (mut rest, mut form) = (number, 0);
+        let (mut rest, mut layout) = (number, 0);
         let (mut src, mut dst) = (self.src_offset, self.dst_offset);
         for (at, count) in self.counts().enumerate().rev() {
             let piece = rest % count;
@@ -189,10 +190,10 @@ impl Boxes {
             if piece + 1 == count
                 && let Some(bit) = self.cut.iter().position(|cut| *cut == at)
             {
-                form |= 1 << bit;
+                layout |= 1 << bit;
             }
         }
-        At { src, dst, form: &self.forms[form] }
+        At { src, dst, layout: &self.layouts[layout] }
     }
 }
 
@@ -241,8 +242,8 @@ fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]
     }
 }
 
-impl Form {
-    fn of(loops: &[AffineLoop], extents: &[usize], machine: &Machine) -> Result<Form> {
+impl BoxLayout {
+    fn of(loops: &[AffineLoop], extents: &[usize], machine: &Machine) -> Result<BoxLayout> {
         let strides =
             |stride: fn(&AffineLoop) -> isize| loops.iter().map(stride).collect::<Vec<_>>();
         let (read, written) = (strides(|each| each.src_stride), strides(|each| each.dst_stride));
@@ -253,7 +254,11 @@ impl Form {
             let map = IndexMap::identity(&Shape::new(extents)?);
             Some(TilePlan::of(&Move::new(&map, 1, &src, &dst, 1)?, machine))
         };
-        Ok(Form { read: Side::of(&read, extents), written: Side::of(&written, extents), between })
+        Ok(BoxLayout {
+            read: BoxRuns::of(&read, extents),
+            written: BoxRuns::of(&written, extents),
+            between,
+        })
     }
 }
 
@@ -268,8 +273,8 @@ impl fmt::Display for SubByteSteps {
                 SubByteStep::Elements(elements) => write!(f, "{elements} of {bits} bits")?,
             }
             write!(f, "\n    because they share bytes and do not stay together in whole bytes")?;
-            if let SubByteStep::Boxes(Boxes { forms, .. }) = step
-                && let Some(plan) = &forms[0].between
+            if let SubByteStep::Boxes(Boxes { layouts, .. }) = step
+                && let Some(plan) = &layouts[0].between
             {
                 write!(f, "\n    unpacked, a box is moved as {plan}")?;
             }

@@ -5,9 +5,9 @@ use std::fmt;
 use trundle_core::{Block, Packing, Run};
 use trundle_kernels::AffineLoop;
 
+use super::box_runs::{AHEAD, affine_loops};
 use super::buffers::{Buffers, Scratch, prefetch_run};
 use super::run as runs;
-use super::side::{AHEAD, affine_loops};
 use crate::cancellation::Cancellation;
 use crate::tiles::RaggedLoop;
 

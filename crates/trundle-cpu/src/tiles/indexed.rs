@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trundle_core::{Block, IndexTable};
 use trundle_kernels::simd::LINE;
-use trundle_kernels::{AffineLoop, FAR_BYTES, Kernel, Roles, Space, Store};
+use trundle_kernels::{AffineLoop, FAR_BYTES, Kernel, Roles, Space, StoreKind};
 
 use super::roles::pattern;
 use super::step::{IndexedStep, Step};
@@ -51,7 +51,7 @@ impl Picker<'_> {
                 return Step { outer, indexed, ..step };
             }
         }
-        let all = Common { store: Store::Ordinary, ..all };
+        let all = Common { store: StoreKind::Ordinary, ..all };
         let kernel = self.machine.kernel_of(Roles::Indexed);
         let kernel = kernel.unwrap_or_else(|| unreachable!("the catalogue has one of indices"));
         self.by_elements(block, table, &varying, all, kernel)
@@ -71,7 +71,7 @@ impl Picker<'_> {
             (each.affine_stride(), each.dst_stride) == (Some(width), width)
         });
         let follow = block.loops[*varying.last()?].dst_stride == run.cast_signed();
-        if all.store == Store::Ordinary || !RUN_BYTES.contains(&run) || !is_run || !follow {
+        if all.store == StoreKind::Ordinary || !RUN_BYTES.contains(&run) || !is_run || !follow {
             return None;
         }
         self.machine.kernel_of(Roles::IndexedRuns)

@@ -12,21 +12,21 @@ mod step;
 use std::fmt;
 
 use trundle_core::{Block, Move, Run};
-use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, Store, Tables, Tuning};
+use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, StoreKind, Tables, Tuning};
 
 pub(crate) use indexed::merged;
 pub(crate) use roles::pattern;
 use roles::{Arranged, Assigned};
 pub(crate) use roll::uncut;
 pub(crate) use run::run;
-pub use step::{Place, RaggedLoop, RaggedStep, Rolled, Step};
+pub use step::{RaggedLoop, RaggedRole, RaggedStep, Rolled, Step};
 
 use roll::{is_only_roll, outermost_cut};
 
 use crate::Machine;
 use crate::buffers::Buffers;
 use crate::cancellation::Cancellation;
-use crate::parts::{Part, parts};
+use crate::parts::{StepPart, parts};
 use crate::text::write_size;
 use crate::threads::TASKS_PER_THREAD;
 
@@ -34,7 +34,7 @@ use crate::threads::TASKS_PER_THREAD;
 #[derive(Clone, Copy)]
 struct Common {
     width: usize,
-    store: Store,
+    store: StoreKind,
     /// Approximate bytes per task.
     share: usize,
     tuning: Tuning,
@@ -46,7 +46,7 @@ pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step>
     let is_large = moved_bytes > machine.tuning.streaming_bytes;
     let all = Common {
         width: work.width(),
-        store: if is_large { Store::Streaming } else { Store::Ordinary },
+        store: if is_large { StoreKind::Streaming } else { StoreKind::Ordinary },
         share: moved_bytes / (threads * TASKS_PER_THREAD),
         tuning: machine.tuning,
     };
@@ -77,7 +77,7 @@ pub(crate) struct TilePlan {
     pub(crate) dst_bytes: usize,
     moved_bytes: usize,
     pub(crate) steps: Vec<Step>,
-    parts: Vec<Part>,
+    parts: Vec<StepPart>,
 }
 
 impl TilePlan {
@@ -155,15 +155,15 @@ impl Picker<'_> {
             None => kernel,
         };
         let store = kernel.store(store).max(second.store(store));
-        let (width, place) = (roles.width, roles.place);
+        let (width, role) = (roles.width, roles.role);
         let (arranged, (row_block, col_block), tables) = match kernel.roles {
             Roles::Gathered | Roles::Bits => gathered::arrange(kernel, roles, share)?,
             _ => {
                 let arranged = roles.arrange(kernel.roles);
                 let tile = kernel.tile(&Space {
                     pattern: arranged.pattern(width),
-                    ragged_rows: place == Place::Rows,
-                    ragged_cols: place == Place::Cols,
+                    ragged_rows: role == RaggedRole::Rows,
+                    ragged_cols: role == RaggedRole::Cols,
                     store,
                     share,
                     tuning,
@@ -196,7 +196,7 @@ impl Picker<'_> {
             row_block,
             col_block,
             tables,
-            ragged: row.map(|row| RaggedStep { row, place, second }),
+            ragged: row.map(|row| RaggedStep { row, role, second }),
             indexed: None,
             tuning,
         })

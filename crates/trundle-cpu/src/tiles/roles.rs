@@ -2,10 +2,10 @@
 
 use trundle_core::{Block, Run};
 use trundle_kernels::simd::LINE;
-use trundle_kernels::{AffineLoop, Pattern, Roles, Store};
+use trundle_kernels::{AffineLoop, Pattern, Roles, StoreKind};
 
 use super::loops::{Loops, Picked, rising};
-use super::step::{Place, Rolled};
+use super::step::{RaggedRole, Rolled};
 
 /// Elements of at least this size are copied as runs of bytes.
 const LEAST_RUN_BYTES: usize = LINE;
@@ -20,7 +20,7 @@ pub(super) struct Assigned {
     rows: Picked,
     cols: Picked,
     /// Position of the ragged loop, if there is one.
-    pub(super) place: Place,
+    pub(super) role: RaggedRole,
     others: Loops,
     /// Bytes of the first part of a rolled run, if the columns are one.
     rolled_run: Option<usize>,
@@ -44,9 +44,9 @@ pub(super) struct Arranged {
 
 impl Assigned {
     /// Assigns the loops of a block. One of them may be rolled.
-    pub(super) fn of(block: &Block, width: usize, store: Store) -> Assigned {
+    pub(super) fn of(block: &Block, width: usize, store: StoreKind) -> Assigned {
         let mut others = Loops::of(block);
-        let lines = store == Store::Streaming && others.transpose_lines(width);
+        let lines = store == StoreKind::Streaming && others.transpose_lines(width);
         let rolled_run =
             others.roll.filter(|roll| roll.is_run(width)).map(|roll| roll.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
@@ -60,17 +60,17 @@ impl Assigned {
             // The next loop in the destination completes the lines of these short rows.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
             // Within the caches, a line shared by two rows should be written at once.
-            Picked::Plain(cols) if store == Store::Ordinary && is_run(cols, width) => {
+            Picked::Plain(cols) if store == StoreKind::Ordinary && is_run(cols, width) => {
                 others.take_next(width)
             }
             Picked::Plain(_) => others.take_nearest_in_source(width),
             Picked::Ragged(_) => others.take_next(width),
         };
-        let place = match (rows, cols) {
-            (Picked::Ragged(_), Picked::Lanes(..)) => Place::Lanes,
-            (Picked::Ragged(_), _) => Place::Rows,
-            (_, Picked::Ragged(_)) => Place::Cols,
-            _ => Place::Outer,
+        let role = match (rows, cols) {
+            (Picked::Ragged(_), Picked::Lanes(..)) => RaggedRole::Lanes,
+            (Picked::Ragged(_), _) => RaggedRole::Rows,
+            (_, Picked::Ragged(_)) => RaggedRole::Cols,
+            _ => RaggedRole::Outer,
         };
         // Contiguous elements are moved as runs, however short.
         let is_run = is_run(cols.each(), width);
@@ -78,7 +78,7 @@ impl Assigned {
             && matches!((rows, cols), (Picked::Plain(_), Picked::Plain(_)))
             && !is_run
             && block.elements() >= LEAST_GATHERED;
-        Assigned { width, rows, cols, place, others, rolled_run, are_many }
+        Assigned { width, rows, cols, role, others, rolled_run, are_many }
     }
 
     pub(super) fn into_loops(self) -> Vec<AffineLoop> {
@@ -94,10 +94,10 @@ impl Assigned {
     /// Whether these are the roles a kernel expects.
     pub(super) fn suit(&self, wanted: Roles) -> bool {
         match wanted {
-            Roles::Lanes | Roles::Slabs => self.place == Place::Lanes,
+            Roles::Lanes | Roles::Slabs => self.role == RaggedRole::Lanes,
             Roles::Rolled => self.rolled_run.is_some(),
             Roles::Plain | Roles::Jumping => {
-                self.place != Place::Lanes && self.rolled_run.is_none()
+                self.role != RaggedRole::Lanes && self.rolled_run.is_none()
             }
             Roles::Gathered | Roles::Bits => self.are_many,
             Roles::Indexed
@@ -133,8 +133,8 @@ impl Assigned {
 
     /// Arranges the loops for a kernel with the roles `wanted`.
     pub(super) fn arrange(self, wanted: Roles) -> Arranged {
-        let Assigned { width, rows, cols, place, mut others, rolled_run, .. } = self;
-        let jumps = wanted == Roles::Jumping && place == Place::Outer;
+        let Assigned { width, rows, cols, role, mut others, rolled_run, .. } = self;
+        let jumps = wanted == Roles::Jumping && role == RaggedRole::Outer;
         let (col_stride, mut wrap_stride) = (cols.table_stride(), 0);
         let (mut rows, cols) = (rows.each(), cols.each());
         let mut begin = (0, 0);

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use trundle_kernels::{
-    AffineLoop, Call, GatherTile, IndexTile, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store,
-    Tables, Tile, Tiles, simd,
+    AffineLoop, GatherTile, IndexTile, Jumps, Kernel, KernelFn, LaneTile, Next, Ragged, Run,
+    StoreKind, Tables, Tile, Tiles, simd,
 };
 
-use super::step::{IndexedStep, Place, RaggedLoop, RaggedStep, Rolled, Step, Unit, offset_of};
+use super::step::{IndexedStep, RaggedLoop, RaggedRole, RaggedStep, Rolled, Step, Unit, offset_of};
 use crate::cancellation::Cancellation;
-use crate::parts::Part;
+use crate::parts::StepPart;
 
 struct Buffers {
     src: *const u8,
@@ -26,7 +26,7 @@ struct Buffers {
 /// nothing else may write to them during the run. The tables must have these entries.
 pub(crate) unsafe fn run(
     steps: &[Step],
-    parts: &[Part],
+    parts: &[StepPart],
     buffers: crate::buffers::Buffers,
     entries: isize,
     cancellation: &Cancellation<'_>,
@@ -62,12 +62,12 @@ impl Queue {
     /// Moves tiles with their kernel. The last one may wait for the next call.
     ///
     /// # Safety
-    /// As [`Call::Tiles`]. The kernel must support these strides on this machine.
+    /// As [`KernelFn::Tiles`]. The kernel must support these strides on this machine.
     #[inline]
     unsafe fn put_all(&mut self, kernel: &Kernel, tiles: Tiles) {
         let Tiles { mut tile, along } = tiles;
         match kernel.call {
-            Call::Tile(run) => {
+            KernelFn::Tile(run) => {
                 for _ in 0..along.len {
                     // SAFETY: the tile is one of `tiles`, which are valid by the contract of this function.
                     unsafe { self.put(&tile, run) };
@@ -76,7 +76,7 @@ impl Queue {
                 }
             }
             // SAFETY: the tiles are valid by the contract of this function.
-            Call::Tiles(run) => unsafe { run(&tiles) },
+            KernelFn::Tiles(run) => unsafe { run(&tiles) },
             _ => unreachable!("a step of tiles has a kernel of tiles"),
         }
     }
@@ -84,10 +84,10 @@ impl Queue {
     /// Moves the waiting tile and makes this one wait.
     ///
     /// # Safety
-    /// As [`Call::Tile`], for this tile and its kernel.
+    /// As [`KernelFn::Tile`], for this tile and its kernel.
     #[inline]
     unsafe fn put(&mut self, tile: &Tile, run: Mover) {
-        if tile.store == Store::Ordinary {
+        if tile.store == StoreKind::Ordinary {
             // Small moves have one tile, and cached data needs no prefetching. Kernels with ordinary stores ignore
             // the next tile.
             // SAFETY: the tile is valid by the contract of this function.
@@ -168,7 +168,7 @@ unsafe fn run_indexed(
     buffers: &Buffers,
     queue: &mut Queue,
 ) -> usize {
-    let is_by_elements = matches!(step.kernel.call, Call::IndexTile(_));
+    let is_by_elements = matches!(step.kernel.call, KernelFn::IndexTile(_));
     let along = step.outer.last().filter(|_| step.tables.is_none() && !is_by_elements);
     let (Some(along), (1, 1)) = (along, step.blocks()) else {
         // SAFETY: `run_unit` has the contract of this function.
@@ -222,7 +222,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
     let mut unit = step.unit(unit);
     if let Some(indexed) = &step.indexed {
         let entry = indexed.table.offset.wrapping_add_signed(unit.entries);
-        if let Call::IndexTile(run) = step.kernel.call {
+        if let KernelFn::IndexTile(run) = step.kernel.call {
             let tile = index_tile(step, indexed, &unit, entry, buffers);
             // SAFETY: the tile is a part of the step's loops.
             return unsafe { run(&tile) };
@@ -233,13 +233,13 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
         // SAFETY: the tile is a part of the step's loops.
         return unsafe { gather_tile(step, tables, &unit, buffers) };
     }
-    let Some(RaggedStep { row, place, second }) = &step.ragged else {
+    let Some(RaggedStep { row, role, second }) = &step.ragged else {
         let tile = tile_of(step, &unit, step.rows, step.cols, buffers);
         // SAFETY: the tile is a part of the step's loops.
         return unsafe { queue.put_all(step.kernel, Tiles { tile, along: AffineLoop::ONCE }) };
     };
     let entry = row.table.offset.wrapping_add_signed(unit.entries + buffers.entries);
-    if *place == Place::Lanes {
+    if *role == RaggedRole::Lanes {
         // SAFETY: the lanes are a part of the step's loops.
         return unsafe { run_lanes(step, row, &unit, next, entry, buffers) };
     }
@@ -247,10 +247,10 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
     let cut = row.cut(length);
     let (src, whole) = (
         unit.src,
-        match place {
-            Place::Rows => unit.rows.clone(),
-            Place::Cols => unit.cols.clone(),
-            Place::Outer | Place::Lanes => unit.ragged_index..unit.ragged_index + 1,
+        match role {
+            RaggedRole::Rows => unit.rows.clone(),
+            RaggedRole::Cols => unit.cols.clone(),
+            RaggedRole::Outer | RaggedRole::Lanes => unit.ragged_index..unit.ragged_index + 1,
         },
     );
     let runs = [
@@ -264,10 +264,10 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
         unit.src = src.wrapping_add(run.start(length));
         let along = |each: AffineLoop| AffineLoop { src_stride: run.src_stride, ..each };
         let (mut rows, mut cols) = (step.rows, step.cols);
-        match place {
-            Place::Rows => (unit.rows, rows) = (part, along(rows)),
-            Place::Cols => (unit.cols, cols) = (part, along(cols)),
-            Place::Outer | Place::Lanes => {
+        match role {
+            RaggedRole::Rows => (unit.rows, rows) = (part, along(rows)),
+            RaggedRole::Cols => (unit.cols, cols) = (part, along(cols)),
+            RaggedRole::Outer | RaggedRole::Lanes => {
                 let index = part.start.cast_signed();
                 unit.src = unit.src.wrapping_add(index * run.src_stride);
                 unit.dst += index * row.dst_stride;
@@ -285,7 +285,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
 /// Every element that the tables address must be valid, and the kernel must support this machine.
 unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffers) {
     let (src, dst) = offset_of(step.rows, None, unit.rows.start);
-    let Call::GatherTile(run) = step.kernel.call else {
+    let KernelFn::GatherTile(run) = step.kernel.call else {
         unreachable!("tables are made for kernels of them alone")
     };
     let tile = GatherTile {
@@ -369,7 +369,7 @@ unsafe fn run_lanes(
         slabs: AffineLoop { len: slabs, ..wrap },
         slab_lane_stride,
     };
-    let Call::LaneTile(run) = step.kernel.call else {
+    let KernelFn::LaneTile(run) = step.kernel.call else {
         unreachable!("a kernel of tiles is picked for no lanes")
     };
     // SAFETY: the elements are valid by the contract of this function.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use trundle_core::{Cut, IndexTable, LengthTable, Loop, Run};
-use trundle_kernels::{AffineLoop, Kernel, Store, Tables, Tuning};
+use trundle_kernels::{AffineLoop, Kernel, StoreKind, Tables, Tuning};
 
 use crate::parts::Units;
 use crate::text::plural;
@@ -18,7 +18,7 @@ pub struct Step {
     /// The kernel; in a ragged step, the kernel of the first run.
     pub kernel: &'static Kernel,
     /// How the destination is written.
-    pub store: Store,
+    pub store: StoreKind,
     /// Size of an element in bytes.
     pub width: usize,
     /// Source offset of the first element in bytes.
@@ -78,7 +78,7 @@ pub struct RaggedStep {
     /// Its runs and its table of lengths.
     pub row: RaggedLoop,
     /// Its position among the step's loops.
-    pub place: Place,
+    pub role: RaggedRole,
     /// The kernel of the second run.
     pub second: &'static Kernel,
 }
@@ -116,7 +116,7 @@ impl RaggedLoop {
 
 /// The position of a ragged loop in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RaggedRole {
     /// The innermost outer loop; each tile lies in one of the runs.
     Outer,
     /// The rows; a tile is split at the cut.
@@ -161,7 +161,7 @@ impl Step {
         let (row_blocks, col_blocks) = self.blocks();
         let outer: usize = self.outer.iter().map(|each| each.len).product();
         let ragged = match &self.ragged {
-            Some(RaggedStep { row, place: Place::Outer, .. }) => row.len,
+            Some(RaggedStep { row, role: RaggedRole::Outer, .. }) => row.len,
             _ => 1,
         };
         outer * ragged * row_blocks * col_blocks
@@ -186,7 +186,7 @@ impl Step {
         let rows = block(next(row_blocks), self.row_block, row_count);
         let cols = block(next(col_blocks), self.col_block, col_count);
         let ragged_index = match &self.ragged {
-            Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
+            Some(RaggedStep { row, role: RaggedRole::Outer, .. }) => next(row.len),
             _ => 0,
         };
         let (mut src, mut dst, mut entries) = (self.src_offset, self.dst_offset, 0);
@@ -217,7 +217,7 @@ impl Units for Step {
     fn dst_of(&self, number: usize) -> isize {
         let unit = self.unit(number);
         let ragged = match &self.ragged {
-            Some(RaggedStep { row, place: Place::Outer, .. }) => row.dst_stride,
+            Some(RaggedStep { row, role: RaggedRole::Outer, .. }) => row.dst_stride,
             _ => 0,
         };
         unit.dst
@@ -301,15 +301,15 @@ impl fmt::Display for Step {
                 f.write_str(", and the rows they point to are prefetched")?;
             }
         }
-        if let Some(RaggedStep { row, place, .. }) = &self.ragged {
+        if let Some(RaggedStep { row, role, .. }) = &self.ragged {
             write!(
                 f,
                 "\n    {row}, as {}",
-                match place {
-                    Place::Outer => "an outer loop",
-                    Place::Rows => "the rows",
-                    Place::Cols => "the columns",
-                    Place::Lanes => "the rows, cut lane by lane",
+                match role {
+                    RaggedRole::Outer => "an outer loop",
+                    RaggedRole::Rows => "the rows",
+                    RaggedRole::Cols => "the columns",
+                    RaggedRole::Lanes => "the rows, cut lane by lane",
                 }
             )?;
         }

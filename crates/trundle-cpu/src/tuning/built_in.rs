@@ -5,7 +5,7 @@ use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 use super::cpu_model::CpuModel;
 
 /// The record of a processor family.
-struct Row {
+struct BuiltInRecord {
     name: &'static str,
     is_for: fn(&CpuModel) -> bool,
     /// Changes the common record.
@@ -14,8 +14,8 @@ struct Row {
 
 /// Built-in records; the first match is used. Each was measured on one machine, named in docs/tuning.md, and is
 /// applied to the whole family.
-const ROWS: [Row; 5] = [
-    Row {
+const ROWS: [BuiltInRecord; 5] = [
+    BuiltInRecord {
         name: "AMD family 26 (Zen 5)",
         is_for: |cpu| cpu.vendor == AMD && cpu.family == 26,
         tuning: |common| Tuning {
@@ -25,7 +25,7 @@ const ROWS: [Row; 5] = [
             ..common
         },
     },
-    Row {
+    BuiltInRecord {
         name: "AMD family 25 (Zen 3 and 4)",
         is_for: |cpu| cpu.vendor == AMD && cpu.family == 25,
         tuning: |common| Tuning {
@@ -43,7 +43,7 @@ const ROWS: [Row; 5] = [
             ..common
         },
     },
-    Row {
+    BuiltInRecord {
         name: "Intel family 6, model 85 (Skylake and Cascade Lake servers)",
         is_for: |cpu| cpu.vendor == INTEL && cpu.family == 6 && cpu.model == 85,
         tuning: |common| Tuning {
@@ -57,7 +57,7 @@ const ROWS: [Row; 5] = [
             ..common
         },
     },
-    Row {
+    BuiltInRecord {
         name: "Intel",
         is_for: |cpu| cpu.vendor == INTEL,
         tuning: |common| Tuning {
@@ -71,7 +71,7 @@ const ROWS: [Row; 5] = [
             ..common
         },
     },
-    Row { name: "any processor", is_for: |_| true, tuning: |common| common },
+    BuiltInRecord { name: "any processor", is_for: |_| true, tuning: |common| common },
 ];
 
 const AMD: &str = "AuthenticAMD";

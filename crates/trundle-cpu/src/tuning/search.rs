@@ -128,7 +128,7 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tu
 }
 
 /// A movement used to compare records.
-struct Case {
+struct TuningCase {
     name: &'static str,
     work: Move,
     /// The part of the record it measures.
@@ -187,7 +187,7 @@ impl Steps<'_> {
 
 struct Search {
     machine: Machine,
-    cases: Vec<Case>,
+    cases: Vec<TuningCase>,
     src: Box<[u8]>,
     dst: Box<[u8]>,
 }
@@ -222,9 +222,9 @@ impl Search {
         let case = |(name, shows, width, sizes, op): (_, _, _, &[usize], _)| {
             let sizes = sizes.iter().map(|size| (size / share).max(4.min(*size)));
             let work = movement(&op, width, &sizes.collect::<Vec<_>>())?;
-            Ok(Case { name, work, shows })
+            Ok(TuningCase { name, work, shows })
         };
-        let cases = cases.into_iter().map(case).collect::<Result<Vec<Case>>>()?;
+        let cases = cases.into_iter().map(case).collect::<Result<Vec<TuningCase>>>()?;
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
         let (mut src, mut dst) = (cpu.buffer(bytes)?, cpu.buffer(bytes)?);
@@ -465,14 +465,14 @@ mod tests {
 
     #[test]
     fn a_record_is_found_and_every_comparison_is_told() {
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         let tuned = tune_with(512, &mut |progress| {
-            told.push((progress.what, progress.done, progress.total));
+            reports.push((progress.what, progress.done, progress.total));
             true
         });
         let tuned = tuned.unwrap();
-        let counts = told.iter().map(|(_, done, total)| (*done, *total));
-        assert!(counts.eq((0..told.len()).map(|done| (done, told.len()))), "{told:?}");
+        let counts = reports.iter().map(|(_, done, total)| (*done, *total));
+        assert!(counts.eq((0..reports.len()).map(|done| (done, reports.len()))), "{reports:?}");
         assert_eq!(tuned.tuning.to_string().parse(), Ok(tuned.tuning));
         assert!(
             tuned.trials.iter().all(|trial| trial.before.min(trial.after).min(trial.copy) > 0.0)

@@ -20,8 +20,8 @@ fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
     let (outer, size, inner) = (1 + choices.below(3), 1 + choices.below(40), run.div_ceil(width));
     let count = 1 + choices.below(if run < 100 { 300 } else { 40 });
     let shape = Shape::new([outer, size, inner]).unwrap();
-    let places = (0..count).map(|_| choices.below(size).cast_signed() as i64);
-    let op = Take::new(1, Indices::list(places.collect::<Vec<_>>()));
+    let values = (0..count).map(|_| choices.below(size).cast_signed() as i64);
+    let op = Take::new(1, Indices::list(values.collect::<Vec<_>>()));
     let map = op.index_map(&shape).unwrap();
     // Source rows may have gaps and be reversed; destination rows begin at any address.
     let (row, gap) = (inner * width, width * choices.below(3));

@@ -2,7 +2,7 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
-use trundle_cpu::{Cpu, Machine, Place, Planner, Rolled, Simd, Step, Store};
+use trundle_cpu::{Cpu, Machine, Planner, RaggedRole, Rolled, Simd, Step, StoreKind};
 use trundle_testing::MOST_BOXES;
 
 use crate::common::{map_of, move_of, moved_over, streaming};
@@ -10,7 +10,7 @@ use crate::common::{map_of, move_of, moved_over, streaming};
 #[test]
 fn results_beyond_what_the_tuning_record_says_are_streamed() {
     let planner = Planner::new(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
-    for (bytes, store) in [(1000, Store::Ordinary), (1001, Store::Streaming)] {
+    for (bytes, store) in [(1000, StoreKind::Ordinary), (1001, StoreKind::Streaming)] {
         let shape = Shape::new([bytes]).unwrap();
         let work = move_of(&IndexMap::identity(&shape), 1);
         assert_eq!(planner.plan(&work).steps()[0].store, store, "{bytes} bytes");
@@ -26,7 +26,7 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     for (width, kernel) in [(4, "transposed-portable"), (12, "strided-portable")] {
         let plan = planner.plan(&move_of(&map, width));
         let step = &plan.steps()[0];
-        assert_eq!((step.kernel.name, step.store), (kernel, Store::Ordinary));
+        assert_eq!((step.kernel.name, step.store), (kernel, StoreKind::Ordinary));
     }
 }
 
@@ -111,22 +111,22 @@ fn reversed_rows_of_a_transpose_rise_through_the_source() {
 fn ragged_loops_are_the_rows_the_columns_or_lanes() {
     let placed = |steps: &[Step]| {
         let ragged = steps[0].ragged.as_ref().unwrap();
-        (ragged.place, steps[0].kernel.name, ragged.second.name)
+        (ragged.role, steps[0].kernel.name, ragged.second.name)
     };
     let lengths: Vec<i128> = vec![3, 0, 10, 7];
     let sequence =
         |sizes: &[usize]| placed(&steps(ReverseSequence::new(1, 0, &lengths[..]), sizes));
-    assert_eq!(sequence(&[4, 10, 16]), (Place::Rows, "runs-portable", "runs-portable"));
-    assert_eq!(sequence(&[4, 100]), (Place::Cols, "reversed-portable", "runs-portable"));
+    assert_eq!(sequence(&[4, 10, 16]), (RaggedRole::Rows, "runs-portable", "runs-portable"));
+    assert_eq!(sequence(&[4, 100]), (RaggedRole::Cols, "reversed-portable", "runs-portable"));
     let lanes = |sizes: &[usize; 3]| {
         let lengths: Vec<u64> = (0..(sizes[0] * sizes[2]) as u64).map(|lane| lane % 11).collect();
         steps(ReverseSubsequences::new(1, lengths), sizes)
     };
     let wide = placed(&lanes(&[2, 10, 20]));
-    assert_eq!(wide, (Place::Lanes, "packed-lanes-portable", "packed-lanes-portable"));
+    assert_eq!(wide, (RaggedRole::Lanes, "packed-lanes-portable", "packed-lanes-portable"));
     // Rows of less than a cache line: a unit continues through slabs.
     let narrow = lanes(&[2, 10, 6]);
-    assert_eq!(placed(&narrow), (Place::Lanes, "sub-line-portable", "sub-line-portable"));
+    assert_eq!(placed(&narrow), (RaggedRole::Lanes, "sub-line-portable", "sub-line-portable"));
     assert_eq!(narrow[0].units(), 1);
 }
 

@@ -24,7 +24,7 @@ fn indices(choices: &mut Choices, sizes: &[usize], size: usize) -> Indices {
 }
 
 /// A random map into a nonempty tensor, with repeated and missing elements.
-fn places(choices: &mut Choices, of: &[usize]) -> IndexMap {
+fn targets(choices: &mut Choices, of: &[usize]) -> IndexMap {
     let whole = shape(of);
     let axis = if of.is_empty() { 0 } else { choices.below(of.len()) };
     let map = match choices.below(4) {
@@ -71,7 +71,7 @@ fn every_update_is_put_where_the_map_leads_and_nothing_else() {
             if of.contains(&0) {
                 return Ok(());
             }
-            let map = places(&mut Choices::of(seed), &of);
+            let map = targets(&mut Choices::of(seed), &of);
             let out = to.destination(&of, width);
             let updates = match packed {
                 1 => Layout::row_major(map.out_shape(), width).unwrap(),

@@ -24,7 +24,7 @@ fn tells_of_its_set() {
 }
 
 /// Returns the instruction set, the instruction set of the widest kernel of a plan, and the stderr output.
-fn told(variable: &str) -> (String, String) {
+fn run_with(variable: &str) -> (String, String) {
     let run = Command::new(std::env::current_exe().unwrap())
         .args(["simd::tells_of_its_set", "--exact", "--nocapture"])
         .env(ASKED, "1")
@@ -42,7 +42,7 @@ fn every_set_of_the_machine_can_be_forced() {
     for simd in Simd::available() {
         // No transpose is specific to VBMI; the AVX-512 kernels are used.
         let kernel = if simd == Simd::Avx512Vbmi { Simd::Avx512 } else { simd };
-        let (forced, said) = told(simd.name());
+        let (forced, said) = run_with(simd.name());
         assert_eq!(forced, format!("{simd} {kernel}"));
         assert!(!said.contains("TRUNDLE_SIMD"), "{said}");
     }
@@ -53,7 +53,7 @@ fn a_set_that_cannot_be_had_is_said_and_not_used() {
     let widest = Simd::available().last().unwrap();
     let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
     for wrong in [other, "sse9"] {
-        let (used, said) = told(wrong);
+        let (used, said) = run_with(wrong);
         assert!(used.starts_with(widest.name()), "{used}");
         assert!(said.contains("trundle: TRUNDLE_SIMD: "), "{said}");
         assert!(said.contains(&format!("; {widest} is used")), "{said}");

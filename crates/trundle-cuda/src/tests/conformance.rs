@@ -41,7 +41,7 @@ impl BorrowMut<CudaBuffer> for LastBytes {
 }
 
 impl TestBuffer<Cuda> for CudaBuffer {
-    type Held = LastBytes;
+    type Owner = LastBytes;
 
     fn holding(gpu: &Cuda, bytes: &[u8], _: Flush, _: &dyn Fn() -> String) -> LastBytes {
         LastBytes::holding(gpu, bytes)

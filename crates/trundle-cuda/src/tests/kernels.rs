@@ -14,7 +14,7 @@ use crate::parameters::Parameters;
 
 /// Memory that a launch may access; mirrors the struct in `kernels/host.h`.
 #[repr(C)]
-struct Memory {
+struct LaunchMemory {
     src: u64,
     src_bytes: u64,
     dst: u64,
@@ -53,8 +53,12 @@ pub(super) struct Counts {
     pub(super) shared_written: Wavefronts,
 }
 
-type Run =
-    unsafe extern "C" fn(*const c_char, *const Parameters, u64, *const Memory) -> *const c_char;
+type Run = unsafe extern "C" fn(
+    *const c_char,
+    *const Parameters,
+    u64,
+    *const LaunchMemory,
+) -> *const c_char;
 type CountInto = unsafe extern "C" fn(*mut Counts);
 
 /// The library built by the host compiler.
@@ -86,7 +90,7 @@ impl Kernels {
         let (grain, work) = (work.grain_bytes(), GpuMove::of(work));
         let sums: Vec<_> = work.blocks().iter().map(|block| numbers.sums(block)).collect();
         let mut written = vec![0; dst.len()];
-        let memory = Memory {
+        let memory = LaunchMemory {
             src: src.as_ptr().expose_provenance() as u64,
             src_bytes: src.len() as u64,
             dst: dst.as_mut_ptr().expose_provenance() as u64,
@@ -106,7 +110,7 @@ impl Kernels {
         Ok(names)
     }
 
-    fn launch(self, launch: &Launch, memory: &Memory) -> Result<(), String> {
+    fn launch(self, launch: &Launch, memory: &LaunchMemory) -> Result<(), String> {
         let parameters = Parameters {
             src: memory.src,
             dst: memory.dst,
@@ -119,7 +123,7 @@ impl Kernels {
 
     /// Runs one block of a kernel that uses only shared memory.
     pub(super) fn run_shared(self, name: &str, rows: u64) -> Result<(), String> {
-        let memory = Memory {
+        let memory = LaunchMemory {
             src: 0,
             src_bytes: 0,
             dst: 0,
@@ -136,7 +140,7 @@ impl Kernels {
         kernel: &str,
         parameters: &Parameters,
         blocks: u32,
-        memory: &Memory,
+        memory: &LaunchMemory,
     ) -> Result<(), String> {
         let name = CString::new(kernel).expect("names have no zeros");
         // SAFETY: the function has this type and accesses only the ranges in `memory`, which are borrowed for the

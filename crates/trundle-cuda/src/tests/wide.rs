@@ -63,7 +63,7 @@ impl Backend for Wide {
 }
 
 impl TestBuffer<Wide> for CudaBuffer {
-    type Held = LastBytes;
+    type Owner = LastBytes;
 
     fn holding(gpu: &Wide, bytes: &[u8], _: Flush, _: &dyn Fn() -> String) -> LastBytes {
         LastBytes::holding(&gpu.0, bytes)

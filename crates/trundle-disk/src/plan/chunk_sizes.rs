@@ -41,8 +41,8 @@ impl FromStr for ChunkSizes {
             Ok((axis, size))
         };
         let sizes = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
-        let told = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
-        if told != 0 && told != sizes.len() {
+        let named = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
+        if named != 0 && named != sizes.len() {
             return Err(
                 "name the axis of every size or of none, as in lat=24,lon=48 or 24,48".to_owned()
             );

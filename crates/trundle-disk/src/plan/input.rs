@@ -92,8 +92,8 @@ impl JobInput {
                 check_shape("an input", &given.shape, &tensor.header.shape)?;
                 tensor.check_type(element, given.width)
             }
-            JobInput::Constant(held) => Ok(check_sizes(
-                ("a constant (in bytes)", held.get_ref().len()),
+            JobInput::Constant(bytes) => Ok(check_sizes(
+                ("a constant (in bytes)", bytes.get_ref().len()),
                 ("its input", given.bytes()),
             )?),
         }

@@ -382,7 +382,7 @@ impl Job {
     /// The estimated cost.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
-        let mut held = 0;
+        let mut buffered = 0;
         for tensor in &self.tensors {
             let each = tensor.cost(&self.rates);
             cost.bytes_read += each.bytes_read;
@@ -397,17 +397,17 @@ impl Job {
         for tensor in self.tensors_read() {
             let bytes = tensor.header.data_bytes as u64;
             if tensor.header.data_offset.is_none() {
-                held += bytes;
+                buffered += bytes;
             } else if tensor.is_checked {
                 cost.bytes_read += bytes;
                 cost.seconds += self.rates.seconds(bytes, 0, 0);
             }
         }
         // Compressed inputs are first unpacked to a temporary file.
-        cost.bytes_read += held;
-        cost.bytes_written += held;
-        cost.temporary_bytes += held;
-        cost.seconds += self.rates.seconds(2 * held, 0, 0);
+        cost.bytes_read += buffered;
+        cost.bytes_written += buffered;
+        cost.temporary_bytes += buffered;
+        cost.seconds += self.rates.seconds(2 * buffered, 0, 0);
         if self.skeleton.needs_crc32() {
             cost.bytes_read +=
                 self.skeleton.data_bytes().iter().map(|bytes| *bytes as u64).sum::<u64>();

@@ -95,12 +95,12 @@ impl Storage {
             let share = requests / ROUNDS as u64;
             let own = round as u64 * share..(round as u64 + 1) * share;
             // A stride that defeats readahead.
-            let place = |request: u64| {
-                let place = (bytes - length as u64) / requests * (request * 37 % requests);
-                place - place % ALIGNMENT as u64
+            let offset = |request: u64| {
+                let offset = (bytes - length as u64) / requests * (request * 37 % requests);
+                offset - offset % ALIGNMENT as u64
             };
-            let places: Vec<u64> = own.map(place).collect();
-            seconds_each(file, &places, length, in_flight)
+            let offsets: Vec<u64> = own.map(offset).collect();
+            seconds_each(file, &offsets, length, in_flight)
         };
         let (mut short, mut long) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
@@ -180,22 +180,22 @@ fn aligned(memory: &mut [u8], length: usize) -> &mut [u8] {
     &mut memory[start..start + length]
 }
 
-fn seconds_each(file: &File, places: &[u64], length: usize, threads: usize) -> Option<f64> {
-    for place in places {
-        file.forget(*place, length as u64);
+fn seconds_each(file: &File, offsets: &[u64], length: usize, threads: usize) -> Option<f64> {
+    for offset in offsets {
+        file.forget(*offset, length as u64);
     }
     let next = AtomicUsize::new(0);
     let work = || -> io::Result<()> {
         let mut memory = vec![0; length + ALIGNMENT];
         let memory = aligned(&mut memory, length);
-        while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-            file.read_exact_at(memory, *place)?;
+        while let Some(offset) = offsets.get(next.fetch_add(1, Ordering::Relaxed)) {
+            file.read_exact_at(memory, *offset)?;
         }
         Ok(())
     };
     let begin = Instant::now();
     together(threads, work).ok()?;
-    Some(begin.elapsed().as_secs_f64() / places.len() as f64)
+    Some(begin.elapsed().as_secs_f64() / offsets.len() as f64)
 }
 
 impl fmt::Display for Storage {

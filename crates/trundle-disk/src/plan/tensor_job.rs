@@ -152,8 +152,8 @@ impl TensorJob {
                 cost.temporary_bytes += traffic.bytes_written;
             }
             let largest = pass.tiles.iter().map(|tile| pass.tile_bytes(width, tile)).max();
-            let held = if pass.is_whole { self.movement.scratch_bytes() } else { 0 };
-            cost.buffer_bytes = cost.buffer_bytes.max(largest.unwrap_or(0) as u64 + held);
+            let whole_bytes = if pass.is_whole { self.movement.scratch_bytes() } else { 0 };
+            cost.buffer_bytes = cost.buffer_bytes.max(largest.unwrap_or(0) as u64 + whole_bytes);
         }
         cost
     }
@@ -208,9 +208,9 @@ impl Unplanned {
         let (mut moved, mut out_order) =
             (movement(order.unwrap_or(Order::RowMajor))?, Order::RowMajor);
         if can_state && !moved.is_copy() {
-            let stated = movement(Order::ColumnMajor)?;
-            if stated.is_copy() {
-                (moved, out_order) = (stated, Order::ColumnMajor);
+            let column_major = movement(Order::ColumnMajor)?;
+            if column_major.is_copy() {
+                (moved, out_order) = (column_major, Order::ColumnMajor);
             }
         }
         let job = TensorJob {

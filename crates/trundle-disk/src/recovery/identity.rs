@@ -52,7 +52,7 @@ impl JobIdentity {
         }
         let tensors: Vec<&JobTensor> = job.inputs.iter().filter_map(JobInput::tensor).collect();
         let constants = job.inputs.iter().enumerate().filter_map(|(at, input)| match input {
-            JobInput::Constant(held) => Some((at, &held.get_ref()[..])),
+            JobInput::Constant(bytes) => Some((at, &bytes.get_ref()[..])),
             JobInput::Tensor(_) => None,
         });
         JobIdentity {

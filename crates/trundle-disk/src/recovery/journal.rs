@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trundle_formats::{Begin, Blob, BlobIdentity, Sequential, TemporaryName};
 
+use crate::blob_store::BlobStore;
 use crate::error::{Error, Problem};
 use crate::plan::job::Job;
 use crate::plan::storage::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
-use crate::store::Store;
 
 /// The extension of journals.
 pub(crate) const ENDING: &str = "journal";
@@ -88,7 +88,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// Creates the journal, or continues an existing one.
     pub(crate) fn begin(
-        store: &dyn Store,
+        store: &dyn BlobStore,
         folder: &Path,
         opening: &Opening,
         begin: Begin,
@@ -123,14 +123,14 @@ fn writing(source: io::Error) -> Problem {
 }
 
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct JournalContents {
     pub(crate) tag: String,
     pub(crate) opening: Opening,
     pub(crate) progress: Progress,
 }
 
 /// Finds the journals of runs to the output with this tag; `None` for a journal that cannot be read.
-pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<Found>)> {
+pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<JournalContents>)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
@@ -141,10 +141,10 @@ pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<Foun
         .collect()
 }
 
-fn read(path: &Path, tag: String) -> Option<Found> {
+fn read(path: &Path, tag: String) -> Option<JournalContents> {
     let text = BufReader::new(File::open(path).ok()?.take(MOST_BYTES));
     let Said { opening, progress, .. } = said(text).ok()?;
-    Some(Found { tag, opening: opening?, progress })
+    Some(JournalContents { tag, opening: opening?, progress })
 }
 
 /// The complete and valid lines of a journal, up to the first invalid or incomplete line.

@@ -22,10 +22,10 @@ pub(crate) struct Batch<'a> {
 impl<'a> Batch<'a> {
     /// Prepares tasks for a buffer of `budget` bytes, which also holds their plans.
     fn new(index: usize, tasks: &[Task], job: &'a Job, budget: usize) -> Result<Batch<'a>, Error> {
-        let held: usize = tasks.iter().map(|task| task.held_bytes(job)).sum();
+        let held_bytes: usize = tasks.iter().map(|task| task.held_bytes(job)).sum();
         let tasks = tasks.iter().map(|task| PreparedTask::new(*task, job));
         let tasks = tasks.collect::<Result<_, _>>()?;
-        let budget = budget.saturating_sub(held);
+        let budget = budget.saturating_sub(held_bytes);
         Ok(Batch { index, tasks, checksums: Vec::new(), budget })
     }
 

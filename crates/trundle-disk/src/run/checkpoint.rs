@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use trundle_formats::Output;
 
+use crate::blob_store::BlobStore;
 use crate::error::Error;
 use crate::recovery::journal::{Journal, Progress};
-use crate::store::Store;
 
 /// The interval between notes in the journal; 0 in unit tests.
 const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 500 });
@@ -15,7 +15,7 @@ const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 50
 pub(crate) struct Checkpoint<'a> {
     /// `None` for a stream.
     output: Option<&'a mut Output>,
-    store: &'a dyn Store,
+    store: &'a dyn BlobStore,
     /// `None` if the run cannot be resumed.
     journal: Option<Journal>,
     progress: Progress,
@@ -26,13 +26,13 @@ pub(crate) struct Checkpoint<'a> {
 
 impl<'a> Checkpoint<'a> {
     /// The checkpoint of a run that cannot be resumed.
-    pub(crate) fn none(store: &'a dyn Store) -> Checkpoint<'a> {
+    pub(crate) fn none(store: &'a dyn BlobStore) -> Checkpoint<'a> {
         Checkpoint::new(None, store, None, Progress::default())
     }
 
     pub(crate) fn new(
         output: Option<&'a mut Output>,
-        store: &'a dyn Store,
+        store: &'a dyn BlobStore,
         journal: Option<Journal>,
         progress: Progress,
     ) -> Checkpoint<'a> {

@@ -105,7 +105,7 @@ impl<'a> Elements<'a> {
 }
 
 /// Numbers in memory, each within one word.
-trait Numbers {
+trait IntegerSlice {
     /// The bytes of a number.
     const WIDTH: usize;
     const IN_WORD: usize = 8 / Self::WIDTH;
@@ -138,7 +138,7 @@ fn product(word: usize, bytes: u64) -> u128 {
 
 struct Fixed<'a, const WIDTH: usize>(&'a [u8]);
 
-impl<const WIDTH: usize> Numbers for Fixed<'_, WIDTH> {
+impl<const WIDTH: usize> IntegerSlice for Fixed<'_, WIDTH> {
     const WIDTH: usize = WIDTH;
 
     fn get(&self, index: usize) -> u64 {
@@ -156,7 +156,7 @@ impl<const WIDTH: usize> Numbers for Fixed<'_, WIDTH> {
 
 struct Codes<'a>(&'a [u8], Packing);
 
-impl Numbers for Codes<'_> {
+impl IntegerSlice for Codes<'_> {
     const WIDTH: usize = 1;
 
     fn get(&self, index: usize) -> u64 {
@@ -164,7 +164,7 @@ impl Numbers for Codes<'_> {
     }
 }
 
-fn sum<N: Numbers>(numbers: &N, from: usize, position: usize, spacings: Vec<Spacing>) -> u128 {
+fn sum<N: IntegerSlice>(numbers: &N, from: usize, position: usize, spacings: Vec<Spacing>) -> u128 {
     let mut spacings = joined(spacings);
     if let [row, across, outer @ ..] = &spacings[..]
         && is_short::<N>(*row, *across)
@@ -208,12 +208,12 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
 const SHORT_BYTES: usize = 64;
 
 /// Whether rows are short and together have contiguous positions.
-fn is_short<N: Numbers>(row: Spacing, across: Spacing) -> bool {
+fn is_short<N: IntegerSlice>(row: Spacing, across: Spacing) -> bool {
     let is_contiguous = row.distance == 1 && across.distance == row.count;
     is_contiguous && row.count * N::WIDTH < SHORT_BYTES
 }
 
-fn sum_short_rows<N: Numbers>(
+fn sum_short_rows<N: IntegerSlice>(
     numbers: &N,
     from: usize,
     position: usize,
@@ -276,7 +276,7 @@ impl Words {
     }
 }
 
-fn sum_rows<N: Numbers>(
+fn sum_rows<N: IntegerSlice>(
     numbers: &N,
     from: usize,
     position: usize,
@@ -300,12 +300,12 @@ fn sum_rows<N: Numbers>(
 }
 
 /// The range of a contiguous row at `position` that forms whole words.
-fn whole_words<N: Numbers>(position: usize, count: usize) -> Range<usize> {
+fn whole_words<N: IntegerSlice>(position: usize, count: usize) -> Range<usize> {
     let first = (position.wrapping_neg() % N::IN_WORD).min(count);
     first..first + (count - first) / N::IN_WORD * N::IN_WORD
 }
 
-fn sum_row<N: Numbers>(numbers: &N, from: usize, position: usize, row: Spacing) -> u128 {
+fn sum_row<N: IntegerSlice>(numbers: &N, from: usize, position: usize, row: Spacing) -> u128 {
     let Spacing { count, distance, stride } = row;
     let index = |at: usize| from.wrapping_add_signed(stride * at.cast_signed());
     let one = |at: usize| numbers.share(position + at * distance, index(at));
@@ -327,7 +327,7 @@ fn sum_row<N: Numbers>(numbers: &N, from: usize, position: usize, row: Spacing) 
 }
 
 /// Sums rows that are neighbours in memory: loads a word from several rows each and transposes the words.
-fn sum_across<N: Numbers>(
+fn sum_across<N: IntegerSlice>(
     numbers: &N,
     from: usize,
     position: usize,
@@ -365,7 +365,7 @@ fn sum_across<N: Numbers>(
 }
 
 /// Transposes a square of words by numbers.
-fn transpose<N: Numbers>(words: &mut [u64; 8]) {
+fn transpose<N: IntegerSlice>(words: &mut [u64; 8]) {
     let bits = 8 * N::WIDTH;
     let mut far = N::IN_WORD / 2;
     while far > 0 {

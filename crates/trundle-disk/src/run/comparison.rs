@@ -6,14 +6,14 @@ use std::path::Path;
 use trundle::Chain;
 use trundle_formats::{Begin, Blob, Header, Order, StoredDType};
 
+use crate::blob_store::{BlobStore, RunFiles};
 use crate::error::{Error, reading, temporary};
 use crate::plan::job::{Job, PlanOptions};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::{Context, Observer, RunOptions, Source};
-use crate::run::counterpart::{Counterpart, Found};
+use crate::run::counterpart::{Counterpart, Differences};
 use crate::run::executor::Executor;
 use crate::run::{check_space, check_unchanged, sources_identity};
-use crate::store::{RunFiles, Store};
 
 /// The difference of two tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Difference {
 /// The name of the phases that move elements.
 const COMPARING: &str = "comparing";
 
-struct Side<'a, 'f> {
+struct ComparedTensor<'a, 'f> {
     source: &'a mut Source<'f>,
     tensor: usize,
 }
@@ -68,15 +68,15 @@ pub fn compare(
     }
     let identity = sources_identity(sources)?;
     let [first, second] = sources;
-    let mut first = Side { source: first, tensor: tensors[0] };
-    let mut second = Side { source: second, tensor: tensors[1] };
+    let mut first = ComparedTensor { source: first, tensor: tensors[0] };
+    let mut second = ComparedTensor { source: second, tensor: tensors[1] };
     // If only one file allows positional reads, the tensor in the other file is moved to its layout.
     let is_turned = second.in_place().is_none() && first.in_place().is_some();
     if is_turned {
         std::mem::swap(&mut first, &mut second);
     }
     let written = first.header().element.clone();
-    let Found { count, first } = held_against(&mut first, &mut second, options, observer)?;
+    let Differences { count, first } = differences(&mut first, &mut second, options, observer)?;
     check_unchanged(sources, identity.as_deref())?;
     let Some(first) = first else { return Ok(None) };
     let [mut written_value, mut own_value] = first.values;
@@ -88,12 +88,12 @@ pub fn compare(
 }
 
 /// Moves one tensor to the layout of the other and returns what differs.
-fn held_against(
-    moved: &mut Side<'_, '_>,
-    still: &mut Side<'_, '_>,
+fn differences(
+    moved: &mut ComparedTensor<'_, '_>,
+    still: &mut ComparedTensor<'_, '_>,
     options: &PlanOptions,
     observer: &dyn Observer,
-) -> Result<Found, Error> {
+) -> Result<Differences, Error> {
     let header = still.header().clone();
     let laid_out = match still.in_place() {
         Some(_) => {
@@ -112,11 +112,11 @@ fn held_against(
     check_temporary(job.cost().temporary_bytes)?;
     let counterpart = Counterpart::new(place, &header.element, &written, &header.shape, order);
     let done = run(&job, moved.source, &counterpart, COMPARING, observer);
-    let found = counterpart.into_found().map_err(reading(still.source.path))?;
-    done.map(|()| found)
+    let differences = counterpart.into_differences().map_err(reading(still.source.path))?;
+    done.map(|()| differences)
 }
 
-impl Side<'_, '_> {
+impl ComparedTensor<'_, '_> {
     fn header(&self) -> &Header {
         &self.source.file.headers()[self.tensor]
     }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use trundle_formats::{Begin, Blob, TensorFile};
 
+use crate::blob_store::BlobStore;
 use crate::error::{Error, reading, temporary, writing};
 use crate::plan::job::Job;
 use crate::recovery::journal::SourceIdentity;
 use crate::recovery::key_of_pass;
-use crate::store::Store;
 
 /// The options of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,7 +110,7 @@ pub(crate) struct Context<'a> {
     /// The name of the output in messages.
     pub(crate) path: &'a Path,
     pub(crate) target: &'a dyn Blob,
-    pub(crate) store: &'a dyn Store,
+    pub(crate) store: &'a dyn BlobStore,
     /// The folder in messages; `None` for unnamed files in the system's temporary folder.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,

@@ -23,13 +23,13 @@ pub(crate) struct Counterpart<'a> {
     written: &'a StoredDType,
     shape: &'a Shape,
     order: Order,
-    found: Mutex<Found>,
+    found: Mutex<Differences>,
     /// The first error of reading it; the writer only learns that the write failed.
     fault: Mutex<Option<io::Error>>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Differences {
     pub(crate) count: u64,
     pub(crate) first: Option<First>,
 }
@@ -57,7 +57,7 @@ impl<'a> Counterpart<'a> {
     }
 
     /// Returns the differences, or the error of reading the tensor.
-    pub(crate) fn into_found(self) -> io::Result<Found> {
+    pub(crate) fn into_differences(self) -> io::Result<Differences> {
         match self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(fault) => Err(fault),
             None => Ok(self.found.into_inner().unwrap_or_else(PoisonError::into_inner)),
@@ -216,20 +216,20 @@ mod tests {
     use trundle::{BitOrder, DType};
 
     use super::*;
-    use crate::run::memory::{Faults, Memory};
+    use crate::run::memory::{Faults, FaultyBlob};
 
     fn found(
-        blob: &Memory,
+        blob: &FaultyBlob,
         written: &[u8],
         piece: usize,
         (element, of): (&StoredDType, &StoredDType),
         (shape, order): (&Shape, Order),
-    ) -> Found {
+    ) -> Differences {
         let counterpart = Counterpart::new((blob, 3), element, of, shape, order);
         for (number, piece_bytes) in written.chunks(piece).enumerate() {
             counterpart.write_all_at(piece_bytes, (number * piece) as u64).unwrap();
         }
-        counterpart.into_found().unwrap()
+        counterpart.into_differences().unwrap()
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
         let (shape, element) = (Shape::new([3, 5, 4]).unwrap(), StoredDType::new(DType::U16));
         let bytes: Vec<u8> = (0..120).collect();
         let faults = Faults { at_once: 7, ..Faults::default() };
-        let blob = Memory::new(&[b"abc", &bytes[..]].concat(), faults);
+        let blob = FaultyBlob::new(&[b"abc", &bytes[..]].concat(), faults);
         for order in [Order::RowMajor, Order::ColumnMajor] {
             for piece in [2, 6, 48, 120] {
                 let types = (&element, &element);
@@ -268,7 +268,7 @@ mod tests {
     fn many_changes_in_parts_leave_the_least_index() {
         // More than is read at once, and all of it different.
         let (shape, element) = (Shape::new([9, 40_000]).unwrap(), StoredDType::new(DType::U8));
-        let blob = Memory::new(&vec![0; 360_003], Faults::default());
+        let blob = FaultyBlob::new(&vec![0; 360_003], Faults::default());
         for order in [Order::RowMajor, Order::ColumnMajor] {
             let mut written = vec![1; 360_000];
             written[..20].fill(0);
@@ -297,7 +297,7 @@ mod tests {
                 bytes
             };
             let stored = [b"abc", &packed(&own, &codes)[..]].concat();
-            let blob = Memory::new(&stored, Faults::default());
+            let blob = FaultyBlob::new(&stored, Faults::default());
             let (types, layout) = ((&own, &written), (&shape, Order::RowMajor));
             let same = packed(&written, &codes);
             assert_eq!(found(&blob, &same, 6, types, layout).count, 0);
@@ -321,14 +321,17 @@ mod tests {
         let (shape, element) = (Shape::new([4]).unwrap(), StoredDType::new(DType::U8));
         let order = Order::RowMajor;
         let faults = Faults { reads: AtomicUsize::new(1), ..Faults::default() };
-        let blob = Memory::new(&[0; 7], faults);
+        let blob = FaultyBlob::new(&[0; 7], faults);
         let counterpart = Counterpart::new((&blob, 3), &element, &element, &shape, order);
         counterpart.write_all_at(&[0, 0], 0).unwrap();
         assert!(counterpart.write_all_at(&[0, 0], 2).is_err());
-        assert_eq!(counterpart.into_found().unwrap_err().kind(), io::ErrorKind::Other);
-        let short = Memory::new(&[0; 6], Faults::default());
+        assert_eq!(counterpart.into_differences().unwrap_err().kind(), io::ErrorKind::Other);
+        let short = FaultyBlob::new(&[0; 6], Faults::default());
         let counterpart = Counterpart::new((&short, 3), &element, &element, &shape, order);
         assert!(counterpart.write_all_at(&[0; 4], 0).is_err());
-        assert_eq!(counterpart.into_found().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(
+            counterpart.into_differences().unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
     }
 }

@@ -388,7 +388,7 @@ impl<'a> Executor<'a> {
             ReadFrom::Input(input) => job.tensors[tensor].inputs[input],
         };
         let tensor = match &job.inputs[input] {
-            JobInput::Constant(held) => return Ok(own(held)),
+            JobInput::Constant(bytes) => return Ok(own(bytes)),
             JobInput::Tensor(tensor) => tensor,
         };
         if let Some(unpacked) = &run.unpacked[input] {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use trundle_formats::{Begin, Blob, Problem};
 
-use crate::store::Store;
+use crate::blob_store::BlobStore;
 
 /// The faults to simulate; the counters are the operations left until a fault.
 #[derive(Debug)]
@@ -35,17 +35,17 @@ fn counted(left: &AtomicUsize, kind: io::ErrorKind) -> io::Result<()> {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct FaultyBlob {
     key: String,
     faults: Arc<Faults>,
     bytes: Arc<Mutex<Vec<u8>>>,
     safe: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
-impl Memory {
-    pub(crate) fn new(bytes: &[u8], faults: Faults) -> Memory {
+impl FaultyBlob {
+    pub(crate) fn new(bytes: &[u8], faults: Faults) -> FaultyBlob {
         let bytes = Arc::new(Mutex::new(bytes.to_vec()));
-        Memory { faults: Arc::new(faults), bytes, ..Memory::default() }
+        FaultyBlob { faults: Arc::new(faults), bytes, ..FaultyBlob::default() }
     }
 
     pub(crate) fn all(&self) -> Vec<u8> {
@@ -53,15 +53,15 @@ impl Memory {
     }
 }
 
-impl Blob for Memory {
+impl Blob for FaultyBlob {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.bytes.lock().unwrap().len() as u64)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         counted(&self.faults.reads, io::ErrorKind::Other)?;
-        let held = self.bytes.lock().unwrap();
-        let rest = &held[held.len().min(offset as usize)..];
+        let contents = self.bytes.lock().unwrap();
+        let rest = &contents[contents.len().min(offset as usize)..];
         let read = buffer.len().min(self.faults.at_once).min(rest.len());
         buffer[..read].copy_from_slice(&rest[..read]);
         Ok(read)
@@ -69,11 +69,11 @@ impl Blob for Memory {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         counted(&self.faults.changes, io::ErrorKind::StorageFull)?;
-        let (mut held, at) = (self.bytes.lock().unwrap(), offset as usize);
+        let (mut contents, at) = (self.bytes.lock().unwrap(), offset as usize);
         let written = bytes.len().min(self.faults.at_once);
-        let end = held.len().max(at + written);
-        held.resize(end, 0);
-        held[at..at + written].copy_from_slice(&bytes[..written]);
+        let end = contents.len().max(at + written);
+        contents.resize(end, 0);
+        contents[at..at + written].copy_from_slice(&bytes[..written]);
         Ok(written)
     }
 
@@ -94,7 +94,7 @@ impl Blob for Memory {
 #[derive(Debug, Default)]
 pub(crate) struct MemoryStore {
     pub(crate) faults: Arc<Faults>,
-    values: Mutex<BTreeMap<String, Memory>>,
+    values: Mutex<BTreeMap<String, FaultyBlob>>,
 }
 
 impl MemoryStore {
@@ -109,13 +109,13 @@ impl MemoryStore {
             let Some(safe) = value.safe.lock().unwrap().clone() else { continue };
             let faults = after.faults.clone();
             let bytes = Arc::new(Mutex::new(safe));
-            let value = Memory { key: key.clone(), faults, bytes, ..Memory::default() };
+            let value = FaultyBlob { key: key.clone(), faults, bytes, ..FaultyBlob::default() };
             after.values.lock().unwrap().insert(key.clone(), value);
         }
         after
     }
 
-    pub(crate) fn value(&self, key: &str) -> Option<Memory> {
+    pub(crate) fn value(&self, key: &str) -> Option<FaultyBlob> {
         self.values.lock().unwrap().get(key).cloned()
     }
 
@@ -124,19 +124,19 @@ impl MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
+impl BlobStore for MemoryStore {
     fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem> {
         let mut values = self.values.lock().unwrap();
         if begin == Begin::Anew {
             let (key, faults) = (key.to_owned(), self.faults.clone());
-            values.insert(key.clone(), Memory { key, faults, ..Memory::default() });
+            values.insert(key.clone(), FaultyBlob { key, faults, ..FaultyBlob::default() });
         }
         let missing = || Problem::Io { doing: "open", source: io::ErrorKind::NotFound.into() };
         Ok(Box::new(values.get(key).ok_or_else(missing)?.clone()))
     }
 
     fn unnamed(&self) -> io::Result<Box<dyn Blob>> {
-        Ok(Box::new(Memory { faults: self.faults.clone(), ..Memory::default() }))
+        Ok(Box::new(FaultyBlob { faults: self.faults.clone(), ..FaultyBlob::default() }))
     }
 
     fn keep(&self, _: bool) {}

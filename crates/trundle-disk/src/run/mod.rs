@@ -23,6 +23,7 @@ use std::path::Path;
 
 use trundle_formats::{Begin, Output, Sequential, begin_finishing, overlaps};
 
+use crate::blob_store::{BlobStore, RunFiles};
 use crate::error::{Error, Problem, temporary, writing};
 use crate::plan::job::Job;
 use crate::recovery::identity::JobIdentity;
@@ -34,7 +35,6 @@ use crate::recovery::{
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, LARGE_BYTES};
-use crate::store::{RunFiles, Store};
 
 pub use comparison::{Difference, compare};
 pub use context::{Observer, Outcome, RunOptions, Source};

@@ -11,6 +11,7 @@ use trundle_formats::{
 };
 
 use crate::Storage;
+use crate::blob_store::BlobStore;
 use crate::error::{Error, Problem, writing};
 use crate::plan::job::Job;
 use crate::plan::numbered::{NumberedTask, Stage, numbered};
@@ -23,7 +24,6 @@ use crate::run::checkpoint::Checkpoint;
 use crate::run::context::{Context, Observer, RunOptions, Source};
 use crate::run::executor::Executor;
 use crate::run::{check_space, check_unchanged, sources_identity};
-use crate::store::Store;
 
 /// A plan of numbered tasks. Other processes use it to plan the same job again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -315,7 +315,7 @@ impl NumberedJob {
     fn context<'a>(
         &'a self,
         target: &'a dyn Blob,
-        store: &'a dyn Store,
+        store: &'a dyn BlobStore,
         verify: bool,
         observer: &'a dyn Observer,
     ) -> Context<'a> {
@@ -421,7 +421,7 @@ struct WorkFiles<'a> {
     tensor: usize,
 }
 
-impl Store for WorkFiles<'_> {
+impl BlobStore for WorkFiles<'_> {
     fn open(&self, key: &str, _: Begin) -> Result<Box<dyn Blob>, FileProblem> {
         let file = self.output.work_file(&key_of(self.tensor, key));
         Ok(Box::new(file.map_err(|source| FileProblem::Io { doing: "open", source })?))

@@ -16,7 +16,7 @@ use crate::together::together;
 const READ_BYTES: usize = 512 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ReadSums {
     pub(crate) checksum: Checksum,
     pub(crate) crc: u32,
 }
@@ -28,7 +28,7 @@ pub(crate) fn read_back(
     elements: &[Range<usize>],
     threads: usize,
     goes_on: &(dyn Fn(u64) -> bool + Sync),
-) -> io::Result<Found> {
+) -> io::Result<ReadSums> {
     let width = data.width;
     let bytes_of = |elements: usize| file_bytes(width, elements);
     // For sub-byte elements, a multiple of every packed group.
@@ -68,7 +68,7 @@ pub(crate) fn read_back(
     };
     together(threads.clamp(1, parts.max(1)), work)?;
     let (checksum, crc) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Found { checksum, crc: crc.all })
+    Ok(ReadSums { checksum, crc: crc.all })
 }
 
 /// The CRC-32 of parts that arrive in any order. Early parts wait.
@@ -97,14 +97,14 @@ mod tests {
     use trundle::DType;
 
     use super::*;
-    use crate::run::memory::{Faults, Memory};
+    use crate::run::memory::{Faults, FaultyBlob};
 
     #[test]
     fn parts_have_the_checksums_of_the_whole() {
         let bytes: Vec<u8> =
             (0..3 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let faults = Faults { at_once: 99_999, ..Faults::default() };
-        let file = Memory::new(&[b"before", &bytes[..]].concat(), faults);
+        let file = FaultyBlob::new(&[b"before", &bytes[..]].concat(), faults);
         for dtype in [DType::U8, DType::Bytes(3), DType::F64, DType::U3] {
             let width = trundle_formats::StoredDType::new(dtype).width();
             let elements = match width {
@@ -117,14 +117,14 @@ mod tests {
                 let found = read_back(data, from_ref(&(0..elements)), threads, &|_| true).unwrap();
                 let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
                 let crc = trundle_formats::crc32(&bytes[..length]);
-                assert_eq!(found, Found { checksum, crc }, "{dtype:?}");
+                assert_eq!(found, ReadSums { checksum, crc }, "{dtype:?}");
             }
         }
     }
 
     #[test]
     fn what_is_too_short_is_an_error() {
-        let file = Memory::new(&[0; 99], Faults::default());
+        let file = FaultyBlob::new(&[0; 99], Faults::default());
         let width = Width::Bytes(1);
         let data = Data { blob: &file, offset: 0, width, forget: false, source: None };
         assert!(read_back(data, from_ref(&(0..99)), 3, &|_| true).is_ok());

@@ -32,34 +32,34 @@ pub(crate) struct Data<'a> {
 
 /// A request: one run, a part of it, or several short runs, with contiguous memory for them. Sub-byte elements take
 /// one byte each in memory.
-pub(crate) struct Request<'a, Memory> {
+pub(crate) struct Request<'a, M> {
     data: Data<'a>,
     runs: Runs,
     /// The runs of this request.
     which: Range<usize>,
     /// The elements of each run.
     within: Range<usize>,
-    memory: Memory,
+    memory: M,
 }
 
-pub(crate) trait Memory: Sized + Send {
+pub(crate) trait Splittable: Sized + Send {
     fn cut(self, at: usize) -> (Self, Self);
 }
 
-impl Memory for &[u8] {
+impl Splittable for &[u8] {
     fn cut(self, at: usize) -> (Self, Self) {
         self.split_at(at)
     }
 }
 
-impl Memory for &mut [u8] {
+impl Splittable for &mut [u8] {
     fn cut(self, at: usize) -> (Self, Self) {
         self.split_at_mut(at)
     }
 }
 
 /// Splits `runs` of a tensor into requests, and `memory` of the same length with them.
-pub(crate) fn requests<'a, M: Memory>(
+pub(crate) fn requests<'a, M: Splittable>(
     data: Data<'a>,
     runs: &Runs,
     mut memory: M,
@@ -278,14 +278,14 @@ mod tests {
 
     use super::*;
     use crate::plan::location::Location;
-    use crate::run::memory::{Faults, Memory};
+    use crate::run::memory::{Faults, FaultyBlob};
 
     /// Runs of single elements at every eighth position, from `first`.
     fn every_eighth(first: usize, count: usize) -> Runs {
         Location::row_major(&[count, 8]).runs(&[0..count, first..first + 1])
     }
 
-    fn data(blob: &Memory) -> Data<'_> {
+    fn data(blob: &FaultyBlob) -> Data<'_> {
         Data { blob, offset: 0, width: Width::Bytes(1), forget: false, source: None }
     }
 
@@ -298,7 +298,7 @@ mod tests {
             .width();
         let ones = vec![1; COUNT];
         for _ in 0..10 {
-            let file = Memory::new(&[0; COUNT], Faults::default());
+            let file = FaultyBlob::new(&[0; COUNT], Faults::default());
             let request = |first: usize| Request {
                 data: Data { width, ..data(&file) },
                 runs: every_eighth(first, COUNT),
@@ -315,8 +315,9 @@ mod tests {
     #[test]
     fn the_first_error_of_each_direction_ends_the_transfer() {
         let run = |reads: usize, writes: usize, several: usize| {
-            let from = Memory::new(&[7; 100], Faults { reads: reads.into(), ..Faults::default() });
-            let to = Memory::new(&[], Faults { changes: writes.into(), ..Faults::default() });
+            let from =
+                FaultyBlob::new(&[7; 100], Faults { reads: reads.into(), ..Faults::default() });
+            let to = FaultyBlob::new(&[], Faults { changes: writes.into(), ..Faults::default() });
             let (mut reads, mut writes) = (Vec::new(), Vec::new());
             let (mut memory, bytes) = (vec![0; 20 * several], vec![1; 20 * several]);
             for (own, out) in memory.chunks_mut(20).zip(bytes.chunks(20)) {
@@ -341,7 +342,7 @@ mod tests {
     fn no_request_is_begun_after_the_transfer_was_stopped() {
         for in_flight in [(1, 1), (4, 4)] {
             let (to, bytes, mut writes) =
-                (Memory::new(&[], Faults::default()), [1; 100], Vec::new());
+                (FaultyBlob::new(&[], Faults::default()), [1; 100], Vec::new());
             bytes.chunks(10).for_each(|out| requests(data(&to), &Runs::all(10), out, &mut writes));
             let written = AtomicU64::new(0);
             let add = |bytes| _ = written.fetch_add(bytes, Ordering::Relaxed);

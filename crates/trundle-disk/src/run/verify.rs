@@ -11,7 +11,7 @@ use crate::plan::tasks::TaskGroup;
 use crate::run::batches::{Batch, Batches, Buffer};
 use crate::run::context::Context;
 use crate::run::executor::{Executor, GroupRun};
-use crate::run::read_back::{Found, read_back};
+use crate::run::read_back::{ReadSums, read_back};
 use crate::run::transfer::Data;
 
 impl Executor<'_> {
@@ -107,7 +107,7 @@ impl Executor<'_> {
         .collect()
     }
 
-    fn read_back(&self, data: Data<'_>, elements: &[Range<usize>]) -> Result<Found, Error> {
+    fn read_back(&self, data: Data<'_>, elements: &[Range<usize>]) -> Result<ReadSums, Error> {
         let Context { job, path, observer, .. } = self.context;
         let goes_on = |bytes: u64| {
             observer.advance(bytes);

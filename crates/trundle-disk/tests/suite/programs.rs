@@ -20,7 +20,7 @@ fn noise(seed: usize, bytes: usize) -> Vec<u8> {
 }
 
 /// An input of a program, with its elements, row-major and little-endian.
-struct Given {
+struct InputData {
     input: Input,
     bytes: Vec<u8>,
 }
@@ -66,26 +66,26 @@ fn any_inputs(
     choices: &mut Choices,
     program: &Program,
     folder: &Path,
-) -> (Vec<Given>, Vec<PathBuf>) {
+) -> (Vec<InputData>, Vec<PathBuf>) {
     let (mut inputs, mut files) = (Vec::new(), Vec::new());
     for tensor in program.tensors() {
         let Made::Given(number) = tensor.made else { continue };
         let bytes = noise(number, 4 * tensor.shape.elements());
         if choices.below(4) == 0 {
-            inputs.push(Given { input: Input::Constant(bytes.clone().into()), bytes });
+            inputs.push(InputData { input: Input::Constant(bytes.clone().into()), bytes });
             continue;
         }
         let path = folder.join(format!("in{number}.npy"));
         let order = [Order::RowMajor, Order::ColumnMajor][choices.below(2)];
         write_npy(&path, &tensor.shape, order, choices.below(3) == 0, &bytes);
-        inputs.push(Given { input: Input::Tensor { file: files.len(), index: 0 }, bytes });
+        inputs.push(InputData { input: Input::Tensor { file: files.len(), index: 0 }, bytes });
         files.push(path);
     }
     (inputs, files)
 }
 
 /// The bytes of a tensor, from the origins of its elements.
-fn expected(program: &Program, tensor: TensorId, inputs: &[Given]) -> Vec<u8> {
+fn expected(program: &Program, tensor: TensorId, inputs: &[InputData]) -> Vec<u8> {
     let element = |at: usize| {
         let (source, at) = program.origin(tensor, at);
         match &program.tensor(source).made {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use trundle_core::{Shape, Width};
 
-use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, row_major, short};
+use super::boxes::{BoxPosition, copy_box, counts, indices, part_of_chunk, row_major, short};
 use crate::{EncodedChunk, Header, Problem, Progress, StoredDType};
 
 /// An array whose chunks can be decoded one by one, from several threads.
@@ -169,7 +169,8 @@ pub(crate) fn read_box(
         let key: Vec<u64> = index.iter().zip(first).map(|(i, first)| *i as u64 + first).collect();
         let decoded = array.read_row_major(&key)?;
         let (at, part) = part_of_chunk(&index, &chunk, lens);
-        let (from, to) = (Place { sizes: &chunk, at: &within }, Place { sizes: lens, at: &at });
+        let (from, to) =
+            (BoxPosition { sizes: &chunk, at: &within }, BoxPosition { sizes: lens, at: &at });
         copy_box(&part, width, (&decoded, from), (&mut *out, to));
     }
     Ok(())

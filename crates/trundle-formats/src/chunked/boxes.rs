@@ -2,7 +2,7 @@
 
 /// Position of a box in a contiguous tensor.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct BoxPosition<'a> {
     pub(crate) sizes: &'a [usize],
     /// Index of the first element of the box.
     pub(crate) at: &'a [usize],
@@ -12,8 +12,8 @@ pub(crate) struct Place<'a> {
 pub(crate) fn copy_box(
     lens: &[usize],
     width: usize,
-    (source, from): (&[u8], Place<'_>),
-    (out, to): (&mut [u8], Place<'_>),
+    (source, from): (&[u8], BoxPosition<'_>),
+    (out, to): (&mut [u8], BoxPosition<'_>),
 ) {
     let rank = lens.len();
     let run = lens.last().copied().unwrap_or(1) * width;
@@ -24,7 +24,7 @@ pub(crate) fn copy_box(
     }
 }
 
-impl Place<'_> {
+impl BoxPosition<'_> {
     /// Returns the byte offset of a row of a box with lengths `lens`.
     fn byte(&self, mut row: usize, lens: &[usize], width: usize) -> usize {
         let (mut byte, mut step) = (0, width);

@@ -13,7 +13,7 @@ mod recent;
 pub(crate) use array::read_box;
 pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all, header, too_large, usable};
 #[cfg(feature = "zarr")]
-pub(crate) use boxes::{Place, copy_box, part_of_chunk};
+pub(crate) use boxes::{BoxPosition, copy_box, part_of_chunk};
 #[cfg(all(test, feature = "zarr"))]
 pub(crate) use boxes::{counts, indices};
 pub(crate) use chunks::Chunks;

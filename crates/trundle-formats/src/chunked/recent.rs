@@ -8,10 +8,10 @@ use crate::lock::lock;
 
 /// The chunks that were decoded last, one for each reading thread.
 #[derive(Debug)]
-pub(crate) struct Recent(Mutex<Held>);
+pub(crate) struct Recent(Mutex<CachedChunks>);
 
 #[derive(Debug)]
-struct Held {
+struct CachedChunks {
     chunks: VecDeque<Arc<Decoded>>,
     most: usize,
 }
@@ -25,7 +25,7 @@ struct Decoded {
 
 impl Default for Recent {
     fn default() -> Recent {
-        Recent(Mutex::new(Held { chunks: VecDeque::new(), most: 1 }))
+        Recent(Mutex::new(CachedChunks { chunks: VecDeque::new(), most: 1 }))
     }
 }
 
@@ -56,19 +56,19 @@ impl Recent {
 
     /// Returns the entry of the chunk that begins at `begin`, adding one if needed.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
-        let mut held = lock(&self.0);
-        if let Some(at) = held.chunks.iter().position(|chunk| chunk.begin == begin)
-            && let Some(known) = held.chunks.remove(at)
+        let mut cached = lock(&self.0);
+        if let Some(at) = cached.chunks.iter().position(|chunk| chunk.begin == begin)
+            && let Some(known) = cached.chunks.remove(at)
         {
-            held.chunks.push_back(Arc::clone(&known));
+            cached.chunks.push_back(Arc::clone(&known));
             return known;
         }
         // Evict the least recently used chunk.
-        while held.chunks.len() >= held.most {
-            held.chunks.pop_front();
+        while cached.chunks.len() >= cached.most {
+            cached.chunks.pop_front();
         }
         let new = Arc::new(Decoded { begin, bytes: OnceLock::new() });
-        held.chunks.push_back(Arc::clone(&new));
+        cached.chunks.push_back(Arc::clone(&new));
         new
     }
 }

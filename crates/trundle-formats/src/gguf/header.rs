@@ -1,6 +1,6 @@
 //! Parsing the header of a GGUF file.
 
-use super::value::{self, Kind};
+use super::value::{self, ValueType};
 use super::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC};
 use crate::Problem;
 use crate::header_reader::HeaderReader;
@@ -9,18 +9,18 @@ use crate::names::check_unique;
 /// Largest rank that is read; ggml itself supports 4 axes (`GGML_MAX_DIMS`).
 const MAX_DIMENSIONS: u32 = 64;
 
-pub(super) struct Stated {
+pub(super) struct GgufHeader {
     /// Values that are not arrays.
     pub metadata: Vec<(String, String)>,
     /// Keys of the arrays.
     pub arrays: Vec<String>,
-    pub tensors: Vec<Entry>,
+    pub tensors: Vec<TensorRecord>,
     /// Alignment of each tensor's data.
     pub alignment: u64,
 }
 
 /// Header entry of a tensor.
-pub(super) struct Entry {
+pub(super) struct TensorRecord {
     pub name: String,
     /// Sizes of the axes, fastest first.
     pub sizes: Vec<u64>,
@@ -30,11 +30,11 @@ pub(super) struct Entry {
     pub offset: u64,
 }
 
-impl Stated {
-    pub(super) fn read(reader: &mut HeaderReader<'_>) -> Result<Stated, Problem> {
+impl GgufHeader {
+    pub(super) fn read(reader: &mut HeaderReader<'_>) -> Result<GgufHeader, Problem> {
         let tensors = read_start(reader)?;
         let pairs = u64::from_le_bytes(reader.array("the number of pairs")?);
-        let mut stated = Stated {
+        let mut header = GgufHeader {
             metadata: Vec::new(),
             arrays: Vec::new(),
             tensors: Vec::new(),
@@ -42,20 +42,20 @@ impl Stated {
         };
         // The counts are not trusted: memory is reserved only as entries are read.
         for _ in 0..pairs {
-            stated.read_pair(reader)?;
+            header.read_pair(reader)?;
         }
         for _ in 0..tensors {
-            stated.tensors.push(Entry::read(reader)?);
+            header.tensors.push(TensorRecord::read(reader)?);
         }
         let twice = |name| Problem::header(format!("\"{name}\" occurs twice"));
-        check_unique(stated.tensors.iter().map(|entry| &entry.name[..])).map_err(twice)?;
-        check_unique(stated.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
-        Ok(stated)
+        check_unique(header.tensors.iter().map(|entry| &entry.name[..])).map_err(twice)?;
+        check_unique(header.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
+        Ok(header)
     }
 
     fn read_pair(&mut self, reader: &mut HeaderReader<'_>) -> Result<(), Problem> {
         let key = read_text(reader, "a key")?;
-        let kind = Kind::read(reader)?;
+        let kind = ValueType::read(reader)?;
         let value = value::read(reader, kind, &key)?;
         if key == ALIGNMENT_KEY {
             self.alignment = alignment(kind, value.as_deref())?;
@@ -85,8 +85,9 @@ fn read_start(reader: &mut HeaderReader<'_>) -> Result<u64, Problem> {
     }
 }
 
-fn alignment(kind: Kind, value: Option<&str>) -> Result<u64, Problem> {
-    let number = value.filter(|_| kind == Kind::U32).and_then(|value| value.parse::<u32>().ok());
+fn alignment(kind: ValueType, value: Option<&str>) -> Result<u64, Problem> {
+    let number =
+        value.filter(|_| kind == ValueType::U32).and_then(|value| value.parse::<u32>().ok());
     number.filter(|number| number.is_power_of_two()).map(u64::from).ok_or_else(|| {
         let found = value.unwrap_or("an array");
         Problem::header(format!(
@@ -106,8 +107,8 @@ pub(super) fn read_text(
         .map_err(|error| Problem::header(format!("{part} is not UTF-8: {}", error.utf8_error())))
 }
 
-impl Entry {
-    fn read(reader: &mut HeaderReader<'_>) -> Result<Entry, Problem> {
+impl TensorRecord {
+    fn read(reader: &mut HeaderReader<'_>) -> Result<TensorRecord, Problem> {
         let name = read_text(reader, "a tensor's name")?;
         let dimensions = u32::from_le_bytes(reader.array("a tensor's number of dimensions")?);
         if dimensions > MAX_DIMENSIONS {
@@ -121,6 +122,6 @@ impl Entry {
         }
         let dtype = u32::from_le_bytes(reader.array("a tensor's type")?);
         let offset = u64::from_le_bytes(reader.array("a tensor's offset")?);
-        Ok(Entry { name, sizes, dtype, offset })
+        Ok(TensorRecord { name, sizes, dtype, offset })
     }
 }

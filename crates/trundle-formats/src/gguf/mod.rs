@@ -12,14 +12,14 @@ mod dtype;
 mod header;
 mod value;
 
-use self::header::{Entry, Stated};
+use self::header::{GgufHeader, TensorRecord};
 use crate::contents::{Contents, Listing};
 use crate::format::Keeps;
-use crate::header::{stated_offset, stated_shape};
+use crate::header::{checked_offset, checked_shape};
 use crate::header_reader::HeaderReader;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
-use crate::uncompressed::{Rest, Uncompressed};
+use crate::uncompressed::{TrailingBytes, Uncompressed};
 use crate::{Format, Header, Problem, StoredDType, Unreadable};
 
 pub(crate) const FORMAT: Format = Format {
@@ -45,19 +45,19 @@ const DEFAULT_ALIGNMENT: u64 = 32;
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let mut reader = HeaderReader::new(&mut source, MAX_HEADER_BYTES);
-    let Stated { metadata, arrays, mut tensors, alignment } = Stated::read(&mut reader)?;
+    let GgufHeader { metadata, arrays, mut tensors, alignment } = GgufHeader::read(&mut reader)?;
     let end = reader.position();
     drop(reader);
     // No overflow: the header is at most [`MAX_HEADER_BYTES`] long.
     let start = end.next_multiple_of(alignment);
-    tensors.sort_by_key(|entry| entry.offset);
+    tensors.sort_by_key(|record| record.offset);
     let mut headers = Vec::new();
     let mut unreadable = Vec::new();
-    for entry in tensors {
-        entry.check_aligned(alignment)?;
-        match dtype::element(entry.dtype) {
-            Ok(element) => headers.push(entry.header(element, start)?),
-            Err(problem) => unreadable.push(Unreadable { name: entry.name, problem }),
+    for record in tensors {
+        record.check_aligned(alignment)?;
+        match dtype::element(record.dtype) {
+            Ok(element) => headers.push(record.header(element, start)?),
+            Err(problem) => unreadable.push(Unreadable { name: record.name, problem }),
         }
     }
     check_apart(&headers)?;
@@ -69,12 +69,12 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let start = if headers.is_empty() { end } else { start };
     let unread = arrays.into_iter().map(|key| format!("array {key}")).collect();
     let listing = Listing { headers, metadata, unread, unreadable };
-    Ok(Uncompressed::new(listing, start, source, Rest::Ignored)?)
+    Ok(Uncompressed::new(listing, start, source, TrailingBytes::Ignored)?)
 }
 
-impl Entry {
+impl TensorRecord {
     fn check_aligned(&self, alignment: u64) -> Result<(), Problem> {
-        let Entry { name, offset, .. } = self;
+        let TensorRecord { name, offset, .. } = self;
         if offset.is_multiple_of(alignment) {
             return Ok(());
         }
@@ -85,9 +85,9 @@ impl Entry {
 
     /// Returns the header of the tensor; all data begins at `start`.
     fn header(self, element: StoredDType, start: u64) -> Result<Header, Problem> {
-        let Entry { name, sizes, offset, .. } = self;
-        let shape = stated_shape(&name, sizes.into_iter().rev())?;
-        let data_offset = Some(stated_offset(&name, start, offset)?);
+        let TensorRecord { name, sizes, offset, .. } = self;
+        let shape = checked_shape(&name, sizes.into_iter().rev())?;
+        let data_offset = Some(checked_offset(&name, start, offset)?);
         Header::row_major(name, element, shape, data_offset)
     }
 }

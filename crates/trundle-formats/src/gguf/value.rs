@@ -7,7 +7,7 @@ use crate::Problem;
 use crate::header_reader::HeaderReader;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     U8,
     I8,
     U16,
@@ -24,31 +24,31 @@ pub(super) enum Kind {
 }
 
 /// Types in the order of their numbers, with trundle's names.
-const KINDS: [(Kind, &str); 13] = [
-    (Kind::U8, "u8"),
-    (Kind::I8, "i8"),
-    (Kind::U16, "u16"),
-    (Kind::I16, "i16"),
-    (Kind::U32, "u32"),
-    (Kind::I32, "i32"),
-    (Kind::F32, "f32"),
-    (Kind::Bool, "boolean"),
-    (Kind::Text, "text"),
-    (Kind::Array, "array"),
-    (Kind::U64, "u64"),
-    (Kind::I64, "i64"),
-    (Kind::F64, "f64"),
+const KINDS: [(ValueType, &str); 13] = [
+    (ValueType::U8, "u8"),
+    (ValueType::I8, "i8"),
+    (ValueType::U16, "u16"),
+    (ValueType::I16, "i16"),
+    (ValueType::U32, "u32"),
+    (ValueType::I32, "i32"),
+    (ValueType::F32, "f32"),
+    (ValueType::Bool, "boolean"),
+    (ValueType::Text, "text"),
+    (ValueType::Array, "array"),
+    (ValueType::U64, "u64"),
+    (ValueType::I64, "i64"),
+    (ValueType::F64, "f64"),
 ];
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = KINDS.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name);
         f.write_str(name)
     }
 }
 
-impl Kind {
-    pub(super) fn read(reader: &mut HeaderReader<'_>) -> Result<Kind, Problem> {
+impl ValueType {
+    pub(super) fn read(reader: &mut HeaderReader<'_>) -> Result<ValueType, Problem> {
         let number = u32::from_le_bytes(reader.array("the type of a value")?);
         let known = usize::try_from(number).ok().and_then(|number| KINDS.get(number));
         known.map(|(kind, _)| *kind).ok_or_else(|| {
@@ -62,11 +62,11 @@ impl Kind {
     /// Returns the bytes of a value, if the type has a fixed size.
     fn width(self) -> Option<u64> {
         match self {
-            Kind::U8 | Kind::I8 | Kind::Bool => Some(1),
-            Kind::U16 | Kind::I16 => Some(2),
-            Kind::U32 | Kind::I32 | Kind::F32 => Some(4),
-            Kind::U64 | Kind::I64 | Kind::F64 => Some(8),
-            Kind::Text | Kind::Array => None,
+            ValueType::U8 | ValueType::I8 | ValueType::Bool => Some(1),
+            ValueType::U16 | ValueType::I16 => Some(2),
+            ValueType::U32 | ValueType::I32 | ValueType::F32 => Some(4),
+            ValueType::U64 | ValueType::I64 | ValueType::F64 => Some(8),
+            ValueType::Text | ValueType::Array => None,
         }
     }
 }
@@ -74,28 +74,28 @@ impl Kind {
 /// Reads the value of `key` as a string; `None` for an array, which is skipped.
 pub(super) fn read(
     reader: &mut HeaderReader<'_>,
-    kind: Kind,
+    kind: ValueType,
     key: &str,
 ) -> Result<Option<String>, Problem> {
     const PART: &str = "a value";
     Ok(Some(match kind {
-        Kind::U8 => u8::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::I8 => i8::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::U16 => u16::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::I16 => i16::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::U32 => u32::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::I32 => i32::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::U64 => u64::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::I64 => i64::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::F32 => f32::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::F64 => f64::from_le_bytes(reader.array(PART)?).to_string(),
-        Kind::Bool => match reader.array(PART)? {
+        ValueType::U8 => u8::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::I8 => i8::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::U16 => u16::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::I16 => i16::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::U32 => u32::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::I32 => i32::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::U64 => u64::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::I64 => i64::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::F32 => f32::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::F64 => f64::from_le_bytes(reader.array(PART)?).to_string(),
+        ValueType::Bool => match reader.array(PART)? {
             [0] => "false".to_owned(),
             [1] => "true".to_owned(),
             [other] => return Err(Problem::header(format!("{key} must be 0 or 1, got {other}"))),
         },
-        Kind::Text => read_text(reader, PART)?,
-        Kind::Array => {
+        ValueType::Text => read_text(reader, PART)?,
+        ValueType::Array => {
             skip_array(reader, key)?;
             return Ok(None);
         }
@@ -105,7 +105,7 @@ pub(super) fn read(
 /// Skips an array: the type of its values, their count, and the values.
 fn skip_array(reader: &mut HeaderReader<'_>, key: &str) -> Result<(), Problem> {
     const PART: &str = "an array";
-    let kind = Kind::read(reader)?;
+    let kind = ValueType::read(reader)?;
     let count = u64::from_le_bytes(reader.array(PART)?);
     match kind.width() {
         Some(width) => {
@@ -116,7 +116,7 @@ fn skip_array(reader: &mut HeaderReader<'_>, key: &str) -> Result<(), Problem> {
             })?;
             reader.skip(PART, bytes)
         }
-        None if kind == Kind::Text => {
+        None if kind == ValueType::Text => {
             for _ in 0..count {
                 let bytes = u64::from_le_bytes(reader.array(PART)?);
                 reader.skip(PART, bytes)?;

@@ -30,7 +30,7 @@ impl ReadAt for Bytes {
 #[derive(Debug)]
 pub(super) enum Unstored {
     /// Data within the metadata.
-    Held(Vec<u8>),
+    InMemory(Vec<u8>),
     /// The fill value, repeated to this number of bytes.
     Filled(Vec<u8>, u64),
 }
@@ -38,7 +38,7 @@ pub(super) enum Unstored {
 impl Unstored {
     pub(super) fn bytes(&self) -> u64 {
         match self {
-            Unstored::Held(data) => data.len() as u64,
+            Unstored::InMemory(data) => data.len() as u64,
             Unstored::Filled(_, bytes) => *bytes,
         }
     }
@@ -47,7 +47,7 @@ impl Unstored {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> usize {
         let count = buffer.len().min(usize::try_from(self.bytes() - offset).unwrap_or(usize::MAX));
         match self {
-            Unstored::Held(data) => {
+            Unstored::InMemory(data) => {
                 buffer[..count].copy_from_slice(&data[offset as usize..][..count]);
             }
             Unstored::Filled(element, _) => {

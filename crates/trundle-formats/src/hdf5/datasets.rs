@@ -100,7 +100,9 @@ impl Placed {
         let mut decoding_picoseconds = 0;
         let (offset, chunk, array) = match data {
             trundle_hdf5::Data::At(place) => (place, None, None),
-            trundle_hdf5::Data::Held(held) => (self.place(Unstored::Held(held))?, None, None),
+            trundle_hdf5::Data::InMemory(data) => {
+                (self.place(Unstored::InMemory(data))?, None, None)
+            }
             trundle_hdf5::Data::Filled(element) => {
                 (self.place(Unstored::Filled(element, bytes))?, None, None)
             }

@@ -23,7 +23,7 @@ const MOST_INFLATED: u64 = 1032;
 const PATCH: u16 = 1 << 5;
 
 /// A member as listed in the directory.
-struct Entry {
+struct ZipEntry {
     name: Vec<u8>,
     wayfinder: ZipArchiveEntryWayfinder,
     method: CompressionMethod,
@@ -51,11 +51,11 @@ pub(crate) fn read(
     })?;
     // Checked before any member is read: no byte belongs to two members, so the data of all members is
     // bounded by the size of the archive.
-    let mut by_place: Vec<&mut Entry> = entries.iter_mut().collect();
-    by_place.sort_by_key(|entry| entry.header_offset);
-    let ends: Vec<u64> = by_place.iter().skip(1).map(|entry| entry.header_offset).collect();
+    let mut by_offset: Vec<&mut ZipEntry> = entries.iter_mut().collect();
+    by_offset.sort_by_key(|entry| entry.header_offset);
+    let ends: Vec<u64> = by_offset.iter().skip(1).map(|entry| entry.header_offset).collect();
     let ends = ends.into_iter().chain([archive.directory_offset()]);
-    for (entry, end) in by_place.into_iter().zip(ends) {
+    for (entry, end) in by_offset.into_iter().zip(ends) {
         entry.check_room(end)?;
         entry
             .find_data(&archive, end, &mut buffer)
@@ -80,7 +80,7 @@ fn entries(
     archive: &ZipArchive<impl ReaderAt>,
     buffer: &mut [u8],
     ending: &str,
-) -> Result<Vec<Entry>, Problem> {
+) -> Result<Vec<ZipEntry>, Problem> {
     let mut found = 0;
     let mut entries = Vec::new();
     let mut records = archive.entries(buffer);
@@ -99,7 +99,7 @@ fn entries(
     Ok(entries)
 }
 
-fn entry(record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<Entry, Problem> {
+fn entry(record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<ZipEntry, Problem> {
     let raw = record.file_path().as_bytes().to_vec();
     let name = decoded(&raw, record.flags().is_utf8())?;
     let method = record.compression_method();
@@ -118,7 +118,7 @@ fn entry(record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<Entry, Proble
     };
     let (wayfinder, header_offset) = (record.wayfinder(), record.local_header_offset());
     let is_encrypted = is_encrypted(record.flags());
-    Ok(Entry { name: raw, wayfinder, method, header_offset, is_encrypted, member, fault })
+    Ok(ZipEntry { name: raw, wayfinder, method, header_offset, is_encrypted, member, fault })
 }
 
 /// Returns whether the data or the headers of a member are encrypted.
@@ -179,7 +179,7 @@ fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Res
     }
 }
 
-impl Entry {
+impl ZipEntry {
     /// Checks that the member ends before `end`, where the next part begins, even without the extra field of
     /// its local header.
     fn check_room(&self, end: u64) -> Result<(), Problem> {

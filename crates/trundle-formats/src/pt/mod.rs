@@ -12,7 +12,7 @@
 //! <https://docs.pytorch.org/docs/main/notes/serialization.html>
 
 mod dtype;
-mod entries;
+mod objects;
 mod pickle;
 mod tensor;
 
@@ -20,9 +20,9 @@ use std::collections::HashMap;
 
 use trundle_core::Shape;
 
-use self::entries::entries;
+use self::objects::named_objects;
 use self::pickle::{Object, Pickle};
-use self::tensor::Stated;
+use self::tensor::PickledTensor;
 use crate::contents::{Contents, Listing};
 use crate::format::Keeps;
 use crate::names::check_unique;
@@ -31,7 +31,7 @@ use crate::npz::member::{Member, Method};
 use crate::source::{Source, read_data};
 use crate::stored_dtype::ByteOrder;
 use crate::tensor_hint::TensorHint;
-use crate::uncompressed::{Rest, Uncompressed};
+use crate::uncompressed::{TrailingBytes, Uncompressed};
 use crate::{Format, Header, Problem, StoredDType, Unreadable};
 
 pub(crate) const FORMAT: Format = Format {
@@ -77,25 +77,25 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let archive = Archive::read(&mut source)?;
     let pickle = Pickle::parse(&archive.load(PICKLE, MAX_PICKLE_BYTES, &mut source)?)?;
     let byte_order = archive.byte_order(&mut source)?;
-    let mut held = Held::default();
-    for entry in entries(&pickle)? {
+    let mut collected = Collected::default();
+    for object in named_objects(&pickle)? {
         // An object that is the whole pickle has the file's name.
-        let name = if entry.name.is_empty() { source.name().to_owned() } else { entry.name };
-        match text(pickle.object(entry.id)) {
-            Some(text) => held.metadata.push((name, text)),
+        let name = if object.name.is_empty() { source.name().to_owned() } else { object.name };
+        match text(pickle.object(object.id)) {
+            Some(text) => collected.metadata.push((name, text)),
             None => {
-                let stated = tensor::stated(&pickle, entry.id);
-                held.push(
+                let read = tensor::read(&pickle, object.id);
+                collected.push(
                     name.clone(),
-                    stated.and_then(|it| archive.header(name, &it, byte_order)),
+                    read.and_then(|it| archive.header(name, &it, byte_order)),
                 )?;
             }
         }
     }
-    let Held { headers, unreadable, metadata, .. } = held.checked()?;
+    let Collected { headers, unreadable, metadata, .. } = collected.checked()?;
     let headers = hint.apply_to_any(headers)?;
     let listing = Listing { headers, metadata, unreadable, ..Listing::default() };
-    Ok(Uncompressed::new(listing, 0, source, Rest::Ignored)?)
+    Ok(Uncompressed::new(listing, 0, source, TrailingBytes::Ignored)?)
 }
 
 /// Formats a number, string or boolean; `None` for other objects.
@@ -111,7 +111,7 @@ fn text(object: &Object) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Held {
+struct Collected {
     headers: Vec<Header>,
     unreadable: Vec<Unreadable>,
     metadata: Vec<(String, String)>,
@@ -119,7 +119,7 @@ struct Held {
     fault_bytes: usize,
 }
 
-impl Held {
+impl Collected {
     /// Adds the result of reading the object `name`.
     fn push(&mut self, name: String, read: Result<Header, Problem>) -> Result<(), Problem> {
         match read {
@@ -136,7 +136,7 @@ impl Held {
     }
 
     /// Checks that all names differ, and that there is a readable object unless the file is empty.
-    fn checked(mut self) -> Result<Held, Problem> {
+    fn checked(mut self) -> Result<Collected, Problem> {
         let names = self.headers.iter().map(|header| &header.name[..]);
         let names = names.chain(self.unreadable.iter().map(|each| &each.name[..]));
         let twice = |name| Problem::Unsupported(format!("two of the objects are named \"{name}\""));
@@ -212,26 +212,31 @@ impl Archive {
     }
 
     /// Returns the header of a tensor, after checking that its elements lie inside its storage.
-    fn header(&self, name: String, stated: &Stated, order: ByteOrder) -> Result<Header, Problem> {
-        stated.check_row_major()?;
-        let element = StoredDType::ordered(stated.dtype, order);
+    fn header(
+        &self,
+        name: String,
+        tensor: &PickledTensor,
+        order: ByteOrder,
+    ) -> Result<Header, Problem> {
+        tensor.check_row_major()?;
+        let element = StoredDType::ordered(tensor.dtype, order);
         let size = |size: &u64| {
             usize::try_from(*size)
                 .map_err(|_| Problem::Malformed(format!("a size of {size}, over {}", usize::MAX)))
         };
-        let sizes: Vec<usize> = stated.sizes.iter().map(size).collect::<Result<_, _>>()?;
+        let sizes: Vec<usize> = tensor.sizes.iter().map(size).collect::<Result<_, _>>()?;
         let shape = Shape::new(sizes)?;
         let data_bytes = shape.bytes(element.width())?;
-        let storage = self.stored(&format!("data/{}", stated.storage))?;
-        let width = stated.dtype.width() as u64;
-        let storage_bytes = storage.bytes.min(stated.storage_elements.saturating_mul(width));
-        let begin = stated.offset.checked_mul(width);
+        let storage = self.stored(&format!("data/{}", tensor.storage))?;
+        let width = tensor.dtype.width() as u64;
+        let storage_bytes = storage.bytes.min(tensor.storage_elements.saturating_mul(width));
+        let begin = tensor.offset.checked_mul(width);
         let end = begin.and_then(|begin| begin.checked_add(data_bytes as u64));
         let (Some(begin), Some(_)) = (begin, end.filter(|end| *end <= storage_bytes)) else {
             return Err(Problem::Malformed(format!(
                 "{} {shape} from element {} on has {data_bytes} bytes, but its storage has {storage_bytes}",
                 element.name(),
-                stated.offset,
+                tensor.offset,
             )));
         };
         let data_offset = storage.place_of(begin);

@@ -307,13 +307,13 @@ impl Machine<'_> {
     /// Reads an integer in two's complement, after its length in one byte.
     fn push_long(&mut self) -> Result<(), Problem> {
         let bytes = self.number::<1>()? as usize;
-        let stated = self.take(bytes)?.to_vec();
-        let sign = if stated.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
+        let raw = self.take(bytes)?.to_vec();
+        let sign = if raw.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
         let mut number = [sign; 8];
         if bytes > number.len() {
             return Err(self.malformed(format!("an integer of {bytes} bytes, over 8")));
         }
-        number[..bytes].copy_from_slice(&stated);
+        number[..bytes].copy_from_slice(&raw);
         self.push(Object::Int(i64::from_le_bytes(number)));
         Ok(())
     }

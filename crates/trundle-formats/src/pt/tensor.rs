@@ -11,7 +11,7 @@ const MAX_DIMENSIONS: usize = 64;
 /// Longest name of a storage's member, which is a number.
 const MAX_KEY_BYTES: usize = 20;
 
-pub(super) struct Stated {
+pub(super) struct PickledTensor {
     pub dtype: DType,
     /// Number of the storage's member in the archive.
     pub storage: String,
@@ -32,7 +32,7 @@ const PARAMETER: &str = "torch._utils._rebuild_parameter";
 ///
 /// # Errors
 /// [`Problem::Unsupported`] if it is another object or another kind of tensor.
-pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
+pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
     let (function, arguments) = call(pickle, id)?;
     let (function, arguments) = match (function, arguments) {
         // `requires_grad` and gradient hooks do not affect the elements.
@@ -56,7 +56,7 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
             return Err(Problem::unsupported(why));
         }
     };
-    let Storage { dtype, member, elements } = stated_storage(pickle, *storage)?;
+    let Storage { dtype, member, elements } = storage_of(pickle, *storage)?;
     let Object::Int(offset) = pickle.object(*offset) else {
         return Err(Problem::unsupported("has an offset that is not an integer"));
     };
@@ -73,7 +73,7 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
         let (strides, sizes) = (strides.len(), sizes.len());
         return Err(Problem::unsupported(format!("has {strides} strides, but {sizes} sizes")));
     }
-    Ok(Stated { dtype, storage: member, storage_elements: elements, offset, sizes, strides })
+    Ok(PickledTensor { dtype, storage: member, storage_elements: elements, offset, sizes, strides })
 }
 
 /// Checks that a tensor's metadata does not change its elements.
@@ -109,7 +109,7 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
     Ok(())
 }
 
-impl Stated {
+impl PickledTensor {
     /// Checks that the elements are contiguous and row-major. Strides of axes with size 1 do not matter.
     pub(super) fn check_row_major(&self) -> Result<(), Problem> {
         let mut expected = 1u128;
@@ -153,7 +153,7 @@ struct Storage {
 }
 
 /// Reads the object `id` as a storage. Its device is ignored.
-fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
+fn storage_of(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
     let not = || Problem::unsupported("has a storage that torch.save does not write");
     let Object::Persistent(named) = pickle.object(id) else { return Err(not()) };
     let Object::Tuple(parts) = pickle.object(*named) else { return Err(not()) };

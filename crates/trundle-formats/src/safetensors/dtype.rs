@@ -6,45 +6,45 @@ use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
 /// All types of the format (`Dtype` of its library, version 0.8), by name.
-const DTYPES: [(&str, Row); 22] = [
-    ("BOOL", Row::Same(DType::Boolean)),
-    ("F4", Row::Same(DType::F4E2M1)),
+const DTYPES: [(&str, DTypeMapping); 22] = [
+    ("BOOL", DTypeMapping::Same(DType::Boolean)),
+    ("F4", DTypeMapping::Same(DType::F4E2M1)),
     // A contiguous sequence of 6-bit codes, filled from the least significant bit.
-    ("F6_E2M3", Row::Bits(DType::U6, "f6e2m3")),
-    ("F6_E3M2", Row::Bits(DType::U6, "f6e3m2")),
-    ("U8", Row::Same(DType::U8)),
-    ("I8", Row::Same(DType::I8)),
-    ("F8_E5M2", Row::Same(DType::F8E5M2)),
-    ("F8_E4M3", Row::Same(DType::F8E4M3)),
-    ("F8_E8M0", Row::Same(DType::F8E8M0)),
-    ("F8_E4M3FNUZ", Row::Bits(DType::U8, "f8e4m3fnuz")),
-    ("F8_E5M2FNUZ", Row::Bits(DType::U8, "f8e5m2fnuz")),
-    ("I16", Row::Same(DType::I16)),
-    ("U16", Row::Same(DType::U16)),
-    ("F16", Row::Same(DType::F16)),
-    ("BF16", Row::Same(DType::BF16)),
-    ("I32", Row::Same(DType::I32)),
-    ("U32", Row::Same(DType::U32)),
-    ("F32", Row::Same(DType::F32)),
-    ("C64", Row::Same(DType::Complex64)),
-    ("F64", Row::Same(DType::F64)),
-    ("I64", Row::Same(DType::I64)),
-    ("U64", Row::Same(DType::U64)),
+    ("F6_E2M3", DTypeMapping::Bits(DType::U6, "f6e2m3")),
+    ("F6_E3M2", DTypeMapping::Bits(DType::U6, "f6e3m2")),
+    ("U8", DTypeMapping::Same(DType::U8)),
+    ("I8", DTypeMapping::Same(DType::I8)),
+    ("F8_E5M2", DTypeMapping::Same(DType::F8E5M2)),
+    ("F8_E4M3", DTypeMapping::Same(DType::F8E4M3)),
+    ("F8_E8M0", DTypeMapping::Same(DType::F8E8M0)),
+    ("F8_E4M3FNUZ", DTypeMapping::Bits(DType::U8, "f8e4m3fnuz")),
+    ("F8_E5M2FNUZ", DTypeMapping::Bits(DType::U8, "f8e5m2fnuz")),
+    ("I16", DTypeMapping::Same(DType::I16)),
+    ("U16", DTypeMapping::Same(DType::U16)),
+    ("F16", DTypeMapping::Same(DType::F16)),
+    ("BF16", DTypeMapping::Same(DType::BF16)),
+    ("I32", DTypeMapping::Same(DType::I32)),
+    ("U32", DTypeMapping::Same(DType::U32)),
+    ("F32", DTypeMapping::Same(DType::F32)),
+    ("C64", DTypeMapping::Same(DType::Complex64)),
+    ("F64", DTypeMapping::Same(DType::F64)),
+    ("I64", DTypeMapping::Same(DType::I64)),
+    ("U64", DTypeMapping::Same(DType::U64)),
 ];
 
 /// Our equivalent of a type.
 #[derive(Clone, Copy)]
-enum Row {
+enum DTypeMapping {
     Same(DType),
     /// Unsigned integers with the bits of a type that trundle lacks, and trundle's name for the type.
     Bits(DType, &'static str),
 }
 
-impl Row {
+impl DTypeMapping {
     fn element(self) -> StoredDType {
         match self {
-            Row::Same(dtype) => StoredDType::ordered(dtype, ByteOrder::Little),
-            Row::Bits(dtype, name) => {
+            DTypeMapping::Same(dtype) => StoredDType::ordered(dtype, ByteOrder::Little),
+            DTypeMapping::Bits(dtype, name) => {
                 let bits = StoredDType::ordered(dtype, ByteOrder::Little);
                 // Types of whole bytes have no bit order.
                 let low_first = bits.clone().with_bit_order(BitOrder::LowFirst);
@@ -55,23 +55,25 @@ impl Row {
 }
 
 pub(crate) fn element(name: &str) -> Option<StoredDType> {
-    DTYPES.iter().find(|(known, _)| *known == name).map(|(_, row)| row.element())
+    DTYPES.iter().find(|(known, _)| *known == name).map(|(_, mapping)| mapping.element())
 }
 
 /// Returns the format's name for a type; an error message if there is none.
 pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
-    let has_name = |row: Row| match row {
-        Row::Same(dtype) => element.dtype() == dtype && element.name() == dtype.to_string(),
-        Row::Bits(_, name) => element.name() == name,
-    };
-    let found = DTYPES.iter().find(|(_, row)| has_name(*row));
-    let (name, row) = found.ok_or_else(|| format!("it has no type {}", element.name()))?;
-    let held = row.element();
-    match (element.width(), held.width()) {
-        (Width::SubByte(own), Width::SubByte(held)) if own != held => {
-            Err(format!("it has {name} packed {}, not {}", held.order(), own.order()))
+    let is_of = |mapping: DTypeMapping| match mapping {
+        DTypeMapping::Same(dtype) => {
+            element.dtype() == dtype && element.name() == dtype.to_string()
         }
-        (Width::Bytes(bytes), _) if bytes > 1 && element.byte_order() != held.byte_order() => {
+        DTypeMapping::Bits(_, name) => element.name() == name,
+    };
+    let found = DTYPES.iter().find(|(_, mapping)| is_of(*mapping));
+    let (name, mapping) = found.ok_or_else(|| format!("it has no type {}", element.name()))?;
+    let known = mapping.element();
+    match (element.width(), known.width()) {
+        (Width::SubByte(own), Width::SubByte(known)) if own != known => {
+            Err(format!("it has {name} packed {}, not {}", known.order(), own.order()))
+        }
+        (Width::Bytes(bytes), _) if bytes > 1 && element.byte_order() != known.byte_order() => {
             Err(format!("its numbers are little-endian, not {}", element.descr()))
         }
         _ => Ok(name),

@@ -8,50 +8,50 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use super::METADATA;
 use crate::names::check_unique;
 
-pub(crate) struct Stated {
+pub(crate) struct FileHeader {
     pub metadata: Vec<(String, String)>,
-    pub tensors: Vec<(String, Entry)>,
+    pub tensors: Vec<(String, TensorHeader)>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Entry {
+pub(crate) struct TensorHeader {
     pub dtype: String,
     pub shape: Vec<u64>,
     /// Start and end of the data, in bytes from the end of the header.
     pub data_offsets: [u64; 2],
 }
 
-impl Stated {
+impl FileHeader {
     /// Parses a header, which may end with white space.
     ///
     /// # Errors
     /// If the header is not JSON of this form, or a key occurs twice.
-    pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Stated> {
-        let stated: Stated = serde_json::from_slice(text)?;
+    pub(crate) fn parse(text: &[u8]) -> serde_json::Result<FileHeader> {
+        let header: FileHeader = serde_json::from_slice(text)?;
         let twice = |key| serde_json::Error::custom(format!("\"{key}\" occurs twice"));
-        check_unique(stated.tensors.iter().map(|(name, _)| &name[..])).map_err(twice)?;
-        check_unique(stated.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
-        Ok(stated)
+        check_unique(header.tensors.iter().map(|(name, _)| &name[..])).map_err(twice)?;
+        check_unique(header.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
+        Ok(header)
     }
 }
 
-impl<'de> Deserialize<'de> for Stated {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Stated, D::Error> {
-        deserializer.deserialize_map(StatedVisitor)
+impl<'de> Deserialize<'de> for FileHeader {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FileHeader, D::Error> {
+        deserializer.deserialize_map(FileHeaderVisitor)
     }
 }
 
-struct StatedVisitor;
+struct FileHeaderVisitor;
 
-impl<'de> Visitor<'de> for StatedVisitor {
-    type Value = Stated;
+impl<'de> Visitor<'de> for FileHeaderVisitor {
+    type Value = FileHeader;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of tensors")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stated, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FileHeader, A::Error> {
         let mut metadata = None;
         let mut tensors = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for StatedVisitor {
             }
         }
         let Pairs(metadata) = metadata.flatten().unwrap_or_default();
-        Ok(Stated { metadata, tensors })
+        Ok(FileHeader { metadata, tensors })
     }
 }
 

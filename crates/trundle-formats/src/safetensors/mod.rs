@@ -12,16 +12,16 @@ mod header;
 
 use std::fmt::Write as _;
 
-use self::header::{Entry, Stated};
+use self::header::{FileHeader, TensorHeader};
 use crate::contents::{Contents, Listing};
 use crate::error::in_bytes;
 use crate::format::Keeps;
-use crate::header::{stated_offset, stated_shape};
+use crate::header::{checked_offset, checked_shape};
 use crate::names::check_unique;
 use crate::skeleton::check_names;
 use crate::source::{Source, read_exactly};
 use crate::tensor_hint::TensorHint;
-use crate::uncompressed::{Rest, Uncompressed};
+use crate::uncompressed::{TrailingBytes, Uncompressed};
 use crate::{Described, FileSkeleton, Format, Header, Problem};
 
 pub(crate) const FORMAT: Format = Format {
@@ -50,15 +50,15 @@ const METADATA: &str = "__metadata__";
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let text = read_header_text(&mut source)?;
-    let stated = Stated::parse(&text).map_err(Problem::header)?;
+    let file_header = FileHeader::parse(&text).map_err(Problem::header)?;
     let start = (LENGTH_BYTES + text.len()) as u64;
-    let headers = headers(stated.tensors, start)?;
+    let headers = headers(file_header.tensors, start)?;
     let headers = hint.apply_to_any(headers)?;
-    let rest = Rest::Refused(|expected, got| {
+    let trailing = TrailingBytes::Refused(|expected, got| {
         Problem::Malformed(format!("the tensors need {expected} bytes, but there are {got}"))
     });
-    let listing = Listing { headers, metadata: stated.metadata, ..Listing::default() };
-    Ok(Uncompressed::new(listing, start, source, rest)?)
+    let listing = Listing { headers, metadata: file_header.metadata, ..Listing::default() };
+    Ok(Uncompressed::new(listing, start, source, trailing)?)
 }
 
 /// Returns whether a file begins with a valid header length and an opening brace.
@@ -89,7 +89,7 @@ fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
 }
 
 /// Returns the headers in the order of the tensors' data, which begins at `start`. Refuses gaps and overlaps.
-fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>, Problem> {
+fn headers(mut tensors: Vec<(String, TensorHeader)>, start: u64) -> Result<Vec<Header>, Problem> {
     // Tensors without data keep the order of the header.
     tensors.sort_by_key(|(_, entry)| entry.data_offsets);
     let mut end = 0;
@@ -116,15 +116,15 @@ fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>,
     Ok(headers)
 }
 
-fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
+fn header(name: String, entry: &TensorHeader, start: u64) -> Result<Header, Problem> {
     let element = dtype::element(&entry.dtype).ok_or_else(|| {
         Problem::Unsupported(format!("\"{name}\" is of the unknown type {:?}", entry.dtype))
     })?;
-    let shape = stated_shape(&name, entry.shape.iter().copied())?;
+    let shape = checked_shape(&name, entry.shape.iter().copied())?;
     if let Some(bits) = dtype::open_bits(&element, &shape) {
         return Err(Problem::header(format!("\"{name}\", {} {shape}, {bits}", entry.dtype)));
     }
-    let data_offset = Some(stated_offset(&name, start, entry.data_offsets[0])?);
+    let data_offset = Some(checked_offset(&name, start, entry.data_offsets[0])?);
     Header::row_major(name, element, shape, data_offset)
 }
 

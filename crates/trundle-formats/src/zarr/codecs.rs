@@ -59,17 +59,22 @@ const BZ2_PICOSECONDS: u64 = 35_000;
 const BZ2_BYTES: usize = 4 << 20;
 
 /// Returns the codec to write for a stored one, and the name of the replacement if it differs.
-fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&'static str>)> {
-    let size = |key: &str| usize::try_from(told[key].as_u64()?).ok();
-    let level = |key: &str| u8::try_from(told[key].as_u64()?).ok().filter(|it| *it <= MOST_LEVEL);
+fn kept_codec(
+    name: &str,
+    configuration: &Value,
+    width: usize,
+) -> Option<(Codec, Option<&'static str>)> {
+    let size = |key: &str| usize::try_from(configuration[key].as_u64()?).ok();
+    let level =
+        |key: &str| u8::try_from(configuration[key].as_u64()?).ok().filter(|it| *it <= MOST_LEVEL);
     let one_of = |key: &str, known: &[&str]| {
-        let found = told[key].as_str().filter(|name| known.contains(name));
+        let found = configuration[key].as_str().filter(|name| known.contains(name));
         found.map(str::to_owned)
     };
     let codec = match name {
         "zstd" => Codec::Zstd {
-            level: i32::try_from(told["level"].as_i64()?).ok()?,
-            checksum: told["checksum"].as_bool().unwrap_or(false),
+            level: i32::try_from(configuration["level"].as_i64()?).ok()?,
+            checksum: configuration["checksum"].as_bool().unwrap_or(false),
         },
         "gzip" => Codec::Gzip { level: level("level")? },
         "blosc" => {

@@ -12,7 +12,7 @@ use trundle_zarr::{
 };
 
 use super::codecs;
-use crate::chunked::{Place, Recent, copy_box, part_of_chunk, read_box};
+use crate::chunked::{BoxPosition, Recent, copy_box, part_of_chunk, read_box};
 use crate::format::NewFolder;
 use crate::lock::lock;
 use crate::shared::WrittenFiles;
@@ -98,7 +98,7 @@ impl NewStore {
             })
         });
         let arrays = arrays.collect::<Result<_, Problem>>()?;
-        let parts = Parts { beside: beside.into(), held: Mutex::default() };
+        let parts = Parts { beside: beside.into(), chunks: Mutex::default() };
         let (end, recent) = (skeleton.bytes(), Recent::default());
         Ok(NewStore { arrays, end, parts, recent, shared })
     }
@@ -181,8 +181,10 @@ impl Chunk<'_> {
                     .chunks_exact_mut(fill.len())
                     .for_each(|element| element.copy_from_slice(fill));
             }
-            let (from, to) =
-                (Place { sizes: &lens, at: &origin }, Place { sizes: chunk, at: &origin });
+            let (from, to) = (
+                BoxPosition { sizes: &lens, at: &origin },
+                BoxPosition { sizes: chunk, at: &origin },
+            );
             copy_box(&lens, fill.len(), (bytes, from), (&mut padded, to));
             whole = padded.into();
         }
@@ -276,7 +278,7 @@ impl Blob for NewStore {
 
     /// Checks that all chunks are complete. Their files are synced when the store is finished.
     fn sync(&self) -> io::Result<()> {
-        match self.parts.held().covered.first_key_value() {
+        match self.parts.chunks().covered.first_key_value() {
             None => Ok(()),
             Some((begin, bytes)) => {
                 Err(io::Error::other(format!("the chunk at byte {begin} has {bytes} bytes only")))
@@ -298,11 +300,11 @@ impl Blob for NewStore {
 struct Parts {
     /// Folder of the temporary file.
     beside: Box<Path>,
-    held: Mutex<Held>,
+    chunks: Mutex<IncompleteChunks>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct IncompleteChunks {
     /// The temporary file, with each part at its offset in the sequence.
     file: Option<Arc<File>>,
     /// Bytes present of each incomplete chunk, by the offset of the chunk.
@@ -310,17 +312,17 @@ struct Held {
 }
 
 impl Parts {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        lock(&self.held)
+    fn chunks(&self) -> MutexGuard<'_, IncompleteChunks> {
+        lock(&self.chunks)
     }
 
     fn file(&self) -> io::Result<Arc<File>> {
-        let mut held = self.held();
-        if let Some(file) = &held.file {
+        let mut chunks = self.chunks();
+        if let Some(file) = &chunks.file {
             return Ok(Arc::clone(file));
         }
         let file = Arc::new(tempfile::tempfile_in(&self.beside)?);
-        held.file = Some(Arc::clone(&file));
+        chunks.file = Some(Arc::clone(&file));
         Ok(file)
     }
 
@@ -330,13 +332,13 @@ impl Parts {
         file.write_all_at(bytes, offset)?;
         {
             // Counted after the write, so that the thread which adds the last part finds all others.
-            let mut held = self.held();
-            let covered = held.covered.entry(chunk.begin).or_default();
+            let mut chunks = self.chunks();
+            let covered = chunks.covered.entry(chunk.begin).or_default();
             *covered += bytes.len();
             if *covered < chunk.bytes {
                 return Ok(None);
             }
-            held.covered.remove(&chunk.begin);
+            chunks.covered.remove(&chunk.begin);
         }
         let mut whole = zeros(chunk.bytes)?;
         file.read_exact_at(&mut whole, chunk.begin)?;

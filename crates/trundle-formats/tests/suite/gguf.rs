@@ -114,8 +114,8 @@ fn every_type_that_is_not_quantised_is_read() {
         (30, "bf16", 2),
     ] {
         for version in [2, 3] {
-            let stated = header(version, &[], &[tensor("x", &[5, 3, 2], number, 0)]);
-            let mut file = open(padded(stated, 32, 30 * width)).unwrap();
+            let header = header(version, &[], &[tensor("x", &[5, 3, 2], number, 0)]);
+            let mut file = open(padded(header, 32, 30 * width)).unwrap();
             let [x] = file.headers() else { panic!("one tensor") };
             assert_eq!((x.element.name(), &x.shape[..]), (name, &[2, 3, 5][..]));
             let big = width > 1 && x.element.descr().starts_with("'>");
@@ -137,9 +137,9 @@ fn every_type_that_is_not_quantised_is_read() {
 fn data_begins_at_a_multiple_of_the_alignment() {
     for alignment in [1u32, 8, 32, 64, 4096] {
         let pairs = [pair("general.alignment", 4, &alignment.to_le_bytes())];
-        let stated = header(3, &pairs, &[tensor("x", &[4], 24, 0)]);
-        let end = stated.len().next_multiple_of(alignment as usize) as u64;
-        let file = open(padded(stated, alignment as usize, 4)).unwrap();
+        let header = header(3, &pairs, &[tensor("x", &[4], 24, 0)]);
+        let end = header.len().next_multiple_of(alignment as usize) as u64;
+        let file = open(padded(header, alignment as usize, 4)).unwrap();
         assert_eq!(file.headers()[0].data_offset, Some(end));
     }
     let key = "general.alignment";

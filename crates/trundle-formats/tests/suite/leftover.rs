@@ -56,7 +56,7 @@ fn what_a_process_has_stays_with_all_that_belongs_to_it() {
         let (output, between) = begun(folder, "0123456789abcdef");
         let before = names(folder);
         // A lock on one of the files is enough.
-        let held: Box<dyn Send> = match is_part_held {
+        let locked: Box<dyn Send> = match is_part_held {
             true => (drop(between), Box::new(output) as Box<dyn Send>).1,
             false => (drop(output), Box::new(between) as Box<dyn Send>).1,
         };
@@ -64,7 +64,7 @@ fn what_a_process_has_stays_with_all_that_belongs_to_it() {
         assert_eq!((left.len(), left[0].state), (1, LeftoverState::InUse));
         assert!(matches!(left[0].remove(), Removal::InUse));
         assert_eq!(names(folder), before);
-        drop(held);
+        drop(locked);
         assert_eq!(found(folder)[0].state, LeftoverState::Interrupted);
         // Listing the leftovers held the lock only for a moment.
         assert!(matches!(left[0].remove(), Removal::Removed));

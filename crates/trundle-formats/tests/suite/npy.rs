@@ -460,17 +460,17 @@ fn progress_counts_up_to_all_bytes() {
     let bytes = vec![1; 20_000_000];
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new([bytes.len()]).unwrap());
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
-    let (mut out, mut told) = (Vec::new(), Vec::new());
-    npy().write_to(&mut out, &[tensor], &[], &mut |so_far| told.push(so_far)).unwrap();
-    assert!(told.len() > 1 && told.is_sorted(), "{told:?}");
-    assert_eq!(told.last(), Some(&20_000_000));
+    let (mut out, mut progress) = (Vec::new(), Vec::new());
+    npy().write_to(&mut out, &[tensor], &[], &mut |so_far| progress.push(so_far)).unwrap();
+    assert!(progress.len() > 1 && progress.is_sorted(), "{progress:?}");
+    assert_eq!(progress.last(), Some(&20_000_000));
 
     let mut file =
         TensorFile::from_reader(npy(), &TensorHint::default(), "stdin", Cursor::new(out)).unwrap();
-    told.clear();
-    assert_eq!(file.load(0, &mut |so_far| told.push(so_far)).unwrap(), bytes);
-    assert!(told.len() > 1 && told.is_sorted(), "{told:?}");
-    assert_eq!(told.last(), Some(&20_000_000));
+    progress.clear();
+    assert_eq!(file.load(0, &mut |so_far| progress.push(so_far)).unwrap(), bytes);
+    assert!(progress.len() > 1 && progress.is_sorted(), "{progress:?}");
+    assert_eq!(progress.last(), Some(&20_000_000));
 }
 
 /// Descriptions that numpy writes, with at most two levels.

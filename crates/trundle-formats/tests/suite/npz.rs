@@ -290,10 +290,10 @@ fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
     assert!(bomb.packed.len() < 1 << 20);
     let mut file = open(archive(from_ref(&bomb))).unwrap();
     let mut spans = Pieces(0, 0);
-    let mut told = Vec::new();
-    file.copy_to(0, &mut spans, &mut |so_far| told.push(so_far)).unwrap();
+    let mut progress = Vec::new();
+    file.copy_to(0, &mut spans, &mut |so_far| progress.push(so_far)).unwrap();
     assert!(spans.0 <= 1 << 20 && spans.1 == zeros as u64);
-    assert!(told.is_sorted() && told.last() == Some(&(zeros as u64)));
+    assert!(progress.is_sorted() && progress.last() == Some(&(zeros as u64)));
     let more = Member { bytes: 2000 * bomb.packed_bytes, ..bomb };
     assert!(member_refusal(more).contains("compressed bytes cannot hold"));
 }

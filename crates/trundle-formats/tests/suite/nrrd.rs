@@ -67,16 +67,16 @@ fn every_type_is_read_by_each_of_its_names() {
         ("float,Float", "f32", 4),
         ("double", "f64", 8),
     ] {
-        for stated in names.split(',') {
+        for kind in names.split(',') {
             for (endian, sign) in [("little", '<'), ("big", '>'), ("BIG", '>')] {
-                let (stated, endian) = (format!("type: {stated}"), format!("endian: {endian}"));
-                let mut lines = instead("type", &stated);
+                let (kind, endian) = (format!("type: {kind}"), format!("endian: {endian}"));
+                let mut lines = instead("type", &kind);
                 lines.push(&endian);
                 let opened = open(file(&lines, 6 * width)).unwrap();
                 let x = &opened.headers()[0];
-                assert_eq!((x.element.name(), x.data_bytes), (name, 6 * width), "{stated}");
+                assert_eq!((x.element.name(), x.data_bytes), (name, 6 * width), "{kind}");
                 let sign = if width == 1 { '|' } else { sign };
-                assert_eq!(x.element.descr().chars().nth(1), Some(sign), "{stated}");
+                assert_eq!(x.element.descr().chars().nth(1), Some(sign), "{kind}");
             }
         }
     }

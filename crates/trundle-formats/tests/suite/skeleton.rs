@@ -80,9 +80,9 @@ proptest! {
                 continue;
             }
             let mut forwards = Vec::new();
-            let mut told = 0;
-            format.write_to(&mut forwards, named, &metadata, &mut |bytes| told = bytes).unwrap();
-            prop_assert_eq!(told, named.iter().map(|tensor| tensor.bytes.len() as u64).sum::<u64>());
+            let mut progress = 0;
+            format.write_to(&mut forwards, named, &metadata, &mut |bytes| progress = bytes).unwrap();
+            prop_assert_eq!(progress, named.iter().map(|tensor| tensor.bytes.len() as u64).sum::<u64>());
             prop_assert_eq!(backwards(format, named, &metadata), forwards);
         }
     }

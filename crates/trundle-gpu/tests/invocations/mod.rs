@@ -101,14 +101,14 @@ pub(crate) fn some_places(launch: &Launch) -> Vec<[usize; 2]> {
         written: &mut [],
     };
     let some = |count: u32| [0, count / 3, count / 2, count - 1];
-    let mut places = Vec::new();
+    let mut offsets = Vec::new();
     let mut add = |src: u32, dst: u32| {
         if src < launch.src_end {
             let within = [src, dst].map(|at| at as usize * launch.access.grain());
             for (at, window) in within.into_iter().zip([launch.src, launch.dst]) {
                 assert!(at < window.bytes, "{at} is beyond {window:?}");
             }
-            places.push([launch.src.offset + within[0], launch.dst.offset + within[1]]);
+            offsets.push([launch.src.offset + within[0], launch.dst.offset + within[1]]);
         }
     };
     for row in some(launch.rows) {
@@ -130,7 +130,7 @@ pub(crate) fn some_places(launch: &Launch) -> Vec<[usize; 2]> {
             }
         }
     }
-    places
+    offsets
 }
 
 /// The words of a buffer, padded behind its last byte.

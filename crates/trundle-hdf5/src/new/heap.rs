@@ -17,15 +17,15 @@ const HEAD_BYTES: usize = 16;
 #[derive(Debug)]
 pub(super) struct Heap<'a> {
     /// The addresses of the heaps, if known.
-    places: &'a [u64],
+    addresses: &'a [u64],
     /// Whether a single text is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_texts: bool,
     heaps: Vec<(Encoder, usize)>,
 }
 
 impl Heap<'_> {
-    pub(super) fn new(places: &[u64], has_own_texts: bool) -> Heap<'_> {
-        Heap { places, has_own_texts, heaps: Vec::new() }
+    pub(super) fn new(addresses: &[u64], has_own_texts: bool) -> Heap<'_> {
+        Heap { addresses, has_own_texts, heaps: Vec::new() }
     }
 
     /// Adds an object of `count` elements and returns the reference to it; a null reference if it is empty.
@@ -48,7 +48,7 @@ impl Heap<'_> {
         let mut element = Encoder::default();
         element
             .u32(count as u32)
-            .u64(self.places.get(at).copied().unwrap_or(0))
+            .u64(self.addresses.get(at).copied().unwrap_or(0))
             .u32(*objects as u32);
         element.0
     }

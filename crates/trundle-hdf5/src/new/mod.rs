@@ -63,7 +63,7 @@ const GROUP_INFO: u16 = 0x0a;
 
 /// The addresses of all blocks, if known.
 #[derive(Debug, Default)]
-struct Places {
+struct BlockAddresses {
     /// Groups, datasets and dimensions without data, in the order of the tree.
     objects: Vec<u64>,
     heaps: Vec<u64>,
@@ -71,7 +71,7 @@ struct Places {
     end: u64,
 }
 
-impl Places {
+impl BlockAddresses {
     fn object(&self, at: usize) -> u64 {
         self.objects.get(at).copied().unwrap_or(0)
     }
@@ -89,15 +89,16 @@ impl NewFile {
     ) -> Result<NewFile, Error> {
         let tree = Tree::of(datasets, groups.keys())?;
         let (tree, scales) = Scales::of(datasets, tree);
-        let (blocks, heaps) = encoded(datasets, groups, &tree, &scales, &Places::default())?;
+        let (blocks, heaps) =
+            encoded(datasets, groups, &tree, &scales, &BlockAddresses::default())?;
         let mut end = SUPERBLOCK_BYTES;
-        let mut places = Places::default();
+        let mut addresses = BlockAddresses::default();
         for block in &blocks {
-            places.objects.push(end);
+            addresses.objects.push(end);
             end = (end + block.len() as u64).next_multiple_of(8);
         }
         for heap in &heaps {
-            places.heaps.push(end);
+            addresses.heaps.push(end);
             end += heap.len() as u64;
         }
         for dataset in datasets {
@@ -106,18 +107,18 @@ impl NewFile {
                 .and_then(|begin| Some((begin, begin.checked_add(dataset.bytes)?)))
                 .filter(|(_, next)| *next <= i64::MAX as u64)
                 .ok_or_else(|| Error::unsupported("more bytes than a file can have"))?;
-            places.data.push(begin);
+            addresses.data.push(begin);
             end = next;
         }
-        places.end = end;
-        let (blocks, heaps) = encoded(datasets, groups, &tree, &scales, &places)?;
-        let mut metadata = superblock(&places);
+        addresses.end = end;
+        let (blocks, heaps) = encoded(datasets, groups, &tree, &scales, &addresses)?;
+        let mut metadata = superblock(&addresses);
         for block in blocks {
             metadata.extend(block);
             metadata.resize(metadata.len().next_multiple_of(8), 0);
         }
         heaps.into_iter().for_each(|heap| metadata.extend(heap));
-        Ok(NewFile { metadata, data: places.data })
+        Ok(NewFile { metadata, data: addresses.data })
     }
 
     /// Encodes a netCDF-4 file: if a dataset has the name of an axis but is not its coordinate, its name gets a prefix,
@@ -135,10 +136,10 @@ impl NewFile {
 }
 
 /// Encodes a superblock of version 2, which HDF5 reads since version 1.8.
-fn superblock(places: &Places) -> Vec<u8> {
+fn superblock(addresses: &BlockAddresses) -> Vec<u8> {
     let mut out = Encoder::default();
     out.bytes(SIGNATURE).u8(2).u8(8).u8(8).u8(0);
-    out.u64(0).u64(UNDEFINED).u64(places.end).u64(places.object(0));
+    out.u64(0).u64(UNDEFINED).u64(addresses.end).u64(addresses.object(0));
     let sum = jenkins_lookup3(&out.0);
     out.u32(sum);
     out.0
@@ -152,32 +153,32 @@ fn encoded(
     groups: &BTreeMap<String, Attributes>,
     tree: &Tree,
     scales: &Scales,
-    places: &Places,
+    addresses: &BlockAddresses,
 ) -> Result<(Blocks, Blocks), Error> {
-    let mut heap = Heap::new(&places.heaps, scales.are_there());
+    let mut heap = Heap::new(&addresses.heaps, scales.are_there());
     let mut blocks = Vec::new();
     let attributes: HashMap<usize, &Attributes> =
         groups.iter().filter_map(|(path, own)| Some((tree.find(path)?, own))).collect();
     for (at, node) in tree.nodes.iter().enumerate() {
         let messages = match &node.kind {
-            tree::Kind::Group(children) => {
+            tree::NodeKind::Group(children) => {
                 let own = attributes.get(&at).copied();
-                group(tree, children, own, places, &mut heap)?
+                group(tree, children, own, addresses, &mut heap)?
             }
-            tree::Kind::Dataset(index) => {
-                let place = places.data.get(*index).copied().unwrap_or(0);
-                let names = scales.attributes(at, &datasets[*index], places, &mut heap);
-                dataset(&datasets[*index], place, &names, &mut heap).map_err(|error| {
+            tree::NodeKind::Dataset(index) => {
+                let address = addresses.data.get(*index).copied().unwrap_or(0);
+                let names = scales.attributes(at, &datasets[*index], addresses, &mut heap);
+                dataset(&datasets[*index], address, &names, &mut heap).map_err(|error| {
                     Error::unsupported(format!("\"{}\": {error}", datasets[*index].path))
                 })?
             }
-            tree::Kind::Dimension(size) => {
+            tree::NodeKind::Dimension(size) => {
                 let dimension = NewDataset {
                     shape: vec![*size],
                     dtype: "<f4".to_owned(),
                     ..NewDataset::default()
                 };
-                let names = scales.attributes(at, &dimension, places, &mut heap);
+                let names = scales.attributes(at, &dimension, addresses, &mut heap);
                 dataset(&dimension, UNDEFINED, &names, &mut heap)?
             }
         };
@@ -195,7 +196,7 @@ fn group(
     tree: &Tree,
     children: &[usize],
     attributes: Option<&Attributes>,
-    places: &Places,
+    addresses: &BlockAddresses,
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
     // Compact storage: links are messages in the header, in creation order.
@@ -209,7 +210,7 @@ fn group(
         // Flags: the name length has 2 bytes; creation order and character set (UTF-8) are present.
         let mut link = Encoder::default();
         link.u8(1).u8(0x01 | 0x04 | 0x10).u64(order as u64).u8(1).u16(length).bytes(name);
-        link.u64(places.object(*child));
+        link.u64(addresses.object(*child));
         messages.push((kind::LINK, link.0));
     }
     for (name, value) in attributes.into_iter().flatten() {
@@ -220,19 +221,19 @@ fn group(
 
 fn dataset(
     dataset: &NewDataset,
-    place: u64,
+    address: u64,
     names: &Named,
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
     let element = datatype::Element::named(&dataset.dtype)?;
     let mut layout = Encoder::default();
-    let place = if dataset.bytes == 0 { UNDEFINED } else { place };
-    layout.u8(3).u8(1).u64(place).u64(dataset.bytes);
+    let address = if dataset.bytes == 0 { UNDEFINED } else { address };
+    layout.u8(3).u8(1).u64(address).u64(dataset.bytes);
     // Version 2, late allocation (2), fill value written if it is set (2), value defined (1).
     let mut fill = Encoder::default();
-    let stated = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
-    let stated = stated.map(|fill| element.stored(fill.clone())).unwrap_or_default();
-    fill.u8(2).u8(2).u8(2).u8(1).u32(stated.len() as u32).bytes(&stated);
+    let value = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
+    let value = value.map(|fill| element.stored(fill.clone())).unwrap_or_default();
+    fill.u8(2).u8(2).u8(2).u8(1).u32(value.len() as u32).bytes(&value);
     let mut messages = vec![
         (kind::DATASPACE, encode::dataspace(&dataset.shape)),
         (kind::DATATYPE, element.encoded.clone()),

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::attribute::{of_value, references, text, var_texts};
 use super::heap::Heap;
-use super::tree::{Kind, Tree};
-use super::{Named, NewDataset, Places};
+use super::tree::{NodeKind, Tree};
+use super::{BlockAddresses, Named, NewDataset};
 use crate::dimensions::NO_COORDINATE;
 use crate::error::Error;
 
@@ -67,7 +67,7 @@ impl Scales {
         &self,
         at: usize,
         dataset: &NewDataset,
-        places: &Places,
+        addresses: &BlockAddresses,
         heap: &mut Heap<'_>,
     ) -> Named {
         let mut all: Named = Vec::new();
@@ -84,7 +84,7 @@ impl Scales {
             all.push(("NAME", text(&name)));
             all.push(("_Netcdf4Dimid", of_value(&(*id as u64).into(), heap)));
         } else if let Some(list) = self.lists.get(&at) {
-            let addresses: Vec<u64> = list.iter().map(|scale| places.object(*scale)).collect();
+            let addresses: Vec<u64> = list.iter().map(|scale| addresses.object(*scale)).collect();
             all.push(("DIMENSION_LIST", references(&addresses, heap)));
         } else if !dataset.dimension_names.is_empty() {
             let names = dataset.dimension_names.iter();
@@ -107,7 +107,7 @@ impl Wanted {
         match self {
             Wanted::Is(at) => Ok(at),
             Wanted::New(path, size) => {
-                tree.find(&path).map_or_else(|| tree.add(&path, Kind::Dimension(size)), Ok)
+                tree.find(&path).map_or_else(|| tree.add(&path, NodeKind::Dimension(size)), Ok)
             }
         }
     }
@@ -135,9 +135,9 @@ fn wanted(
             continue;
         };
         let is_scale = match tree.nodes[at].kind {
-            Kind::Dataset(index) => is_coordinate(&datasets[index], name, size),
-            Kind::Dimension(known) => known == size,
-            Kind::Group(_) => false,
+            NodeKind::Dataset(index) => is_coordinate(&datasets[index], name, size),
+            NodeKind::Dimension(known) => known == size,
+            NodeKind::Group(_) => false,
         };
         if is_scale {
             return Some(Wanted::Is(at));

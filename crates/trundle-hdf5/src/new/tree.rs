@@ -15,11 +15,11 @@ pub(super) struct Tree {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// The children, in order.
     Group(Vec<usize>),
     /// The index of a dataset.
@@ -37,7 +37,7 @@ impl Tree {
         datasets: &[NewDataset],
         groups: impl Iterator<Item = &'a String>,
     ) -> Result<Tree, Error> {
-        let root = Node { name: String::new(), kind: Kind::Group(Vec::new()) };
+        let root = Node { name: String::new(), kind: NodeKind::Group(Vec::new()) };
         let mut tree = Tree { nodes: vec![root], by_path: HashMap::from([(String::new(), 0)]) };
         for (index, dataset) in datasets.iter().enumerate() {
             let is_wrong = |part: &str| part.is_empty() || part == "." || part.contains('\0');
@@ -47,25 +47,25 @@ impl Tree {
                     "{path:?} is not an HDF5 path: a part is empty or \".\""
                 )));
             }
-            tree.add(&dataset.path, Kind::Dataset(index))?;
+            tree.add(&dataset.path, NodeKind::Dataset(index))?;
         }
         for path in groups {
             if tree.find(path).is_none() {
-                tree.add(path, Kind::Group(Vec::new()))?;
+                tree.add(path, NodeKind::Group(Vec::new()))?;
             }
         }
         Ok(tree)
     }
 
-    pub(super) fn add(&mut self, path: &str, kind: Kind) -> Result<usize, Error> {
+    pub(super) fn add(&mut self, path: &str, kind: NodeKind) -> Result<usize, Error> {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let group = match self.by_path.get(above) {
             Some(group) => *group,
-            None => self.add(above, Kind::Group(Vec::new()))?,
+            None => self.add(above, NodeKind::Group(Vec::new()))?,
         };
         let at = self.nodes.len();
         let refused = |why: &str| Err(Error::unsupported(format!("{path:?}: {why}")));
-        let Kind::Group(children) = &mut self.nodes[group].kind else {
+        let NodeKind::Group(children) = &mut self.nodes[group].kind else {
             return refused("it would be within another dataset");
         };
         if self.by_path.insert(path.to_owned(), at).is_some() {

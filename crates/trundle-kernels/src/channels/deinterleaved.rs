@@ -9,7 +9,7 @@ use super::{
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
-use crate::tile::{AffineLoop, Store, Tile};
+use crate::tile::{AffineLoop, StoreKind, Tile};
 
 /// How far ahead pixels are prefetched if planes are streamed, in bytes (measured; docs/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
@@ -41,8 +41,8 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies pixels to planes.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile). The rows are channels, neighbours in the source. The columns are pixels,
-/// neighbours in the destination, and a multiple of the width apart in the source.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are channels, neighbours in the source. The columns are
+/// pixels, neighbours in the destination, and a multiple of the width apart in the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.cols.src_stride.unsigned_abs() / tile.width;
@@ -77,7 +77,7 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     };
     let (pixels, line) = (tile.cols.len, LINE / W);
     let heads = planes.planes.map(|plane| head::<W>(plane, pixels * W, tile.store));
-    let streamed = tile.store == Store::Streaming && heads.iter().all(Option::is_some);
+    let streamed = tile.store == StoreKind::Streaming && heads.iter().all(Option::is_some);
     let mut heads = heads.map(|head| head.unwrap_or(0));
     if !streamed {
         heads = [heads[0]; N];

@@ -9,7 +9,7 @@ use super::{
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
-use crate::tile::{Store, Tile};
+use crate::tile::{StoreKind, Tile};
 
 /// How far ahead each plane is prefetched, in bytes (measured; docs/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
@@ -33,8 +33,8 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies planes to pixels.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile). The rows are pixels, neighbours in the source, and a multiple of the width
-/// apart in the destination. The columns are channels, neighbours in the destination.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are pixels, neighbours in the source, and a multiple of the
+/// width apart in the destination. The columns are channels, neighbours in the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.rows.dst_stride.unsigned_abs() / tile.width;
@@ -61,7 +61,7 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     let pixels = Pixels::<V, W, N> { token, tile };
     let (each, elements) = (V::BYTES / W, tile.rows.len * N);
     let head = head::<W>(tile.dst, elements * W, tile.store);
-    let streamed = tile.store == Store::Streaming && head.is_some();
+    let streamed = tile.store == StoreKind::Streaming && head.is_some();
     let head = head.unwrap_or(0);
     let periods = (elements - head) / (each * N);
     // The first line may begin within a pixel. The channels before that point come from the next pixel, and last.

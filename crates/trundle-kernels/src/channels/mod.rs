@@ -14,7 +14,7 @@ pub(crate) mod deinterleaved;
 pub(crate) mod interleaved;
 
 use crate::simd::{Indices, LINE, Token, Vector};
-use crate::tile::Store;
+use crate::tile::StoreKind;
 
 /// The most channels for which shuffles pay: each vector takes one fewer than there are channels.
 pub(crate) const MOST_CHANNELS: usize = 8;
@@ -86,7 +86,7 @@ const fn indices<const SHUFFLES: usize>(
     while at < SHUFFLES * bytes {
         let (pick, byte) = (at / bytes, at % bytes);
         let (index, added) = (pick / (channels - 1), pick % (channels - 1) + 1);
-        let (vector, place) = match from {
+        let (vector, position) = match from {
             From::Pixels => {
                 let source = (byte / width * channels + index) * width + byte % width;
                 (source / bytes, source % bytes)
@@ -97,9 +97,9 @@ const fn indices<const SHUFFLES: usize>(
             }
         };
         indices[pick][byte] = if vector == added {
-            (bytes + place) as u8
+            (bytes + position) as u8
         } else if vector == 0 && added == 1 {
-            place as u8
+            position as u8
         } else {
             // Bytes of earlier shuffles stay where they are.
             byte as u8
@@ -144,8 +144,8 @@ fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
 /// Returns the number of elements before the first whole line of `bytes` bytes, if lines hold whole elements and
 /// aligning to a line pays.
 #[inline(always)]
-fn head<const W: usize>(dst: *const u8, bytes: usize, store: Store) -> Option<usize> {
+fn head<const W: usize>(dst: *const u8, bytes: usize, store: StoreKind) -> Option<usize> {
     let before = dst.align_offset(LINE);
-    let worth = store == Store::Streaming || bytes >= LEAST_ALIGNED_BYTES;
+    let worth = store == StoreKind::Streaming || bytes >= LEAST_ALIGNED_BYTES;
     (worth && before <= bytes && before.is_multiple_of(W)).then_some(before / W)
 }

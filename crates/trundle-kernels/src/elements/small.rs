@@ -40,7 +40,7 @@ pub(crate) fn tile(_: &Space) -> (usize, usize) {
 /// Copies tile after tile, element by element.
 ///
 /// # Safety
-/// As [`Call::Tiles`](crate::Call::Tiles).
+/// As [`KernelFn::Tiles`](crate::KernelFn::Tiles).
 pub(crate) unsafe fn run(tiles: &Tiles) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tiles.tile.width, tiles) };

@@ -32,7 +32,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies element by element.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile).
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile).
 pub(crate) unsafe fn run(tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tile.width, tile) };

@@ -6,7 +6,7 @@ use super::tables::{GatherTile, Offset, Tables};
 use crate::elements::copy::by_width;
 use crate::pattern::Pattern;
 use crate::simd::{Indices, LINE, Token, Vector};
-use crate::tile::Store;
+use crate::tile::StoreKind;
 use crate::transpose::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
 use crate::transpose::transposed;
 
@@ -35,7 +35,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// Copies micro-tiles of registers.
 ///
 /// # Safety
-/// As [`Call::GatherTile`](crate::Call::GatherTile); the tables are for registers of V.
+/// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile); the tables are for registers of V.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
@@ -51,7 +51,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
 #[inline(always)]
 unsafe fn rounds<V: Vector, const W: usize>(token: Token<V>, tile: &GatherTile<'_>) {
     for (src, dst) in tile.rounds() {
-        let large = tile.store == Store::Streaming;
+        let large = tile.store == StoreKind::Streaming;
         let streamed = large && tile.tables.lines && dst.addr().is_multiple_of(LINE);
         let round = Round { tables: tile.tables, src, dst, large, streamed };
         // SAFETY: the caller upholds `# Safety`: all elements are valid. Streamed registers are aligned.

@@ -11,7 +11,7 @@ use crate::simd::LINE;
 
 /// The origin of one bit of an element's position in a destination register.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct BitOrigin {
     /// The bit of the position in a source register.
     pub(crate) bit: usize,
     /// Whether the bit counts downwards.
@@ -23,19 +23,19 @@ pub(crate) struct Place {
 /// The shuffle indices for a pair of registers.
 pub(crate) type Exchange = [[u8; LINE]; 2];
 
-/// Returns the shuffles that bring all bits to their `places`. `exchanged` of the bits are exchanged with bits of
+/// Returns the shuffles that bring all bits from their `origins`. `exchanged` of the bits are exchanged with bits of
 /// the register index, in registers of `vector_bytes` with elements of `width` bytes. There is one pair of shuffles
 /// for each exchanged bit; if there is none, a single pair whose first indices permute a register.
 pub(crate) fn exchanges(
-    places: &[Place],
+    origins: &[BitOrigin],
     exchanged: usize,
     width: usize,
     vector_bytes: usize,
 ) -> Vec<Exchange> {
     let mut bits = vec![0; exchanged];
-    for place in places {
-        if let Some(index) = place.exchanged {
-            bits[index] = place.bit;
+    for origin in origins {
+        if let Some(index) = origin.exchanged {
+            bits[index] = origin.bit;
         }
     }
     let elements = vector_bytes / width;
@@ -43,9 +43,9 @@ pub(crate) fn exchanges(
     let indices = |pick: &dyn Fn(usize) -> (usize, usize)| {
         let mut indices = [0; LINE];
         for element in 0..elements {
-            let (register, place) = pick(element);
+            let (register, position) = pick(element);
             for byte in 0..width {
-                let from = register * vector_bytes + place * width + byte;
+                let from = register * vector_bytes + position * width + byte;
                 indices[element * width + byte] = from as u8;
             }
         }
@@ -53,17 +53,18 @@ pub(crate) fn exchanges(
     };
     // The position before the last permutation.
     let ordered = |to: usize| {
-        let bit =
-            |(at, place): (usize, &Place)| ((to >> at & 1) ^ usize::from(place.falls)) << place.bit;
-        places.iter().enumerate().map(bit).sum::<usize>()
+        let bit = |(at, origin): (usize, &BitOrigin)| {
+            ((to >> at & 1) ^ usize::from(origin.falls)) << origin.bit
+        };
+        origins.iter().enumerate().map(bit).sum::<usize>()
     };
     let mut pairs = Vec::with_capacity(exchanged.max(1));
     for (index, bit) in bits.iter().enumerate() {
         let is_last = index + 1 == exchanged;
         let half = |half: usize| {
             indices(&|to| {
-                let place = if is_last { ordered(to) } else { to };
-                (place >> bit & 1, place & !(1 << bit) | half << bit)
+                let position = if is_last { ordered(to) } else { to };
+                (position >> bit & 1, position & !(1 << bit) | half << bit)
             })
         };
         pairs.push([half(0), half(1)]);

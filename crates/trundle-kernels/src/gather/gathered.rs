@@ -23,7 +23,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// Copies element by element.
 ///
 /// # Safety
-/// As [`Call::GatherTile`](crate::Call::GatherTile).
+/// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile).
 pub(crate) unsafe fn run(tile: &GatherTile<'_>) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tile.width, tile) };

@@ -97,7 +97,7 @@ pub const ELEMENTS_AT_ONCE: usize = 4;
 /// Copies element by element.
 ///
 /// # Safety
-/// As [`Call::IndexTile`](crate::Call::IndexTile).
+/// As [`KernelFn::IndexTile`](crate::KernelFn::IndexTile).
 pub(crate) unsafe fn run(tile: &IndexTile<'_>) {
     if tile.cols.1 == 1 {
         by_width!(

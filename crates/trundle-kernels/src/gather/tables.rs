@@ -1,8 +1,8 @@
 //! The tables of a gather: the loops that make up its tiles, and the offsets of their steps.
 
-use super::exchanges::{Exchange, Place, exchanges};
+use super::exchanges::{BitOrigin, Exchange, exchanges};
 use crate::simd::LINE;
-use crate::tile::{AffineLoop, Store};
+use crate::tile::{AffineLoop, StoreKind};
 
 /// The distance of a step from the first one, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct GatherTile<'a> {
     /// The offsets.
     pub tables: &'a Tables,
     /// How the result is written.
-    pub store: Store,
+    pub store: StoreKind,
 }
 
 impl GatherTile<'_> {
@@ -99,8 +99,8 @@ impl Tables {
             Some(bytes) => {
                 let bits = left.take_bits(width, bytes)?;
                 begin = bits.begin;
-                if bits.rows.len() < bits.places.len() {
-                    pairs = exchanges(&bits.places, bits.rows.len(), width, bytes);
+                if bits.rows.len() < bits.origins.len() {
+                    pairs = exchanges(&bits.origins, bits.rows.len(), width, bytes);
                 }
                 (bits.rows, bits.cols)
             }
@@ -185,7 +185,7 @@ struct Bits {
     rows: Vec<AffineLoop>,
     cols: Vec<AffineLoop>,
     /// The origin of each bit of an element's position in a destination register.
-    places: Vec<Place>,
+    origins: Vec<BitOrigin>,
     begin: (isize, isize),
 }
 
@@ -240,18 +240,18 @@ impl Left {
                 exchanged.push(at);
             }
         }
-        let (mut cols, mut places) = (Vec::new(), Vec::with_capacity(bits));
+        let (mut cols, mut origins) = (Vec::new(), Vec::with_capacity(bits));
         for each in &destinations {
-            places.push(match sources.iter().position(|source| source == each) {
-                Some(bit) => Place { bit, falls: each.src_stride < 0, exchanged: None },
+            origins.push(match sources.iter().position(|source| source == each) {
+                Some(bit) => BitOrigin { bit, falls: each.src_stride < 0, exchanged: None },
                 None => {
                     cols.push(AffineLoop { dst_stride: 0, ..*each });
                     let index = cols.len() - 1;
-                    Place { bit: exchanged[index], falls: false, exchanged: Some(index) }
+                    BitOrigin { bit: exchanged[index], falls: false, exchanged: Some(index) }
                 }
             });
         }
-        Some(Bits { rows, cols, places, begin })
+        Some(Bits { rows, cols, origins, begin })
     }
 
     /// Takes the innermost loops of a side until they fill a line, or the next one would make much more.

@@ -45,7 +45,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies lanes that are neighbours on both sides.
 ///
 /// # Safety
-/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours in the source and in the destination.
+/// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile); the lanes are neighbours in the source and in the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     // SAFETY: this thread moves one tile at a time.

@@ -13,7 +13,7 @@ pub(crate) use crate::pattern::always as applies;
 /// Copies rows of the ragged axis across lanes that each have a length.
 ///
 /// # Safety
-/// As [`Call::LaneTile`](crate::Call::LaneTile).
+/// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile).
 pub(crate) unsafe fn run(tile: &LaneTile<'_>) {
     let width = tile.tile.width;
     by_width!(

@@ -48,8 +48,8 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies lanes in rows shorter than a line.
 ///
 /// # Safety
-/// As [`Call::LaneTile`](crate::Call::LaneTile). The lanes are neighbours on both sides and fill rows shorter than
-/// a line, and the rows are contiguous.
+/// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile). The lanes are neighbours on both sides and fill rows shorter
+/// than a line, and the rows are contiguous.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     let Tile { dst, rows, cols, width, store, .. } = tile.tile;
@@ -70,7 +70,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
         let slab = &tile.slab(slab);
         for row in (tile.row_begin..row_end).step_by(rows_at_once) {
             let rows = row..row_end.min(row + rows_at_once);
-            let part = Part { slab, runs, rows, row_bytes };
+            let part = SlabRows { slab, runs, rows, row_bytes };
             // SAFETY: the part is one of the tile; the room fits its rows, which come next in the destination.
             unsafe {
                 part.make(token, lines.room(), &mut scratch);
@@ -83,14 +83,14 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     unsafe { lines.end() };
 }
 
-struct Part<'a> {
+struct SlabRows<'a> {
     slab: &'a LaneTile<'a>,
     runs: Runs<'a>,
     rows: Range<usize>,
     row_bytes: usize,
 }
 
-impl Part<'_> {
+impl SlabRows<'_> {
     fn bytes(&self) -> usize {
         self.rows.len() * self.row_bytes
     }
@@ -151,7 +151,7 @@ impl Part<'_> {
     /// Moves reversed elements of W bytes, or of any width if W is 0.
     ///
     /// # Safety
-    /// As [`Part::make`]; `lanes` are the lanes of the part.
+    /// As [`SlabRows::make`]; `lanes` are the lanes of the part.
     #[inline(always)]
     unsafe fn reverse<const W: usize>(&self, lanes: &[Lane], to: *mut u8) {
         const AT_ONCE: usize = 8;
@@ -188,7 +188,7 @@ impl Part<'_> {
     /// Makes the rows in lines.
     ///
     /// # Safety
-    /// As [`Part::make`]; `reversed` belongs to the part, its lanes are in the scratch, and its shifts are below
+    /// As [`SlabRows::make`]; `reversed` belongs to the part, its lanes are in the scratch, and its shifts are below
     /// the number of rows.
     #[inline(always)]
     unsafe fn shift<V: Vector>(
@@ -251,7 +251,7 @@ impl Part<'_> {
     /// one.
     ///
     /// # Safety
-    /// As [`Part::shift`].
+    /// As [`SlabRows::shift`].
     #[inline(always)]
     unsafe fn pack(&self, reversed: &Reversed, packed: *mut u8) -> usize {
         let base = self.rows.start.cast_signed() + reversed.least;
@@ -273,7 +273,7 @@ impl Part<'_> {
     /// Runs the last pass: from the packed rows to the final rows, together with the kept elements.
     ///
     /// # Safety
-    /// As [`Part::shift`].
+    /// As [`SlabRows::shift`].
     #[inline(always)]
     unsafe fn write<V: Vector>(
         &self,

@@ -2,7 +2,7 @@
 
 use crate::elements::copy;
 use crate::simd::{LINE, Token, Vector, stream_line};
-use crate::tile::Store;
+use crate::tile::StoreKind;
 
 /// Bytes that are assembled in the first-level cache and written in whole lines.
 pub(crate) struct Lines {
@@ -14,11 +14,11 @@ pub(crate) struct Lines {
     skip: usize,
     /// The number of assembled bytes, including the skipped ones.
     full: usize,
-    store: Store,
+    store: StoreKind,
 }
 
 impl Lines {
-    pub(crate) fn new(dst: *mut u8, store: Store, out: *mut u8) -> Lines {
+    pub(crate) fn new(dst: *mut u8, store: StoreKind, out: *mut u8) -> Lines {
         let skip = dst.addr() % LINE;
         let made = out.wrapping_add(out.align_offset(LINE));
         Lines { made, dst: dst.wrapping_sub(skip), skip, full: skip, store }
@@ -55,8 +55,8 @@ impl Lines {
                 V::prefetch(ahead.wrapping_add(at));
                 let (from, to) = (self.made.add(at), self.dst.add(at));
                 match self.store {
-                    Store::Streaming => stream_line(token, from, to),
-                    Store::Ordinary => copy::copy::<LINE>(from, to),
+                    StoreKind::Streaming => stream_line(token, from, to),
+                    StoreKind::Ordinary => copy::copy::<LINE>(from, to),
                 }
             }
             copy::copy::<LINE>(self.made.add(whole), self.made);

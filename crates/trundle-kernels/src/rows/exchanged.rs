@@ -33,7 +33,7 @@ const MOST_ROWS_AHEAD: usize = 32;
 /// Exchanges the rows.
 ///
 /// # Safety
-/// As [`Call::ExchangeTile`](crate::Call::ExchangeTile).
+/// As [`KernelFn::ExchangeTile`](crate::KernelFn::ExchangeTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
     let ExchangeTile { first, second, rows, cols, width, is_reversed } = *tile;

@@ -12,7 +12,7 @@ use crate::parts::lines::Lines;
 use crate::parts::scratch::{OUT_BYTES, Scratch, scratch};
 use crate::parts::writer::Writer;
 use crate::simd::{L1, L2, LINE, Token, Vector};
-use crate::tile::{AffineLoop, Store};
+use crate::tile::{AffineLoop, StoreKind};
 use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
@@ -171,7 +171,7 @@ impl Iterator for Rows<'_> {
 /// Copies the rows and fills the gaps around them.
 ///
 /// # Safety
-/// As [`Call::FilledTile`](crate::Call::FilledTile).
+/// As [`KernelFn::FilledTile`](crate::KernelFn::FilledTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     if tile.run < LEAST_DIRECT_BYTES {
@@ -250,7 +250,7 @@ unsafe fn put_together<V: Vector>(
 ) {
     let FilledTile { run, filling, .. } = *tile;
     let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
-    let mut lines = Lines::new(tile.dst, Store::Streaming, scratch.out);
+    let mut lines = Lines::new(tile.dst, StoreKind::Streaming, scratch.out);
     // SAFETY: a row is `run` bytes of the source. There is room for the bytes assembled at once, a row and one more
     // line; the next bytes overwrite that line.
     unsafe {

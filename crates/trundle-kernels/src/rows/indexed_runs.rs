@@ -25,7 +25,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies the rows.
 ///
 /// # Safety
-/// As [`Call::IndexTile`](crate::Call::IndexTile); along the columns the destination is contiguous.
+/// As [`KernelFn::IndexTile`](crate::KernelFn::IndexTile); along the columns the destination is contiguous.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &IndexTile<'_>) {
     let (rows, _) = tile.rows;

@@ -29,7 +29,8 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// Copies contiguous rows as one run of groups, one for each row.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours on both sides, ascending in the destination.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours on both sides, ascending in the
+/// destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let Tile { rows, cols, width, .. } = *tile;

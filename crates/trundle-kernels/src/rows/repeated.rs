@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::filled::{Filling, MOST_FILLED_BYTES};
 use crate::pattern::Pattern;
 use crate::simd::{LINE, Token, Vector, stream_line};
-use crate::tile::{LEAST_STREAMED_BYTES, Store, Tile};
+use crate::tile::{LEAST_STREAMED_BYTES, StoreKind, Tile};
 
 /// Fewer elements are written one by one in the time that it takes to set up (a guess).
 const LEAST_ELEMENTS: usize = 256;
@@ -25,8 +25,8 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Fills each row with the element.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours in the destination, and all rows and columns
-/// read the same element of the source.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours in the destination, and all rows and
+/// columns read the same element of the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
@@ -37,7 +37,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
     // SAFETY: the tile has an element.
     let filling = unsafe { Filling::of(tile.src, tile.width) };
-    let is_streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    let is_streamed = tile.store == StoreKind::Streaming && bytes >= LEAST_STREAMED_BYTES;
     for row in 0..tile.rows.len {
         // SAFETY: a row of the tile is `bytes` bytes of the destination: whole elements, at least a line.
         unsafe {

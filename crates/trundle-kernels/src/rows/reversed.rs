@@ -5,7 +5,7 @@ use crate::elements::copy::{self, by_width};
 use crate::elements::strided;
 use crate::pattern::Pattern;
 use crate::simd::{L1, L2, LINE, Token, Vector};
-use crate::tile::{LEAST_STREAMED_BYTES, Next, Store, Tile};
+use crate::tile::{LEAST_STREAMED_BYTES, Next, StoreKind, Tile};
 use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
@@ -19,8 +19,8 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies each row with its elements in the opposite order.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, descending in the source and ascending in the
-/// destination.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
+/// the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
@@ -28,7 +28,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         // Registers hold whole elements of the first widths, and can reverse them. A window holds few elements of half
         // a line, and costs more than moving them.
         let has_windows =
-            V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == Store::Streaming);
+            V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == StoreKind::Streaming);
         by_width!([1 2 4 8 16] tile.width, W => vectors::<V, W>(token, tile), {
             if has_windows {
                 backwards(token, tile);
@@ -42,8 +42,8 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 /// Copies rows as groups of one element.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, descending in the source and ascending in the
-/// destination.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
+/// the destination.
 #[inline(always)]
 unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     let (width, bytes) = (tile.width, tile.cols.len * tile.width);
@@ -63,7 +63,7 @@ unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
 
 /// A row whose elements descend from `end` in the source and ascend from `dst`.
 #[derive(Clone, Copy)]
-struct Row<V> {
+struct DescendingRow<V> {
     token: Token<V>,
     /// The end of the element that comes first, which is the last in memory.
     end: *const u8,
@@ -71,7 +71,7 @@ struct Row<V> {
     bytes: usize,
 }
 
-impl<V: Vector> Row<V> {
+impl<V: Vector> DescendingRow<V> {
     /// Returns the vector for byte `at` of the row.
     ///
     /// # Safety
@@ -122,13 +122,13 @@ impl<V: Vector> Row<V> {
 #[inline(always)]
 unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * W;
-    let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    let streamed = tile.store == StoreKind::Streaming && bytes >= LEAST_STREAMED_BYTES;
     let into_l2 = tile.tuning.reversed_level == Level::L2;
     for index in 0..tile.rows.len {
         // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
         unsafe {
             let (src, dst) = tile.row(index);
-            let row = Row { token, end: src.add(W), dst, bytes };
+            let row = DescendingRow { token, end: src.add(W), dst, bytes };
             let head = dst.align_offset(LINE);
             if !(streamed && head.is_multiple_of(W)) {
                 store_row::<V, W>(&row);
@@ -145,11 +145,11 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
 /// the last whole line.
 ///
 /// # Safety
-/// As [`Row::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where an
-/// element begins.
+/// As [`DescendingRow::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where
+/// an element begins.
 #[inline(always)]
 unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
-    row: &Row<V>,
+    row: &DescendingRow<V>,
     head: usize,
     next: Next,
     tuning: &Tuning,
@@ -179,7 +179,7 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
 /// # Safety
 /// As [`vectors`], for one row.
 #[inline(always)]
-unsafe fn store_row<V: Vector, const W: usize>(row: &Row<V>) {
+unsafe fn store_row<V: Vector, const W: usize>(row: &DescendingRow<V>) {
     // SAFETY: each arm stays within the row.
     unsafe {
         if row.bytes < V::BYTES {

@@ -7,7 +7,7 @@ use super::{bytes_ahead, runs};
 use crate::parts::writer::Writer;
 use crate::pattern::Pattern;
 use crate::simd::{L1, L2, Token, Vector};
-use crate::tile::{Store, Tile};
+use crate::tile::{StoreKind, Tile};
 use crate::tuning::Level;
 
 pub(crate) use super::tile;
@@ -20,7 +20,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies rolled rows as two runs each.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile).
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
@@ -29,7 +29,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let unaligned = bytes | cut | tile.dst.addr() | strides;
     // SAFETY: the caller upholds `# Safety`; all positions in the destination are multiples of W.
     unsafe {
-        if tile.store == Store::Ordinary {
+        if tile.store == StoreKind::Ordinary {
             for row in 0..tile.rows.len {
                 let (src, dst) = tile.row(row);
                 runs::copy_run(token, src, dst, cut);

@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::{rolled, runs};
 use crate::pattern::Pattern;
 use crate::simd::{L1, L2, LINE, Token, Vector, prefetch};
-use crate::tile::{Store, Tile};
+use crate::tile::{StoreKind, Tile};
 use crate::tuning::Level;
 
 pub(crate) use super::tile;
@@ -39,7 +39,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let rolled =
         RolledRows { token, src, dst, row: cols.len * width, cut: tile.col_jumps.first * width };
     let bytes = rows.len * rolled.row;
-    let streamed = tile.store == Store::Streaming;
+    let streamed = tile.store == StoreKind::Streaming;
     // Reads one row earlier are valid from the first cut on, the others up to the last cut.
     let begin = rolled.cut + dst.wrapping_add(rolled.cut).align_offset(LINE);
     let end = begin + (bytes - rolled.row + rolled.cut).saturating_sub(begin) / LINE * LINE;

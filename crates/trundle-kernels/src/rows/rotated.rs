@@ -55,7 +55,7 @@ pub const MOST_TOGETHER_BYTES: usize = 1024;
 /// Moves the runs of all positions.
 ///
 /// # Safety
-/// As [`Call::SegmentTile`](crate::Call::SegmentTile).
+/// As [`KernelFn::SegmentTile`](crate::KernelFn::SegmentTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SegmentTile<'_>) {
     let SegmentTile { memory, positions, base, last, bytes, order } = *tile;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::elements::copy::ends;
 use crate::pattern::Pattern;
 use crate::simd::{L1, L2, LINE, Token, Vector, stream_line};
-use crate::tile::{LEAST_STREAMED_BYTES, Next, Store, Tile};
+use crate::tile::{LEAST_STREAMED_BYTES, Next, StoreKind, Tile};
 use crate::tuning::{Level, MOST_PAGES, Tuning};
 
 /// Longer runs use the system's copy.
@@ -26,11 +26,11 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies each row as a run of `cols.len · width` bytes.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours on both sides.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours on both sides.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
-    if tile.store == Store::Ordinary || bytes < LEAST_STREAMED_BYTES {
+    if tile.store == StoreKind::Ordinary || bytes < LEAST_STREAMED_BYTES {
         // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { store_rows(token, tile, bytes) };
     }

@@ -6,7 +6,7 @@
 //! the shuffle indices. They repeat after as many vectors as the odd factor of the group's size.
 
 use crate::simd::{Indices, LINE, Token, Vector, store_part};
-use crate::tile::{AHEAD_BYTES, Store};
+use crate::tile::{AHEAD_BYTES, StoreKind};
 
 /// The most bytes of a group for shuffles: above that, two moves for each group are as fast (measured).
 const MOST_GROUP_BYTES: usize = 33;
@@ -102,10 +102,10 @@ impl Windows {
         src: *const u8,
         dst: *mut u8,
         bytes: usize,
-        store: Store,
+        store: StoreKind,
     ) {
         let head = self.head(dst, bytes, store);
-        let streamed = store == Store::Streaming && head.is_some();
+        let streamed = store == StoreKind::Streaming && head.is_some();
         let (head, first) = head.unwrap_or((0, 0));
         // The source of the groups at phase 0, for a vector of a phase.
         let phases_src = |at: usize, index: usize| {
@@ -159,10 +159,10 @@ impl Windows {
     /// Returns the number of bytes before the first whole line and the phase at its start, if aligning to a line
     /// pays.
     #[inline(always)]
-    fn head(&self, dst: *mut u8, bytes: usize, store: Store) -> Option<(usize, usize)> {
+    fn head(&self, dst: *mut u8, bytes: usize, store: StoreKind) -> Option<(usize, usize)> {
         let before = dst.align_offset(LINE);
         let index = self.of_byte[before % self.group];
-        let worth = store == Store::Streaming || bytes >= LEAST_ALIGNED_BYTES;
+        let worth = store == StoreKind::Streaming || bytes >= LEAST_ALIGNED_BYTES;
         // The head is shuffled as whole vectors, which must not read beyond the run.
         let fits = before.next_multiple_of(LINE) <= bytes;
         (worth && fits && index != u8::MAX).then_some((before, usize::from(index)))

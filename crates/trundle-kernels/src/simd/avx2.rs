@@ -41,11 +41,11 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     fn then(self, other: Self, from: usize) -> Self {
-        let places: [u8; 32] = each!(place in 32 => place as u8);
-        // SAFETY: the vector proves AVX2; the places are a register's bytes.
+        let indices: [u8; 32] = each!(index in 32 => index as u8);
+        // SAFETY: the vector proves AVX2; the indices are a register's bytes.
         Avx2(unsafe {
-            let places = _mm256_loadu_si256(places.as_ptr().cast());
-            let first = _mm256_cmpgt_epi8(_mm256_set1_epi8((from as u8).cast_signed()), places);
+            let indices = _mm256_loadu_si256(indices.as_ptr().cast());
+            let first = _mm256_cmpgt_epi8(_mm256_set1_epi8((from as u8).cast_signed()), indices);
             _mm256_blendv_epi8(other.0, self.0, first)
         })
     }
@@ -70,11 +70,11 @@ impl Vector for Avx2 {
                 let first = _mm256_blendv_epi8(a, between, is_late);
                 let next = _mm256_blendv_epi8(between, b, is_late);
                 let at = if at >= 16 { at - 16 } else { at };
-                let places = _mm256_setr_epi8(
+                let indices = _mm256_setr_epi8(
                     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, //
                     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
                 );
-                let from = _mm256_add_epi8(places, _mm256_set1_epi8((at as u8).cast_signed()));
+                let from = _mm256_add_epi8(indices, _mm256_set1_epi8((at as u8).cast_signed()));
                 // A shuffle index with its highest bit set gives zero. The first shuffle sets the bit in
                 // indices of 16 and above, the second in indices below 16.
                 let in_first = _mm256_add_epi8(from, _mm256_set1_epi8(0x70));

@@ -33,7 +33,7 @@ fn first(bytes: usize) -> u64 {
 /// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
-    let indices: [u32; 16] = each!(place in 16 => place as u32);
+    let indices: [u32; 16] = each!(index in 16 => index as u32);
     // SAFETY: the caller guarantees that the machine has AVX-512F.
     unsafe {
         let from = _mm512_add_epi32(order(&indices), _mm512_set1_epi32((at as u32).cast_signed()));
@@ -109,7 +109,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
                     ))
                 }
                 2 => {
-                    let indices: [u16; 32] = each!(place in 32 => place as u16);
+                    let indices: [u16; 32] = each!(index in 32 => index as u16);
                     let from = _mm512_add_epi16(
                         order(&indices),
                         _mm512_set1_epi16(((at / 2) as u16).cast_signed()),
@@ -175,25 +175,25 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         Avx512(unsafe {
             match W {
                 1 if VBMI => {
-                    let indices: [u8; 64] = each!(place in 64 => 63 - place as u8);
+                    let indices: [u8; 64] = each!(index in 64 => 63 - index as u8);
                     _mm512_permutexvar_epi8(order(&indices), self.0)
                 }
                 1 => {
                     // Quarters are reversed by themselves, then exchanged.
-                    let bytes: [u8; 64] = each!(place in 64 => 15 - place as u8 % 16);
+                    let bytes: [u8; 64] = each!(index in 64 => 15 - index as u8 % 16);
                     let quarters = _mm512_shuffle_epi8(self.0, order(&bytes));
                     _mm512_permutexvar_epi64(order(&QUARTERS), quarters)
                 }
                 2 => {
-                    let indices: [u16; 32] = each!(place in 32 => 31 - place as u16);
+                    let indices: [u16; 32] = each!(index in 32 => 31 - index as u16);
                     _mm512_permutexvar_epi16(order(&indices), self.0)
                 }
                 4 => {
-                    let indices: [u32; 16] = each!(place in 16 => 15 - place as u32);
+                    let indices: [u32; 16] = each!(index in 16 => 15 - index as u32);
                     _mm512_permutexvar_epi32(order(&indices), self.0)
                 }
                 8 => {
-                    let indices: [u64; 8] = each!(place in 8 => 7 - place as u64);
+                    let indices: [u64; 8] = each!(index in 8 => 7 - index as u64);
                     _mm512_permutexvar_epi64(order(&indices), self.0)
                 }
                 _ => _mm512_permutexvar_epi64(order(&QUARTERS), self.0),

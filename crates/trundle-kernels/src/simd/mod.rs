@@ -1,15 +1,15 @@
 //! Instruction sets. Kernels are generic over `Vector`, and a set only defines its vectors.
 
-/// An array with a number for each place, computed by the compiler even without optimization.
+/// An array with a number for each index, computed by the compiler even without optimization.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! each {
-    ($place:ident in $places:literal => $number:expr) => {
+    ($index:ident in $count:literal => $number:expr) => {
         const {
-            let mut numbers = [0; $places];
-            let mut $place = 0usize;
-            while $place < $places {
-                numbers[$place] = $number;
-                $place += 1;
+            let mut numbers = [0; $count];
+            let mut $index = 0usize;
+            while $index < $count {
+                numbers[$index] = $number;
+                $index += 1;
             }
             numbers
         }
@@ -391,7 +391,7 @@ mod tests {
 
     /// The results of an interleave, a reversal and a shuffle of elements of W bytes.
     #[derive(Debug, PartialEq)]
-    struct Moved {
+    struct Results {
         interleaved: Vec<u8>,
         reversed: Vec<u8>,
         shuffled: Vec<u8>,
@@ -401,7 +401,7 @@ mod tests {
         token: Token<V>,
         both: &[u8],
         indices: &[u8; LINE],
-    ) -> Moved {
+    ) -> Results {
         let store = |vectors: &[V]| {
             let mut bytes = vec![0; vectors.len() * V::BYTES];
             for (vector, to) in vectors.iter().zip(bytes.chunks_exact_mut(V::BYTES)) {
@@ -414,7 +414,7 @@ mod tests {
         // SAFETY: both halves have the size of a vector.
         let (a, b) = unsafe { (V::load(token, a.as_ptr()), V::load(token, b.as_ptr())) };
         let (low, high) = a.interleave::<W>(b);
-        Moved {
+        Results {
             interleaved: store(&[low, high]),
             reversed: store(&[a.reverse::<W>()]),
             shuffled: store(&[a.shuffle::<W>(b, Indices::new(token, indices))]),
@@ -422,7 +422,7 @@ mod tests {
     }
 
     /// Computes the same results byte by byte.
-    fn expected<const W: usize>(both: &[u8], indices: &[u8]) -> Moved {
+    fn expected<const W: usize>(both: &[u8], indices: &[u8]) -> Results {
         let (a, b) = both.split_at(both.len() / 2);
         let lanes = |half: usize| {
             let lanes = a.chunks_exact(16).zip(b.chunks_exact(16));
@@ -432,18 +432,18 @@ mod tests {
                 interleaved[half * 16..][..16].to_vec()
             })
         };
-        Moved {
+        Results {
             interleaved: lanes(0).chain(lanes(1)).collect(),
             reversed: a.rchunks_exact(W).flatten().copied().collect(),
-            shuffled: indices.iter().map(|place| both[usize::from(*place)]).collect(),
+            shuffled: indices.iter().map(|from| both[usize::from(*from)]).collect(),
         }
     }
 
     fn moves_elements_of<V: Vector, const W: usize>(token: Token<V>) {
         let both: Vec<u8> = (0..2 * V::BYTES).map(|byte| (byte * 167 + 13) as u8).collect();
         for salt in 0..50 {
-            let place = |byte: usize| (byte / W * 29 + salt * 31 + byte / W * salt) * W + byte % W;
-            let indices = std::array::from_fn(|byte| (place(byte) % (2 * V::BYTES)) as u8);
+            let from = |byte: usize| (byte / W * 29 + salt * 31 + byte / W * salt) * W + byte % W;
+            let indices = std::array::from_fn(|byte| (from(byte) % (2 * V::BYTES)) as u8);
             let moved = moved::<V, W>(token, &both, &indices);
             assert_eq!(moved, expected::<W>(&both, &indices[..V::BYTES]), "elements of {W} bytes");
         }

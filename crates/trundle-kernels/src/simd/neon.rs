@@ -31,17 +31,17 @@ impl Vector for Neon {
 
     #[inline(always)]
     fn then(self, other: Self, from: usize) -> Self {
-        let places: [u8; 16] = each!(place in 16 => place as u8);
-        // SAFETY: the vector proves NEON; the places are a register's bytes.
+        let indices: [u8; 16] = each!(index in 16 => index as u8);
+        // SAFETY: the vector proves NEON; the indices are a register's bytes.
         Neon(unsafe {
-            let first = vcltq_u8(vld1q_u8(places.as_ptr()), vdupq_n_u8(from as u8));
+            let first = vcltq_u8(vld1q_u8(indices.as_ptr()), vdupq_n_u8(from as u8));
             vbslq_u8(first, self.0, other.0)
         })
     }
 
     #[inline(always)]
     fn join<const W: usize>(self, other: Self, at: usize) -> Self {
-        let indices: [u8; 16] = each!(place in 16 => place as u8);
+        let indices: [u8; 16] = each!(index in 16 => index as u8);
         // SAFETY: the vector proves NEON; the indices are a register's bytes.
         Neon(unsafe {
             let from = vaddq_u8(vld1q_u8(indices.as_ptr()), vdupq_n_u8(at as u8));

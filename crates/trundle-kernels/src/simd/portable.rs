@@ -44,23 +44,23 @@ impl Vector for Portable {
 
     #[inline(always)]
     fn reverse<const W: usize>(self) -> Self {
-        Portable(array::from_fn(|place| self.0[16 - W - place / W * W + place % W]))
+        Portable(array::from_fn(|index| self.0[16 - W - index / W * W + index % W]))
     }
 
     #[inline(always)]
     fn mask(_: Token<Self>, bits: u64) -> [bool; 16] {
-        array::from_fn(|place| bits >> place & 1 == 1)
+        array::from_fn(|index| bits >> index & 1 == 1)
     }
 
     #[inline(always)]
     unsafe fn load_mask(_: Token<Self>, src: *const u8) -> [bool; 16] {
         // SAFETY: the caller guarantees that the bytes are valid.
-        array::from_fn(|place| unsafe { src.add(place).read() } > 127)
+        array::from_fn(|index| unsafe { src.add(index).read() } > 127)
     }
 
     #[inline(always)]
     fn select(mask: [bool; 16], named: Self, others: Self) -> Self {
-        let of = |place: usize| if mask[place] { named.0[place] } else { others.0[place] };
+        let of = |index: usize| if mask[index] { named.0[index] } else { others.0[index] };
         Portable(array::from_fn(of))
     }
 
@@ -68,8 +68,8 @@ impl Vector for Portable {
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
         Portable(array::from_fn(|byte| {
             // SAFETY: indices are initialized.
-            let place = usize::from(unsafe { indices.0.0[byte].assume_init() });
-            if place < 16 { self.0[place] } else { other.0[place % 16] }
+            let index = usize::from(unsafe { indices.0.0[byte].assume_init() });
+            if index < 16 { self.0[index] } else { other.0[index % 16] }
         }))
     }
 
@@ -90,12 +90,12 @@ impl Vector for Portable {
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable, Portable) {
-    let byte = |place: usize| {
+    let byte = |index: usize| {
         // Elements alternate, so each pair has one from either side.
-        let from = place / (2 * W) * W + place % W;
-        if (place / W).is_multiple_of(2) { one.0[from] } else { other.0[from] }
+        let from = index / (2 * W) * W + index % W;
+        if (index / W).is_multiple_of(2) { one.0[from] } else { other.0[from] }
     };
-    (Portable(array::from_fn(byte)), Portable(array::from_fn(|place| byte(place + 16))))
+    (Portable(array::from_fn(byte)), Portable(array::from_fn(|index| byte(index + 16))))
 }
 
 /// [`Vector::interleave`] by SSE2, which is part of x86-64.
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn sse2_interleaves_as_plain_rust_does() {
         let register =
-            |first: u8| Portable(array::from_fn(|place| MaybeUninit::new(first + place as u8)));
+            |first: u8| Portable(array::from_fn(|index| MaybeUninit::new(first + index as u8)));
         // SAFETY: all bytes are written.
         let bytes = |each: Portable| each.0.map(|byte| unsafe { byte.assume_init() });
         let pair = |(low, high)| (bytes(low), bytes(high));

@@ -50,19 +50,19 @@ impl Cursor {
         self.jumps.following = [next, jump];
     }
 
-    /// Writes the address of each step to `places`, relative to `base`, and advances past them.
+    /// Writes the address of each step to `addresses`, relative to `base`, and advances past them.
     #[inline(always)]
-    pub(crate) fn fill(&mut self, base: *const u8, places: &mut [MaybeUninit<*const u8>]) {
-        let mut rest = places;
+    pub(crate) fn fill(&mut self, base: *const u8, addresses: &mut [MaybeUninit<*const u8>]) {
+        let mut rest = addresses;
         while !rest.is_empty() {
             // The loop between two jumps has no branches, so it vectorizes.
-            let (places, later) = rest.split_at_mut(self.until_jump.min(rest.len()));
+            let (addresses, later) = rest.split_at_mut(self.until_jump.min(rest.len()));
             let first = base.wrapping_offset(self.offset);
-            for (step, place) in places.iter_mut().enumerate() {
+            for (step, address) in addresses.iter_mut().enumerate() {
                 let offset = step.cast_signed().wrapping_mul(self.stride);
-                place.write(first.wrapping_offset(offset));
+                address.write(first.wrapping_offset(offset));
             }
-            self.skip(places.len());
+            self.skip(addresses.len());
             rest = later;
         }
     }
@@ -101,8 +101,8 @@ impl Lookahead {
 
     /// [`Cursor::fill`].
     #[inline(always)]
-    pub(crate) fn fill(&mut self, base: *const u8, places: &mut [MaybeUninit<*const u8>]) {
-        let (here, wrapped) = places.split_at_mut(self.until_wrap.min(places.len()));
+    pub(crate) fn fill(&mut self, base: *const u8, addresses: &mut [MaybeUninit<*const u8>]) {
+        let (here, wrapped) = addresses.split_at_mut(self.until_wrap.min(addresses.len()));
         self.until_wrap -= here.len();
         self.cursor.fill(base, here);
         self.wrapped.fill(base, wrapped);

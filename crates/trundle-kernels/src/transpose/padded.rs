@@ -31,7 +31,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the destination.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile).
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`; P is a width that holds the tile's elements.
@@ -82,11 +82,11 @@ impl ShuffleIndices {
     #[inline(always)]
     fn new<const P: usize>(width: usize) -> ShuffleIndices {
         let (mut padded, mut packed) = ([0; LINE], [0; LINE]);
-        for (byte, place) in padded.iter_mut().enumerate() {
-            *place = (byte / P * width + (byte % P).min(width - 1)) as u8;
+        for (byte, index) in padded.iter_mut().enumerate() {
+            *index = (byte / P * width + (byte % P).min(width - 1)) as u8;
         }
-        for (byte, place) in packed[..LINE / P * width].iter_mut().enumerate() {
-            *place = (byte / width * P + byte % width) as u8;
+        for (byte, index) in packed[..LINE / P * width].iter_mut().enumerate() {
+            *index = (byte / width * P + byte % width) as u8;
         }
         ShuffleIndices { padded, packed }
     }
@@ -111,8 +111,8 @@ unsafe fn micro_tile<V: Vector, const P: usize>(
     let from = (row * width).min(tile.rows.len * width - V::BYTES);
     let down = (row * width - from) as u8;
     let mut padded = indices.padded;
-    for place in &mut padded {
-        *place = place.wrapping_add(down);
+    for index in &mut padded {
+        *index = index.wrapping_add(down);
     }
     let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     let vectors = &mut vectors[..side];

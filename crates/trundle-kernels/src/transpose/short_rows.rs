@@ -142,14 +142,14 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
                 load_columns::<V, W, LEVEL>(token, vectors, srcs, at + row * W, count, far);
                 transpose_within_lanes::<V, W>(written(vectors));
             }
-            let (mut place, mut piece) = (0, 0);
+            let (mut position, mut piece) = (0, 0);
             for first in (0..srcs.len()).step_by(lanes) {
                 let mut lines: Lanes<V> = [vectors[0].assume_init(); LINE / LANE];
                 for line in &mut lines[..lanes] {
-                    *line = vectors.get_unchecked(piece * each + place).assume_init();
+                    *line = vectors.get_unchecked(piece * each + position).assume_init();
                     piece += 1;
                     if piece == pieces {
-                        (place, piece) = (place + 1, 0);
+                        (position, piece) = (position + 1, 0);
                     }
                 }
                 V::transpose_lanes(&mut lines);

@@ -1,7 +1,7 @@
 //! Exchanges two tiles of a square matrix and transposes both, micro-tile by micro-tile in registers.
 //!
 //! If the rows of a tile map to few sets of the caches, they would evict each other before all micro-tiles are
-//! done. Both tiles are then staged: copied row by row into the scratch, where rows are contiguous, and written
+//! done. Both tiles are then copied row by row into the scratch, where rows are contiguous, and written
 //! back row by row.
 
 use std::mem::MaybeUninit;
@@ -52,13 +52,13 @@ pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
     (2 * side + LINE) * pitch(side, width)
 }
 
-/// How many rows ahead of the staged row are prefetched (measured; docs/kernels.md).
+/// How many rows ahead of the copied row are prefetched (measured; docs/kernels.md).
 const ROWS_AHEAD: isize = 8;
 
 /// Exchanges the tiles.
 ///
 /// # Safety
-/// As [`Call::SquareTile`](crate::Call::SquareTile).
+/// As [`KernelFn::SquareTile`](crate::KernelFn::SquareTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
@@ -77,7 +77,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
 unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
     if are_aliasing(W, tile.stride) {
         // SAFETY: the caller upholds `# Safety`: all elements are valid.
-        return unsafe { exchange_staged::<V, W>(token, tile) };
+        return unsafe { exchange_through_scratch::<V, W>(token, tile) };
     }
     let side = V::BYTES / W;
     let is_diagonal = tile.first == tile.second;
@@ -125,12 +125,12 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
 /// # Safety
 /// As [`exchange`].
 #[inline(always)]
-unsafe fn exchange_staged<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
+unsafe fn exchange_through_scratch<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
     let SquareTile { first, second, stride, rows, cols, scratch, .. } = *tile;
     // SAFETY: the caller guarantees that both tiles are valid; the scratch has room for them and a band.
     unsafe {
-        let one = Staged { rows: scratch, pitch: pitch(cols, W) };
-        let other = Staged { rows: scratch.add(rows * one.pitch), pitch: pitch(rows, W) };
+        let one = ScratchTile { rows: scratch, pitch: pitch(cols, W) };
+        let other = ScratchTile { rows: scratch.add(rows * one.pitch), pitch: pitch(rows, W) };
         let band = other.rows.add(cols * other.pitch);
         one.put(token, first, stride, rows, cols * W);
         if first == second {
@@ -142,12 +142,12 @@ unsafe fn exchange_staged<V: Vector, const W: usize>(token: Token<V>, tile: &Squ
     }
 }
 
-struct Staged {
+struct ScratchTile {
     rows: *mut u8,
     pitch: usize,
 }
 
-impl Staged {
+impl ScratchTile {
     /// Copies `rows` rows of `bytes` bytes to the scratch.
     ///
     /// # Safety
@@ -172,11 +172,11 @@ impl Staged {
         }
     }
 
-    /// Writes the transpose of `rows` rows and `cols` columns of the staged tile. Some rows at a time are assembled
-    /// at `band`.
+    /// Writes the transpose of `rows` rows and `cols` columns of the tile in the scratch. Some rows at a time are
+    /// assembled at `band`.
     ///
     /// # Safety
-    /// The rows are valid for writes. The staged tile has these columns, and `band` has room for the rows of a
+    /// The rows are valid for writes. The tile in the scratch has these columns, and `band` has room for the rows of a
     /// micro-tile.
     #[inline(always)]
     unsafe fn write_transposed<V: Vector, const W: usize>(

@@ -31,7 +31,7 @@ use crate::elements::strided;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::pattern::{Pattern, Space};
 use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
-use crate::tile::{Store, Tile};
+use crate::tile::{StoreKind, Tile};
 use crate::tuning::{Level, Tuning};
 
 /// The least bytes of the rows and of the columns of a transpose (measured on pictures of 2 to 16 channels;
@@ -80,7 +80,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     if space.ragged_rows {
         return strided::tile(space);
     }
-    let (width, streamed) = (pattern.width, *store == Store::Streaming);
+    let (width, streamed) = (pattern.width, *store == StoreKind::Streaming);
     let col_bytes = pattern.lens.1 * width;
     let short = width < LINE && col_bytes <= tuning.short_row_bytes(width);
     if streamed && short && pattern.row_strides.1 == col_bytes.cast_signed() {
@@ -121,8 +121,8 @@ fn cached_rows(pattern: &Pattern) -> usize {
 /// may jump in the destination, columns in the source.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump ascend in the
-/// source.
+/// As [`KernelFn::Tile`](crate::KernelFn::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump ascend in
+/// the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
@@ -151,7 +151,7 @@ impl<const W: usize> Outlined for Lines<W> {
             // For a small tile a copy takes longer than the move.
             tile
         };
-        if !V::STREAMS || tile.store == Store::Ordinary {
+        if !V::STREAMS || tile.store == StoreKind::Ordinary {
             // SAFETY: the caller upholds `# Safety`: all elements are valid.
             return unsafe { V::outlined::<CacheResident<W>>(token, tile) };
         }

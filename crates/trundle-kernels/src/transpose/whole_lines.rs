@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::simd::{LINE, Outlined, Token, Vector};
-use crate::tile::{Store, Tile, prefetch_partial};
+use crate::tile::{StoreKind, Tile, prefetch_partial};
 
 /// The most rows that are moved together: their carry buffers stay in a first-level cache.
 const MOST_ROWS: usize = 64;
@@ -29,7 +29,7 @@ impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
             for dst in &mut dsts[..count] {
                 let row = tile.dst.wrapping_offset(next.next());
                 *dst = (row, row.addr() % LINE);
-                if tile.store == Store::Streaming {
+                if tile.store == StoreKind::Streaming {
                     prefetch_partial(row);
                     prefetch_partial(row.wrapping_add(tile.cols.len * tile.width));
                 }
@@ -39,8 +39,8 @@ impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
             // SAFETY: the rows belong to the tile.
             unsafe {
                 match tile.store {
-                    Store::Streaming => stream_rows::<V, LEVEL>(token, tile, &rows),
-                    Store::Ordinary => store_rows(token, tile, &rows),
+                    StoreKind::Streaming => stream_rows::<V, LEVEL>(token, tile, &rows),
+                    StoreKind::Ordinary => store_rows(token, tile, &rows),
                 }
             }
         }

@@ -1,87 +1,98 @@
 //! ONNX's arithmetic operators, supported on numbers that come from shapes and constants.
 
-use super::call::{Call, Row, missing, row};
 use super::element::{element_type, named};
+use super::operator_node::{OperatorNode, OperatorVersion, missing, version};
 use crate::arithmetic::{Arithmetic, Binary, Unary};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{ElementType, IntegerTypes, Integers, Operator};
 
 /// Each version of each operator, sorted by name, oldest first.
-pub(super) const ARITHMETIC: &[Row] = &[
-    row("Abs", 1, &["X"], &[], |call| unary(call, Unary::Absolute)),
-    row("Add", 1, &["A", "B"], &[], |call| binary(call, Binary::Add)),
-    row("And", 1, &["A", "B"], &[], |call| binary(call, Binary::And)),
-    row("Cast", 1, &["input"], &[], cast),
-    row("CastLike", 15, &["input", "target_type"], &[], cast_like),
-    row("Ceil", 1, &["X"], &[], |call| unary(call, Unary::Ceil)),
-    row("Clip", 11, &["input"], &["min", "max"], |_| Ok(Operator::Arithmetic(Arithmetic::Clip))),
-    row("Div", 1, &["A", "B"], &[], |call| binary(call, Binary::Divide)),
-    row("Equal", 1, &["A", "B"], &[], |call| binary(call, Binary::Equal)),
-    row("Floor", 1, &["X"], &[], |call| unary(call, Unary::Floor)),
-    row("Greater", 1, &["A", "B"], &[], |call| binary(call, Binary::Greater)),
-    row("GreaterOrEqual", 12, &["A", "B"], &[], |call| binary(call, Binary::GreaterOrEqual)),
-    row("Less", 1, &["A", "B"], &[], |call| binary(call, Binary::Less)),
-    row("LessOrEqual", 12, &["A", "B"], &[], |call| binary(call, Binary::LessOrEqual)),
-    Row { inputs: None, ..row("Max", 1, &[], &[], |call| variadic(call, Binary::Maximum)) },
-    Row { inputs: None, ..row("Min", 1, &[], &[], |call| variadic(call, Binary::Minimum)) },
-    row("Mod", 10, &["A", "B"], &[], modulo),
-    row("Mul", 1, &["A", "B"], &[], |call| binary(call, Binary::Multiply)),
-    row("Neg", 1, &["X"], &[], |call| unary(call, Unary::Negate)),
-    row("Not", 1, &["X"], &[], |call| unary(call, Unary::Not)),
-    row("Or", 1, &["A", "B"], &[], |call| binary(call, Binary::Or)),
-    row("Pow", 1, &["X", "Y"], &[], |call| binary(call, Binary::Power)),
-    row("Reciprocal", 1, &["X"], &[], |call| unary(call, Unary::Reciprocal)),
-    row("ReduceMax", 1, &["data"], &["axes"], |call| reduce(call, Binary::Maximum, 18)),
-    row("ReduceMin", 1, &["data"], &["axes"], |call| reduce(call, Binary::Minimum, 18)),
-    row("ReduceProd", 1, &["data"], &["axes"], |call| reduce(call, Binary::Multiply, 18)),
-    row("ReduceSum", 1, &["data"], &["axes"], |call| reduce(call, Binary::Add, 13)),
-    row("Round", 11, &["X"], &[], |call| unary(call, Unary::RoundToEven)),
-    row("Sign", 9, &["input"], &[], |call| unary(call, Unary::Sign)),
-    row("Sqrt", 1, &["X"], &[], |call| unary(call, Unary::SquareRoot)),
-    row("Sub", 1, &["A", "B"], &[], |call| binary(call, Binary::Subtract)),
-    Row { inputs: None, ..row("Sum", 1, &[], &[], |call| variadic(call, Binary::Add)) },
-    row("Where", 9, &["condition", "X", "Y"], &[], |_| {
+pub(super) const ARITHMETIC: &[OperatorVersion] = &[
+    version("Abs", 1, &["X"], &[], |node| unary(node, Unary::Absolute)),
+    version("Add", 1, &["A", "B"], &[], |node| binary(node, Binary::Add)),
+    version("And", 1, &["A", "B"], &[], |node| binary(node, Binary::And)),
+    version("Cast", 1, &["input"], &[], cast),
+    version("CastLike", 15, &["input", "target_type"], &[], cast_like),
+    version("Ceil", 1, &["X"], &[], |node| unary(node, Unary::Ceil)),
+    version("Clip", 11, &["input"], &["min", "max"], |_| {
+        Ok(Operator::Arithmetic(Arithmetic::Clip))
+    }),
+    version("Div", 1, &["A", "B"], &[], |node| binary(node, Binary::Divide)),
+    version("Equal", 1, &["A", "B"], &[], |node| binary(node, Binary::Equal)),
+    version("Floor", 1, &["X"], &[], |node| unary(node, Unary::Floor)),
+    version("Greater", 1, &["A", "B"], &[], |node| binary(node, Binary::Greater)),
+    version("GreaterOrEqual", 12, &["A", "B"], &[], |node| binary(node, Binary::GreaterOrEqual)),
+    version("Less", 1, &["A", "B"], &[], |node| binary(node, Binary::Less)),
+    version("LessOrEqual", 12, &["A", "B"], &[], |node| binary(node, Binary::LessOrEqual)),
+    OperatorVersion {
+        inputs: None,
+        ..version("Max", 1, &[], &[], |node| variadic(node, Binary::Maximum))
+    },
+    OperatorVersion {
+        inputs: None,
+        ..version("Min", 1, &[], &[], |node| variadic(node, Binary::Minimum))
+    },
+    version("Mod", 10, &["A", "B"], &[], modulo),
+    version("Mul", 1, &["A", "B"], &[], |node| binary(node, Binary::Multiply)),
+    version("Neg", 1, &["X"], &[], |node| unary(node, Unary::Negate)),
+    version("Not", 1, &["X"], &[], |node| unary(node, Unary::Not)),
+    version("Or", 1, &["A", "B"], &[], |node| binary(node, Binary::Or)),
+    version("Pow", 1, &["X", "Y"], &[], |node| binary(node, Binary::Power)),
+    version("Reciprocal", 1, &["X"], &[], |node| unary(node, Unary::Reciprocal)),
+    version("ReduceMax", 1, &["data"], &["axes"], |node| reduce(node, Binary::Maximum, 18)),
+    version("ReduceMin", 1, &["data"], &["axes"], |node| reduce(node, Binary::Minimum, 18)),
+    version("ReduceProd", 1, &["data"], &["axes"], |node| reduce(node, Binary::Multiply, 18)),
+    version("ReduceSum", 1, &["data"], &["axes"], |node| reduce(node, Binary::Add, 13)),
+    version("Round", 11, &["X"], &[], |node| unary(node, Unary::RoundToEven)),
+    version("Sign", 9, &["input"], &[], |node| unary(node, Unary::Sign)),
+    version("Sqrt", 1, &["X"], &[], |node| unary(node, Unary::SquareRoot)),
+    version("Sub", 1, &["A", "B"], &[], |node| binary(node, Binary::Subtract)),
+    OperatorVersion {
+        inputs: None,
+        ..version("Sum", 1, &[], &[], |node| variadic(node, Binary::Add))
+    },
+    version("Where", 9, &["condition", "X", "Y"], &[], |_| {
         Ok(Operator::Arithmetic(Arithmetic::Select))
     }),
-    row("Xor", 1, &["A", "B"], &[], |call| binary(call, Binary::Xor)),
+    version("Xor", 1, &["A", "B"], &[], |node| binary(node, Binary::Xor)),
 ];
 
 pub(super) fn is_arithmetic(name: &str) -> bool {
-    ARITHMETIC.iter().any(|row| row.name == name)
+    ARITHMETIC.iter().any(|version| version.name == name)
 }
 
-fn unary(call: &mut Call, of: Unary) -> Checked<Operator> {
-    if call.opset < 6 {
-        call.attributes.ignore("consumed_inputs");
+fn unary(node: &mut OperatorNode, of: Unary) -> Checked<Operator> {
+    if node.opset < 6 {
+        node.attributes.ignore("consumed_inputs");
     }
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
 /// A binary operator. Before opset 7, both shapes are equal unless an attribute asks for broadcasting.
-fn binary(call: &mut Call, by: Binary) -> Checked<Operator> {
-    if call.opset < 7 {
-        call.attributes.ignore("consumed_inputs");
-        if call.attributes.int("broadcast")?.unwrap_or(0) != 0 {
-            return unsupported!("the broadcasting of opset {} is not supported", call.opset);
+fn binary(node: &mut OperatorNode, by: Binary) -> Checked<Operator> {
+    if node.opset < 7 {
+        node.attributes.ignore("consumed_inputs");
+        if node.attributes.int("broadcast")?.unwrap_or(0) != 0 {
+            return unsupported!("the broadcasting of opset {} is not supported", node.opset);
         }
-        call.attributes.int("axis")?;
+        node.attributes.int("axis")?;
     }
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-fn variadic(call: &mut Call, by: Binary) -> Checked<Operator> {
-    if call.opset < 6 {
-        call.attributes.ignore("consumed_inputs");
+fn variadic(node: &mut OperatorNode, by: Binary) -> Checked<Operator> {
+    if node.opset < 6 {
+        node.attributes.ignore("consumed_inputs");
     }
-    if call.inputs.is_empty() {
+    if node.inputs.is_empty() {
         return wrong!("it has no inputs");
     }
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
 /// Mod. With `fmod`, the result has the sign of the dividend.
-fn modulo(call: &mut Call) -> Checked<Operator> {
-    let by = match call.attributes.int("fmod")?.unwrap_or(0) {
+fn modulo(node: &mut OperatorNode) -> Checked<Operator> {
+    let by = match node.attributes.int("fmod")?.unwrap_or(0) {
         0 => Binary::FloorModulo,
         1 => Binary::Modulo,
         other => return wrong!("fmod is {other}, expected 0 or 1"),
@@ -89,16 +100,16 @@ fn modulo(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-fn cast(call: &mut Call) -> Checked<Operator> {
+fn cast(node: &mut OperatorNode) -> Checked<Operator> {
     // The next two attributes only matter for the narrowest floats, and arithmetic here does not support
     // these floats.
-    call.attributes.int("saturate")?;
-    call.attributes.text("round_mode")?;
-    let to = if call.opset < 6 {
-        let name = call.attributes.text("to")?.ok_or_else(|| missing("to"))?;
+    node.attributes.int("saturate")?;
+    node.attributes.text("round_mode")?;
+    let to = if node.opset < 6 {
+        let name = node.attributes.text("to")?.ok_or_else(|| missing("to"))?;
         named(name).ok_or_else(|| format!("to is {name:?}, which is not a type"))?
     } else {
-        let number = call.attributes.int("to")?.ok_or_else(|| missing("to"))?;
+        let number = node.attributes.int("to")?.ok_or_else(|| missing("to"))?;
         element_type(i32::try_from(number).unwrap_or(-1), "the type it casts to")?.1
     };
     match to {
@@ -107,23 +118,23 @@ fn cast(call: &mut Call) -> Checked<Operator> {
     }
 }
 
-fn cast_like(call: &mut Call) -> Checked<Operator> {
-    call.attributes.int("saturate")?;
-    call.attributes.text("round_mode")?;
+fn cast_like(node: &mut OperatorNode) -> Checked<Operator> {
+    node.attributes.int("saturate")?;
+    node.attributes.text("round_mode")?;
     Ok(Operator::Arithmetic(Arithmetic::CastLike))
 }
 
 /// A reduction. Its axes are an input since opset `input_since`.
-fn reduce(call: &mut Call, by: Binary, input_since: i64) -> Checked<Operator> {
-    let keeps_axes = call.attributes.int("keepdims")?.unwrap_or(1) != 0;
-    let (axes, empty_is_none) = if call.opset < input_since {
-        if call.inputs.len() > 1 {
-            return wrong!("opset {} has its axes as an attribute", call.opset);
+fn reduce(node: &mut OperatorNode, by: Binary, input_since: i64) -> Checked<Operator> {
+    let keeps_axes = node.attributes.int("keepdims")?.unwrap_or(1) != 0;
+    let (axes, empty_is_none) = if node.opset < input_since {
+        if node.inputs.len() > 1 {
+            return wrong!("opset {} has its axes as an attribute", node.opset);
         }
-        (call.given("axes")?, false)
+        (node.given("axes")?, false)
     } else {
-        let empty = call.attributes.int("noop_with_empty_axes")?.unwrap_or(0);
-        (call.optional_list(1, IntegerTypes::I64), empty != 0)
+        let empty = node.attributes.int("noop_with_empty_axes")?.unwrap_or(0);
+        (node.optional_list(1, IntegerTypes::I64), empty != 0)
     };
     let axes = axes.unwrap_or_else(|| Integers::Given(Vec::new()));
     Ok(Operator::Arithmetic(Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none }))

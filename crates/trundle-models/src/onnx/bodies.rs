@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::attributes::Attributes;
 use super::builder::{Builder, label, name};
-use super::call::missing;
+use super::operator_node::missing;
 use super::proto;
 use super::scope::Scope;
 use super::value_info::{only_tensor, tensor_type};
@@ -56,7 +56,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Reads a held graph, which takes and gives this many tensors. Its constants, which do not change between
+    /// Reads an attribute graph, which takes and gives this many tensors. Its constants, which do not change between
     /// iterations, go in front of the node. `label` names the graph in messages, and `path` is the prefix of the names
     /// of its nodes.
     fn body(

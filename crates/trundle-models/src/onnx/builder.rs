@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::attributes::{Attributes, Parameters};
-use super::call::Call;
 use super::functions::Functions;
 use super::growth::Growth;
-use super::operators::{forms, is_holder};
+use super::operator_node::OperatorNode;
+use super::operators::{is_holder, versions};
 use super::opsets::domain;
 use super::proto;
 use super::scope::Scope;
@@ -14,7 +14,7 @@ use super::tensors::Tensors;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, Node, Operator, Result, ValueId};
 
-/// The maximum nesting depth of function calls and held graphs.
+/// The maximum nesting depth of function calls and attribute graphs.
 const DEEPEST: usize = 64;
 
 /// Collects nodes in the file's order.
@@ -26,7 +26,7 @@ pub(super) struct Builder<'a> {
     pub(super) growth: Growth,
     /// The functions being inlined. Each is called by the previous one.
     calls: Vec<&'a proto::Function>,
-    /// How many held graphs enclose the current nodes.
+    /// How many attribute graphs enclose the current nodes.
     pub(super) graphs: usize,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Builder<'a> {
         outputs: usize,
     ) -> Checked<Operator> {
         let kind = node.op_type.as_str();
-        let first = match (domain(&node.domain), forms(kind).next()) {
+        let first = match (domain(&node.domain), versions(kind).next()) {
             ("", Some(first)) if node.overload.is_empty() => first,
             _ if kind.is_empty() => return wrong!("it names no operator"),
             // `unsupported::refuse` has already reported these nodes by name.
@@ -157,15 +157,15 @@ impl<'a> Builder<'a> {
         let Some(opset) = scope.opset else {
             return wrong!("the model imports no opset of ai.onnx");
         };
-        let Some(form) = forms(kind).rfind(|form| form.since <= opset) else {
+        let Some(version) = versions(kind).rfind(|version| version.since <= opset) else {
             let since = first.since;
             return wrong!("opset {opset} has no {kind}: it exists from opset {since} on");
         };
         let tensors = &mut self.tensors;
-        let mut call = Call { opset, inputs, outputs, attributes, tensors };
-        let operator = (form.read)(&mut call)?;
-        call.check(form)?;
-        call.attributes.finish(kind, opset)?;
+        let mut node = OperatorNode { opset, inputs, outputs, attributes, tensors };
+        let operator = (version.read)(&mut node)?;
+        node.check(version)?;
+        node.attributes.finish(kind, opset)?;
         Ok(operator)
     }
 
@@ -264,7 +264,7 @@ pub(super) fn name(node: &proto::Node) -> &str {
 }
 
 /// Returns the graphs that a node holds.
-pub(super) fn held_graphs(node: &proto::Node) -> impl Iterator<Item = &proto::Graph> {
+pub(super) fn attribute_graphs(node: &proto::Node) -> impl Iterator<Item = &proto::Graph> {
     node.attribute.iter().filter_map(|attribute| attribute.g.as_deref())
 }
 

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::proto::Entry;
+use super::proto::StringEntry;
 use crate::links::read_range;
 use crate::problem::{Checked, wrong};
 use crate::{Error, Links};
@@ -33,7 +33,7 @@ struct Range {
 }
 
 /// The range that a tensor's entries describe.
-struct Place<'a> {
+struct ExternalRange<'a> {
     location: &'a str,
     offset: u64,
     length: Option<u64>,
@@ -50,22 +50,27 @@ impl ExternalData {
     ///
     /// # Errors
     /// If the entries have no location, describe a range outside the folder or the file, or state another length.
-    pub(super) fn read(&mut self, entries: &[Entry], bytes: usize, what: &str) -> Checked<Bytes> {
-        let place = Place::new(entries)?;
-        if let Some(length) = place.length
+    pub(super) fn read(
+        &mut self,
+        entries: &[StringEntry],
+        bytes: usize,
+        what: &str,
+    ) -> Checked<Bytes> {
+        let external = ExternalRange::new(entries)?;
+        if let Some(length) = external.length
             && length != bytes as u64
         {
             return wrong!("the external data has {length} bytes, its shape takes {bytes}");
         }
-        let relative = within_folder(place.location)?;
+        let relative = within_folder(external.location)?;
         let Some(folder) = &self.folder else {
-            let location = place.location;
+            let location = external.location;
             return wrong!(
                 "{location:?} is in the model's folder, but the model was not read from a folder"
             );
         };
         let path = self.links.follow(folder, relative, &format!("{what}: "))?;
-        let range = Range { path, offset: place.offset, bytes };
+        let range = Range { path, offset: external.offset, bytes };
         if let Some(data) = self.read.get(&range) {
             return Ok(data.clone());
         }
@@ -95,27 +100,27 @@ impl ExternalData {
     }
 }
 
-impl<'a> Place<'a> {
-    fn new(entries: &'a [Entry]) -> Checked<Place<'a>> {
-        let mut place = Place { location: "", offset: 0, length: None };
-        for Entry { key, value } in entries {
+impl<'a> ExternalRange<'a> {
+    fn new(entries: &'a [StringEntry]) -> Checked<ExternalRange<'a>> {
+        let mut external = ExternalRange { location: "", offset: 0, length: None };
+        for StringEntry { key, value } in entries {
             let number = || {
                 let refused =
                     format!("the {key} of external data is {value:?}, which is not a number");
                 value.parse().map_err(|_| refused)
             };
             match key.as_str() {
-                "location" => place.location = value,
-                "offset" => place.offset = number()?,
-                "length" => place.length = Some(number()?),
+                "location" => external.location = value,
+                "offset" => external.offset = number()?,
+                "length" => external.length = Some(number()?),
                 // onnx sometimes writes `basepath`, but does not read it.
                 "checksum" | "basepath" => (),
                 _ => return wrong!("external data has {key:?}, which is not known"),
             }
         }
-        match place.location {
+        match external.location {
             "" => wrong!("external data has no location"),
-            _ => Ok(place),
+            _ => Ok(external),
         }
     }
 }

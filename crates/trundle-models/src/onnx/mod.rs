@@ -7,11 +7,11 @@ mod arithmetic;
 mod attributes;
 mod bodies;
 mod builder;
-mod call;
 mod element;
 mod external;
 mod functions;
 mod growth;
+mod operator_node;
 mod operators;
 mod opsets;
 mod partition;
@@ -84,14 +84,12 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
 /// As [`read`]; [`Error::Input`] if the number of inputs differs, or the model states another type.
 pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
     let (model, mut graph) = decode(bytes.into())?;
-    let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
-    let open = graph.input.iter_mut().filter(|info| !held.contains(&info.name[..]));
+    let initializers: HashSet<&str> =
+        graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
+    let open = graph.input.iter_mut().filter(|info| !initializers.contains(&info.name[..]));
     let open: Vec<&mut proto::ValueInfo> = open.collect();
     if open.len() != inputs.len() {
-        let (takes, got) = (open.len(), inputs.len());
-        return Err(Error::Input(format!(
-            "wrong number of inputs: the model takes {takes}, got {got}"
-        )));
+        return Err(Error::input_count(open.len(), inputs.len()));
     }
     for (info, element) in open.into_iter().zip(inputs) {
         if info.r#type.is_none() {

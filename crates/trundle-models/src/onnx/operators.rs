@@ -8,8 +8,8 @@ use trundle_core::ops::PadMode;
 use trundle_core::{DType, Shape};
 
 use super::arithmetic::ARITHMETIC;
-use super::call::{Call, Row, missing, row};
 use super::element::element_type;
+use super::operator_node::{OperatorNode, OperatorVersion, missing, version};
 use super::opsets::domain;
 use super::proto;
 use super::resize::{
@@ -23,60 +23,60 @@ use crate::{
 };
 
 /// The operators that move elements, sorted by name, oldest version first.
-pub(super) const OPERATORS: &[Row] = &[
-    row("CenterCropPad", 18, &["input_data", "shape"], &[], center_crop_pad),
-    Row { inputs: None, ..row("Concat", 1, &[], &[], concat) },
-    row("Constant", 1, &[], &[], constant),
-    row("ConstantOfShape", 9, &["input"], &[], constant_of_shape),
-    row("DepthToSpace", 1, &["input"], &[], depth_to_space),
-    Row { one_output: false, ..row("Dropout", 1, &["data"], &[], dropout) },
-    Row {
+pub(super) const OPERATORS: &[OperatorVersion] = &[
+    version("CenterCropPad", 18, &["input_data", "shape"], &[], center_crop_pad),
+    OperatorVersion { inputs: None, ..version("Concat", 1, &[], &[], concat) },
+    version("Constant", 1, &[], &[], constant),
+    version("ConstantOfShape", 9, &["input"], &[], constant_of_shape),
+    version("DepthToSpace", 1, &["input"], &[], depth_to_space),
+    OperatorVersion { one_output: false, ..version("Dropout", 1, &["data"], &[], dropout) },
+    OperatorVersion {
         one_output: false,
-        ..row("Dropout", 12, &["data"], &["ratio", "training_mode"], dropout)
+        ..version("Dropout", 12, &["data"], &["ratio", "training_mode"], dropout)
     },
-    Row { inputs: None, ..row("Einsum", 12, &[], &[], einsum) },
-    row("Expand", 8, &["input", "shape"], &[], expand),
-    row("EyeLike", 9, &["input"], &[], eye_like),
-    row("Flatten", 1, &["input"], &[], |call| Ok(Operator::Flatten { axis: call.axis(1)? })),
-    row("Gather", 1, &["data", "indices"], &[], gather),
-    row("GatherElements", 11, &["data", "indices"], &[], gather_elements),
-    row("GatherND", 11, &["data", "indices"], &[], gather_nd),
-    row("Identity", 1, &["input"], &[], |_| Ok(Operator::Identity)),
-    row("Pad", 1, &["data"], &[], pad_by_attributes),
-    row("Pad", 11, &["data", "pads"], &["constant_value"], pad),
-    row("Pad", 18, &["data", "pads"], &["constant_value", "axes"], pad),
-    row("Range", 11, &["start", "limit", "delta"], &[], range),
-    row("Reshape", 1, &["data"], &[], reshape_by_attribute),
-    row("Reshape", 5, &["data", "shape"], &[], reshape),
-    row("Resize", 10, &["X", "scales"], &[], resize_by_scales),
-    row("Resize", 11, &["X", "roi", "scales"], &["sizes"], resize),
-    row("Resize", 13, &["X"], &["roi", "scales", "sizes"], resize),
-    row("ReverseSequence", 10, &["input", "sequence_lens"], &[], reverse_sequence),
-    row("Scatter", 9, &["data", "indices", "updates"], &[], scatter_elements),
-    row("Scatter", 11, &["data", "indices", "updates"], &[], scatter_withdrawn),
-    row("ScatterElements", 11, &["data", "indices", "updates"], &[], scatter_elements),
-    row("ScatterND", 11, &["data", "indices", "updates"], &[], scatter_nd),
-    row("Shape", 1, &["data"], &[], shape),
-    row("Size", 1, &["data"], &[], |_| Ok(Operator::Size)),
-    row("Slice", 1, &["data"], &[], slice_by_attributes),
-    row("Slice", 10, &["data", "starts", "ends"], &["axes", "steps"], slice),
-    row("SpaceToDepth", 1, &["input"], &[], space_to_depth),
-    Row { one_output: false, ..row("Split", 1, &["input"], &["split"], split) },
-    Row { one_output: false, ..row("Split", 2, &["input"], &[], split) },
-    Row { one_output: false, ..row("Split", 13, &["input"], &["split"], split) },
-    row("Squeeze", 1, &["data"], &[], squeeze_by_attribute),
-    row("Squeeze", 13, &["data"], &["axes"], squeeze),
-    row("TensorScatter", 24, &["past_cache", "update"], &["write_indices"], tensor_scatter),
-    row("Tile", 1, &["input", "tiles", "axis"], &[], tile_axis),
-    row("Tile", 6, &["input", "repeats"], &[], |_| Ok(Operator::Tile { repeats: list(1) })),
-    row("Transpose", 1, &["data"], &[], transpose),
-    row("Trilu", 14, &["input"], &["k"], trilu),
-    row("Unsqueeze", 1, &["data"], &[], unsqueeze_by_attribute),
-    row("Unsqueeze", 13, &["data", "axes"], &[], |_| Ok(Operator::Unsqueeze { axes: list(1) })),
-    row("Upsample", 1, &["X"], &[], upsample_by_height_and_width),
-    row("Upsample", 7, &["X"], &[], upsample_by_attribute),
-    row("Upsample", 9, &["X", "scales"], &[], upsample),
-    row("Upsample", 10, &["X", "scales"], &[], upsample_withdrawn),
+    OperatorVersion { inputs: None, ..version("Einsum", 12, &[], &[], einsum) },
+    version("Expand", 8, &["input", "shape"], &[], expand),
+    version("EyeLike", 9, &["input"], &[], eye_like),
+    version("Flatten", 1, &["input"], &[], |node| Ok(Operator::Flatten { axis: node.axis(1)? })),
+    version("Gather", 1, &["data", "indices"], &[], gather),
+    version("GatherElements", 11, &["data", "indices"], &[], gather_elements),
+    version("GatherND", 11, &["data", "indices"], &[], gather_nd),
+    version("Identity", 1, &["input"], &[], |_| Ok(Operator::Identity)),
+    version("Pad", 1, &["data"], &[], pad_by_attributes),
+    version("Pad", 11, &["data", "pads"], &["constant_value"], pad),
+    version("Pad", 18, &["data", "pads"], &["constant_value", "axes"], pad),
+    version("Range", 11, &["start", "limit", "delta"], &[], range),
+    version("Reshape", 1, &["data"], &[], reshape_by_attribute),
+    version("Reshape", 5, &["data", "shape"], &[], reshape),
+    version("Resize", 10, &["X", "scales"], &[], resize_by_scales),
+    version("Resize", 11, &["X", "roi", "scales"], &["sizes"], resize),
+    version("Resize", 13, &["X"], &["roi", "scales", "sizes"], resize),
+    version("ReverseSequence", 10, &["input", "sequence_lens"], &[], reverse_sequence),
+    version("Scatter", 9, &["data", "indices", "updates"], &[], scatter_elements),
+    version("Scatter", 11, &["data", "indices", "updates"], &[], scatter_withdrawn),
+    version("ScatterElements", 11, &["data", "indices", "updates"], &[], scatter_elements),
+    version("ScatterND", 11, &["data", "indices", "updates"], &[], scatter_nd),
+    version("Shape", 1, &["data"], &[], shape),
+    version("Size", 1, &["data"], &[], |_| Ok(Operator::Size)),
+    version("Slice", 1, &["data"], &[], slice_by_attributes),
+    version("Slice", 10, &["data", "starts", "ends"], &["axes", "steps"], slice),
+    version("SpaceToDepth", 1, &["input"], &[], space_to_depth),
+    OperatorVersion { one_output: false, ..version("Split", 1, &["input"], &["split"], split) },
+    OperatorVersion { one_output: false, ..version("Split", 2, &["input"], &[], split) },
+    OperatorVersion { one_output: false, ..version("Split", 13, &["input"], &["split"], split) },
+    version("Squeeze", 1, &["data"], &[], squeeze_by_attribute),
+    version("Squeeze", 13, &["data"], &["axes"], squeeze),
+    version("TensorScatter", 24, &["past_cache", "update"], &["write_indices"], tensor_scatter),
+    version("Tile", 1, &["input", "tiles", "axis"], &[], tile_axis),
+    version("Tile", 6, &["input", "repeats"], &[], |_| Ok(Operator::Tile { repeats: list(1) })),
+    version("Transpose", 1, &["data"], &[], transpose),
+    version("Trilu", 14, &["input"], &["k"], trilu),
+    version("Unsqueeze", 1, &["data"], &[], unsqueeze_by_attribute),
+    version("Unsqueeze", 13, &["data", "axes"], &[], |_| Ok(Operator::Unsqueeze { axes: list(1) })),
+    version("Upsample", 1, &["X"], &[], upsample_by_height_and_width),
+    version("Upsample", 7, &["X"], &[], upsample_by_attribute),
+    version("Upsample", 9, &["X", "scales"], &[], upsample),
+    version("Upsample", 10, &["X", "scales"], &[], upsample_withdrawn),
 ];
 
 const HOLDERS: [&str; 3] = ["If", "Loop", "Scan"];
@@ -87,17 +87,17 @@ pub(super) fn is_holder(node: &proto::Node) -> bool {
 }
 
 /// Returns the versions of the operator `name`, oldest first.
-pub(super) fn forms(name: &str) -> impl DoubleEndedIterator<Item = &'static Row> {
-    OPERATORS.iter().chain(ARITHMETIC).filter(move |row| row.name == name)
+pub(super) fn versions(name: &str) -> impl DoubleEndedIterator<Item = &'static OperatorVersion> {
+    OPERATORS.iter().chain(ARITHMETIC).filter(move |version| version.name == name)
 }
 
 pub(super) fn is_known(name: &str) -> bool {
-    forms(name).next().is_some()
+    versions(name).next().is_some()
 }
 
 /// Lists the operators that move elements, for messages.
 pub(super) fn names() -> String {
-    let mut names: Vec<&str> = OPERATORS.iter().map(|row| row.name).collect();
+    let mut names: Vec<&str> = OPERATORS.iter().map(|version| version.name).collect();
     // Operators that hold graphs are not in the table.
     names.extend(HOLDERS);
     names.sort_unstable();
@@ -110,39 +110,39 @@ fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::I64 }
 }
 
-fn concat(call: &mut Call) -> Checked<Operator> {
-    if call.inputs.is_empty() {
+fn concat(node: &mut OperatorNode) -> Checked<Operator> {
+    if node.inputs.is_empty() {
         return wrong!("it has no inputs");
     }
-    if let Some(number) = call.inputs.iter().position(Option::is_none) {
+    if let Some(number) = node.inputs.iter().position(Option::is_none) {
         return wrong!("input {number} is missing");
     }
-    let axis = match call.attributes.int("axis")? {
+    let axis = match node.attributes.int("axis")? {
         Some(axis) => axis,
-        None if call.opset < 4 => 1,
+        None if node.opset < 4 => 1,
         None => return Err(missing("axis")),
     };
     Ok(Operator::Concat { axis })
 }
 
-fn constant(call: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Constant(call.tensors.value(&mut call.attributes, call.opset)?))
+fn constant(node: &mut OperatorNode) -> Checked<Operator> {
+    Ok(Operator::Constant(node.tensors.value(&mut node.attributes, node.opset)?))
 }
 
-fn depth_to_space(call: &mut Call) -> Checked<Operator> {
-    let (block, order) = blocks(call, 11)?;
+fn depth_to_space(node: &mut OperatorNode) -> Checked<Operator> {
+    let (block, order) = blocks(node, 11)?;
     Ok(Operator::DepthToSpace { block, order })
 }
 
-fn space_to_depth(call: &mut Call) -> Checked<Operator> {
-    let (block, order) = blocks(call, 28)?;
+fn space_to_depth(node: &mut OperatorNode) -> Checked<Operator> {
+    let (block, order) = blocks(node, 28)?;
     Ok(Operator::SpaceToDepth { block, order })
 }
 
 /// Reads the block size and the block order. Operators have a `mode` since opset `mode_since`.
-fn blocks(call: &mut Call, mode_since: i64) -> Checked<(usize, BlockOrder)> {
-    let side = call.attributes.int("blocksize")?.ok_or_else(|| missing("blocksize"))?;
-    let mode = if call.opset < mode_since { None } else { call.attributes.text("mode")? };
+fn blocks(node: &mut OperatorNode, mode_since: i64) -> Checked<(usize, BlockOrder)> {
+    let side = node.attributes.int("blocksize")?.ok_or_else(|| missing("blocksize"))?;
+    let mode = if node.opset < mode_since { None } else { node.attributes.text("mode")? };
     let order = match mode {
         None | Some("DCR") => BlockOrder::BlocksFirst,
         Some("CRD") => BlockOrder::DepthFirst,
@@ -155,49 +155,49 @@ fn blocks(call: &mut Call, mode_since: i64) -> Checked<(usize, BlockOrder)> {
 }
 
 /// Dropout at inference, which copies the data. Dropout in training computes and is refused.
-fn dropout(call: &mut Call) -> Checked<Operator> {
-    call.attributes.float("ratio")?;
-    let trains = match call.opset {
+fn dropout(node: &mut OperatorNode) -> Checked<Operator> {
+    node.attributes.float("ratio")?;
+    let trains = match node.opset {
         ..7 => {
-            call.attributes.ignore("consumed_inputs");
-            call.attributes.int("is_test")?.unwrap_or(0) == 0
+            node.attributes.ignore("consumed_inputs");
+            node.attributes.int("is_test")?.unwrap_or(0) == 0
         }
         7..12 => false,
         _ => {
-            call.attributes.int("seed")?;
+            node.attributes.int("seed")?;
             false
         }
     };
     if trains {
         return unsupported!("only Dropout at inference is supported: this node may be training");
     }
-    match call.outputs {
+    match node.outputs {
         1 => {}
-        2 if call.opset >= 12 => {}
+        2 if node.opset >= 12 => {}
         // Before opset 12, the specification leaves the mask's values and type undefined.
         2 => return unsupported!("the mask of Dropout is supported from opset 12 on"),
         outputs => return wrong!("it lists {outputs} outputs, but produces one or two"),
     }
-    let training = call.optional_list(2, IntegerTypes::Mask);
-    Ok(Operator::Dropout { ratio: call.has(1).then_some(1), training })
+    let training = node.optional_list(2, IntegerTypes::Mask);
+    Ok(Operator::Dropout { ratio: node.has(1).then_some(1), training })
 }
 
-fn center_crop_pad(call: &mut Call) -> Checked<Operator> {
+fn center_crop_pad(node: &mut OperatorNode) -> Checked<Operator> {
     let sizes = Integers::Input { input: 1, types: IntegerTypes::I32OrI64 };
-    Ok(Operator::CenterCropPad { sizes, axes: call.given("axes")? })
+    Ok(Operator::CenterCropPad { sizes, axes: node.given("axes")? })
 }
 
-fn constant_of_shape(call: &mut Call) -> Checked<Operator> {
-    let value = match call.attributes.tensor("value")? {
-        Some(tensor) => call.tensors.tensor(tensor, "its value")?,
+fn constant_of_shape(node: &mut OperatorNode) -> Checked<Operator> {
+    let value = match node.attributes.tensor("value")? {
+        Some(tensor) => node.tensors.tensor(tensor, "its value")?,
         None => Constant::of(DType::F32, Shape::default(), vec![0; 4]),
     };
     Ok(Operator::Filled { sizes: list(0), value })
 }
 
 /// Range. Since opset 27, 16-bit elements are computed in the type that `stash_type` names.
-fn range(call: &mut Call) -> Checked<Operator> {
-    let stash = if call.opset < 27 { None } else { call.attributes.int("stash_type")? };
+fn range(node: &mut OperatorNode) -> Checked<Operator> {
+    let stash = if node.opset < 27 { None } else { node.attributes.int("stash_type")? };
     let single = match stash {
         None | Some(1) => true,
         Some(11) => false,
@@ -206,19 +206,19 @@ fn range(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Range { element: None, single })
 }
 
-fn shape(call: &mut Call) -> Checked<Operator> {
-    let (start, end) = match call.opset {
+fn shape(node: &mut OperatorNode) -> Checked<Operator> {
+    let (start, end) = match node.opset {
         ..15 => (None, None),
-        _ => (call.attributes.int("start")?, call.attributes.int("end")?),
+        _ => (node.attributes.int("start")?, node.attributes.int("end")?),
     };
     Ok(Operator::Shape { start: start.unwrap_or(0), end, element: DType::I64 })
 }
 
 /// Einsum, if it only permutes the axes of one tensor.
-fn einsum(call: &mut Call) -> Checked<Operator> {
-    let equation = call.attributes.text("equation")?.ok_or_else(|| missing("equation"))?;
+fn einsum(node: &mut OperatorNode) -> Checked<Operator> {
+    let equation = node.attributes.text("equation")?.ok_or_else(|| missing("equation"))?;
     match order_of(equation) {
-        Some(order) if call.inputs.len() == 1 && call.has(0) => {
+        Some(order) if node.inputs.len() == 1 && node.has(0) => {
             Ok(Operator::Transpose { order: Integers::Given(order) })
         }
         _ => unsupported!("equation {equation:?} computes, but trundle only moves elements"),
@@ -238,57 +238,57 @@ pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
 }
 
 /// `EyeLike`, which uses only the shape and the element type of its input.
-fn eye_like(call: &mut Call) -> Checked<Operator> {
-    let element = match call.attributes.int("dtype")? {
+fn eye_like(node: &mut OperatorNode) -> Checked<Operator> {
+    let element = match node.attributes.int("dtype")? {
         None => None,
         Some(number) => match element_type(i32::try_from(number).unwrap_or(-1), "its dtype")?.1 {
             ElementType::Fixed(dtype) => Some(dtype),
             ElementType::String => return wrong!("its dtype is text"),
         },
     };
-    let diagonal = Integers::Given(vec![call.attributes.int("k")?.unwrap_or(0)]);
+    let diagonal = Integers::Given(vec![node.attributes.int("k")?.unwrap_or(0)]);
     Ok(Operator::Eye { sizes: EyeSizes::OfData, diagonal, element })
 }
 
-fn trilu(call: &mut Call) -> Checked<Operator> {
-    let is_upper = call.attributes.int("upper")?.unwrap_or(1) != 0;
-    Ok(Operator::Trilu { diagonal: call.optional_list(1, IntegerTypes::I64), is_upper })
+fn trilu(node: &mut OperatorNode) -> Checked<Operator> {
+    let is_upper = node.attributes.int("upper")?.unwrap_or(1) != 0;
+    Ok(Operator::Trilu { diagonal: node.optional_list(1, IntegerTypes::I64), is_upper })
 }
 
-fn expand(_: &mut Call) -> Checked<Operator> {
+fn expand(_: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Broadcast { sizes: list(1), rule: BroadcastRule::BothWays })
 }
 
 /// Returns the mode of a Pad that repeats elements; `None` for constant padding. Pads may be larger than the data,
 /// as in numpy, which the specification refers to.
-fn pad_elements(call: &mut Call) -> Checked<Option<PadMode>> {
-    let mode = match call.attributes.text("mode")? {
+fn pad_elements(node: &mut OperatorNode) -> Checked<Option<PadMode>> {
+    let mode = match node.attributes.text("mode")? {
         None | Some("constant") => return Ok(None),
         Some("edge") => PadMode::Edge,
         Some("reflect") => PadMode::Reflect,
-        Some("wrap") if call.opset >= 19 => PadMode::Wrap,
-        Some(mode) => return wrong!("mode {mode:?} is none of opset {}", call.opset),
+        Some("wrap") if node.opset >= 19 => PadMode::Wrap,
+        Some(mode) => return wrong!("mode {mode:?} is none of opset {}", node.opset),
     };
     Ok(Some(mode))
 }
 
-fn pad(call: &mut Call) -> Checked<Operator> {
-    let elements = pad_elements(call)?;
-    let axes = call.optional_list(3, IntegerTypes::I32OrI64);
+fn pad(node: &mut OperatorNode) -> Checked<Operator> {
+    let elements = pad_elements(node)?;
+    let axes = node.optional_list(3, IntegerTypes::I32OrI64);
     let pads = Pads::Both(list(1));
     if let Some(mode) = elements {
         return Ok(Operator::PadElements { pads, axes, mode, once: false });
     }
-    let value = call.has(2).then_some(PadValue::Input(2));
+    let value = node.has(2).then_some(PadValue::Input(2));
     Ok(Operator::Pad { pads, axes, value })
 }
 
 /// Pad of opset 1 and 2, whose value is a float for every element type.
-fn pad_by_attributes(call: &mut Call) -> Checked<Operator> {
-    let elements = pad_elements(call)?;
-    let pads = Pads::Both(call.required(if call.opset < 2 { "paddings" } else { "pads" })?);
+fn pad_by_attributes(node: &mut OperatorNode) -> Checked<Operator> {
+    let elements = pad_elements(node)?;
+    let pads = Pads::Both(node.required(if node.opset < 2 { "paddings" } else { "pads" })?);
     // Positive zero, the default, has only zero bits and needs no value.
-    let bits = call.attributes.float("value")?.filter(|bits| *bits != 0);
+    let bits = node.attributes.float("value")?.filter(|bits| *bits != 0);
     let value = bits.map(|bits| PadValue::Float(f32::from_bits(bits)));
     Ok(match elements {
         Some(mode) => Operator::PadElements { pads, axes: None, mode, once: false },
@@ -296,52 +296,52 @@ fn pad_by_attributes(call: &mut Call) -> Checked<Operator> {
     })
 }
 
-fn reshape_by_attribute(call: &mut Call) -> Checked<Operator> {
-    call.attributes.ignore("consumed_inputs");
-    Ok(Operator::Reshape { sizes: call.required("shape")?, zero: ZeroSize::Copies })
+fn reshape_by_attribute(node: &mut OperatorNode) -> Checked<Operator> {
+    node.attributes.ignore("consumed_inputs");
+    Ok(Operator::Reshape { sizes: node.required("shape")?, zero: ZeroSize::Copies })
 }
 
-fn reshape(call: &mut Call) -> Checked<Operator> {
-    let allow_zero = if call.opset < 14 { None } else { call.attributes.int("allowzero")? };
+fn reshape(node: &mut OperatorNode) -> Checked<Operator> {
+    let allow_zero = if node.opset < 14 { None } else { node.attributes.int("allowzero")? };
     let zero = if allow_zero.unwrap_or(0) == 0 { ZeroSize::Copies } else { ZeroSize::Zero };
     Ok(Operator::Reshape { sizes: list(1), zero })
 }
 
-fn gather(call: &mut Call) -> Checked<Operator> {
-    let axis = Integers::Given(vec![call.axis(0)?]);
+fn gather(node: &mut OperatorNode) -> Checked<Operator> {
+    let axis = Integers::Given(vec![node.axis(0)?]);
     Ok(Operator::Gather { axis, batch_axes: 0, rule: IndexRule::CountsBack })
 }
 
-fn gather_elements(call: &mut Call) -> Checked<Operator> {
-    Ok(Operator::GatherElements { axis: call.axis(0)? })
+fn gather_elements(node: &mut OperatorNode) -> Checked<Operator> {
+    Ok(Operator::GatherElements { axis: node.axis(0)? })
 }
 
-fn gather_nd(call: &mut Call) -> Checked<Operator> {
-    let batch = if call.opset < 12 { None } else { call.attributes.int("batch_dims")? };
+fn gather_nd(node: &mut OperatorNode) -> Checked<Operator> {
+    let batch = if node.opset < 12 { None } else { node.attributes.int("batch_dims")? };
     let batch = batch.unwrap_or(0);
     let batch_axes = usize::try_from(batch)
         .map_err(|_| format!("batch_dims may not be negative, got {batch}"))?;
     Ok(Operator::GatherNd { batch_axes, merges_batch: false })
 }
 
-fn scatter_elements(call: &mut Call) -> Checked<Operator> {
-    no_reduction(call, 16)?;
-    let axis = Integers::Given(vec![call.axis(0)?]);
+fn scatter_elements(node: &mut OperatorNode) -> Checked<Operator> {
+    no_reduction(node, 16)?;
+    let axis = Integers::Given(vec![node.axis(0)?]);
     Ok(Operator::ScatterElements { axis, counts_back: true })
 }
 
-fn scatter_withdrawn(_: &mut Call) -> Checked<Operator> {
+fn scatter_withdrawn(_: &mut OperatorNode) -> Checked<Operator> {
     wrong!("opset 11 removed it: use ScatterElements")
 }
 
-fn scatter_nd(call: &mut Call) -> Checked<Operator> {
-    no_reduction(call, 16)?;
+fn scatter_nd(node: &mut OperatorNode) -> Checked<Operator> {
+    no_reduction(node, 16)?;
     Ok(Operator::ScatterNd)
 }
 
 /// Refuses reductions, such as adding updates, because they compute. The attribute exists since opset `since`.
-fn no_reduction(call: &mut Call, since: i64) -> Checked<()> {
-    let reduction = if call.opset < since { None } else { call.attributes.text("reduction")? };
+fn no_reduction(node: &mut OperatorNode, since: i64) -> Checked<()> {
+    let reduction = if node.opset < since { None } else { node.attributes.text("reduction")? };
     match reduction {
         None | Some("none") => Ok(()),
         Some(other) => {
@@ -350,9 +350,9 @@ fn no_reduction(call: &mut Call, since: i64) -> Checked<()> {
     }
 }
 
-fn tensor_scatter(call: &mut Call) -> Checked<Operator> {
-    let axis = call.axis(-2)?;
-    let is_circular = match call.attributes.text("mode")? {
+fn tensor_scatter(node: &mut OperatorNode) -> Checked<Operator> {
+    let axis = node.axis(-2)?;
+    let is_circular = match node.attributes.text("mode")? {
         None | Some("linear") => false,
         Some("circular") => true,
         Some(other) => return wrong!("mode {other:?} is neither linear nor circular"),
@@ -360,9 +360,9 @@ fn tensor_scatter(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::TensorScatter { axis, is_circular })
 }
 
-fn reverse_sequence(call: &mut Call) -> Checked<Operator> {
-    let batch_axis = call.attributes.int("batch_axis")?.unwrap_or(1);
-    let sequence_axis = call.attributes.int("time_axis")?.unwrap_or(0);
+fn reverse_sequence(node: &mut OperatorNode) -> Checked<Operator> {
+    let batch_axis = node.attributes.int("batch_axis")?.unwrap_or(1);
+    let sequence_axis = node.attributes.int("time_axis")?.unwrap_or(0);
     if !matches!((batch_axis, sequence_axis), (0, 1) | (1, 0)) {
         return wrong!(
             "batch_axis is {batch_axis} and time_axis {sequence_axis}, expected 0 and 1 or 1 and 0"
@@ -371,21 +371,21 @@ fn reverse_sequence(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::ReverseSequence { lengths: list(1), batch_axis, sequence_axis })
 }
 
-fn slice(call: &mut Call) -> Checked<Operator> {
+fn slice(node: &mut OperatorNode) -> Checked<Operator> {
     let types = IntegerTypes::I32OrI64;
     Ok(Operator::Slice {
         starts: Integers::Input { input: 1, types },
         stops: Integers::Input { input: 2, types },
-        axes: call.optional_list(3, types),
-        steps: call.optional_list(4, types),
+        axes: node.optional_list(3, types),
+        steps: node.optional_list(4, types),
     })
 }
 
 /// Slice before opset 10. Without `axes`, it slices the leading axes, one for each start.
-fn slice_by_attributes(call: &mut Call) -> Checked<Operator> {
-    let starts = call.attributes.ints("starts")?.ok_or_else(|| missing("starts"))?;
-    let stops = call.required("ends")?;
-    let axes = match call.given("axes")? {
+fn slice_by_attributes(node: &mut OperatorNode) -> Checked<Operator> {
+    let starts = node.attributes.ints("starts")?.ok_or_else(|| missing("starts"))?;
+    let stops = node.required("ends")?;
+    let axes = match node.given("axes")? {
         Some(axes) => axes,
         None => Integers::Given((0..).zip(starts).map(|(axis, _)| axis).collect()),
     };
@@ -393,16 +393,16 @@ fn slice_by_attributes(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Slice { starts, stops, axes: Some(axes), steps: None })
 }
 
-fn split(call: &mut Call) -> Checked<Operator> {
-    if call.outputs == 0 {
+fn split(node: &mut OperatorNode) -> Checked<Operator> {
+    if node.outputs == 0 {
         return wrong!("it has no outputs");
     }
-    let axis = Integers::Given(vec![call.axis(0)?]);
-    let by_attribute = if call.opset < 13 { call.attributes.ints("split")? } else { None };
+    let axis = Integers::Given(vec![node.axis(0)?]);
+    let by_attribute = if node.opset < 13 { node.attributes.ints("split")? } else { None };
     // In opset 1, the sizes have the data's type, a float.
-    let types = if call.opset == 1 { IntegerTypes::Numbers } else { IntegerTypes::I64 };
-    let count = if call.opset < 18 { None } else { call.attributes.int("num_outputs")? };
-    let parts = match (by_attribute, call.optional_list(1, types), count) {
+    let types = if node.opset == 1 { IntegerTypes::Numbers } else { IntegerTypes::I64 };
+    let count = if node.opset < 18 { None } else { node.attributes.int("num_outputs")? };
+    let parts = match (by_attribute, node.optional_list(1, types), count) {
         (Some(sizes), None, None) => {
             if let Some(size) = sizes.iter().find(|size| **size < 0) {
                 return wrong!("split has {size}, expected sizes of 0 or more");
@@ -411,8 +411,8 @@ fn split(call: &mut Call) -> Checked<Operator> {
         }
         (None, Some(sizes), None) => Parts::Sizes(sizes),
         (None, None, Some(count)) => {
-            if usize::try_from(count) != Ok(call.outputs) {
-                let outputs = call.outputs;
+            if usize::try_from(count) != Ok(node.outputs) {
+                let outputs = node.outputs;
                 return wrong!("num_outputs is {count}, and it has {outputs} outputs");
             }
             Parts::LastSmaller
@@ -424,26 +424,26 @@ fn split(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Split { axis, parts })
 }
 
-fn squeeze_by_attribute(call: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Squeeze { axes: call.given("axes")?, keeps_others: false })
+fn squeeze_by_attribute(node: &mut OperatorNode) -> Checked<Operator> {
+    Ok(Operator::Squeeze { axes: node.given("axes")?, keeps_others: false })
 }
 
-fn squeeze(call: &mut Call) -> Checked<Operator> {
-    let axes = call.optional_list(1, IntegerTypes::I64);
+fn squeeze(node: &mut OperatorNode) -> Checked<Operator> {
+    let axes = node.optional_list(1, IntegerTypes::I64);
     Ok(Operator::Squeeze { axes, keeps_others: false })
 }
 
 /// Tile before opset 6. Its `tiles` and `axis` have the data's type, a float.
-fn tile_axis(_: &mut Call) -> Checked<Operator> {
+fn tile_axis(_: &mut OperatorNode) -> Checked<Operator> {
     let number = |input| Integers::Input { input, types: IntegerTypes::Numbers };
     Ok(Operator::TileAxis { repeats: number(1), axis: number(2) })
 }
 
-fn transpose(call: &mut Call) -> Checked<Operator> {
-    let order = call.given("perm")?.unwrap_or_else(|| Integers::Given(Vec::new()));
+fn transpose(node: &mut OperatorNode) -> Checked<Operator> {
+    let order = node.given("perm")?.unwrap_or_else(|| Integers::Given(Vec::new()));
     Ok(Operator::Transpose { order })
 }
 
-fn unsqueeze_by_attribute(call: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Unsqueeze { axes: call.required("axes")? })
+fn unsqueeze_by_attribute(node: &mut OperatorNode) -> Checked<Operator> {
+    Ok(Operator::Unsqueeze { axes: node.required("axes")? })
 }

@@ -162,7 +162,7 @@ pub(super) struct Tensor {
     #[prost(uint64, repeated, tag = "11")]
     pub(super) uint64_data: Vec<u64>,
     #[prost(message, repeated, tag = "13")]
-    pub(super) external_data: Vec<Entry>,
+    pub(super) external_data: Vec<StringEntry>,
     #[prost(int32, tag = "14")]
     pub(super) data_location: i32,
 }
@@ -175,7 +175,7 @@ pub(super) mod data_location {
 
 /// `StringStringEntryProto`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Entry {
+pub(super) struct StringEntry {
     #[prost(string, tag = "1")]
     pub(super) key: String,
     #[prost(string, tag = "2")]

@@ -32,12 +32,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Leaves a held graph: removes its names and restores the previous prefix.
+    /// Leaves an attribute graph: removes its names and restores the previous prefix.
     pub(super) fn leave(&mut self, graph: &'a Graph, path: String) {
         let given = graph.node.iter().flat_map(|node| &node.output);
         let inputs = graph.input.iter().map(|info| &info.name);
-        let held = graph.initializer.iter().map(|tensor| &tensor.name);
-        for name in given.chain(inputs).chain(held) {
+        let initializers = graph.initializer.iter().map(|tensor| &tensor.name);
+        for name in given.chain(inputs).chain(initializers) {
             self.values.remove(name.as_str());
         }
         self.path = path;

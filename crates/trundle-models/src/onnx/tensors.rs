@@ -7,9 +7,9 @@ use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::attributes::Attributes;
-use super::call::missing;
 use super::element::{Field, TensorType, element_type};
 use super::external::ExternalData;
+use super::operator_node::missing;
 use super::proto::{self, Attribute, data_location};
 use crate::constant::unused_cleared;
 use crate::problem::{Checked, Problem, unsupported, wrong};
@@ -178,9 +178,9 @@ fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
 
 fn strings(tensor: &proto::Tensor, shape: &Shape) -> Checked<Arc<[String]>> {
     one_place(tensor, Some(Field::String))?;
-    let (takes, held) = (shape.elements(), tensor.string_data.len());
-    if held != takes {
-        return wrong!("shape {shape} takes {takes} strings, string_data has {held}");
+    let (takes, got) = (shape.elements(), tensor.string_data.len());
+    if got != takes {
+        return wrong!("shape {shape} takes {takes} strings, string_data has {got}");
     }
     texts(&tensor.string_data)
 }
@@ -209,8 +209,8 @@ fn own_bytes(
     };
     if data.len() != bytes {
         let place = if tensor.raw_data.is_empty() { row.field.name() } else { "raw_data" };
-        let held = data.len();
-        return wrong!("shape {shape} of {dtype} takes {bytes} bytes, {place} has {held}");
+        let got = data.len();
+        return wrong!("shape {shape} of {dtype} takes {bytes} bytes, {place} has {got}");
     }
     Ok(data)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::arithmetic::is_arithmetic;
-use super::builder::{held_graphs, label};
+use super::builder::{attribute_graphs, label};
 use super::functions::Functions;
 use super::operators::{is_holder, is_known, names, order_of};
 use super::opsets::domain;
@@ -36,7 +36,7 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
                 continue;
             }
             if is_holder(node) {
-                left.extend(held_graphs(node).map(|graph| &graph.node[..]));
+                left.extend(attribute_graphs(node).map(|graph| &graph.node[..]));
                 continue;
             }
             if let Some((why, name)) = unsupported(node).filter(|_| !node.op_type.is_empty()) {
@@ -69,9 +69,10 @@ pub(super) fn unsupported(node: &proto::Node) -> Option<(Why, String)> {
 
 /// Adds the arithmetic on elements of the graph's inputs. Relies on the order of nodes that ONNX requires.
 fn add_arithmetic<'a>(graph: &'a proto::Graph, survey: &mut Survey) {
-    let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
+    let initializers: HashSet<&str> =
+        graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
     let inputs = graph.input.iter().map(|input| &input.name[..]);
-    let mut dependents = inputs.filter(|name| !held.contains(name)).collect();
+    let mut dependents = inputs.filter(|name| !initializers.contains(name)).collect();
     for node in &graph.node {
         let is_own = domain(&node.domain).is_empty();
         let says_shapes = is_own && matches!(&node.op_type[..], "EyeLike" | "Shape" | "Size");

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::layer::Layer;
-use super::operators::{Kind, Operand, integers, kind};
+use super::operators::{LayerType, Operand, integers, kind};
 use crate::Operator;
 use crate::arithmetic::{Arithmetic, Binary, Unary};
 use crate::problem::{Checked, unsupported, wrong};
@@ -12,7 +12,7 @@ const ONE: RangeInclusive<usize> = 1..=1;
 const TWO: RangeInclusive<usize> = 2..=2;
 
 /// The arithmetic layers, sorted by name.
-pub(super) const ARITHMETIC: [Kind; 35] = [
+pub(super) const ARITHMETIC: [LayerType; 35] = [
     kind("Abs", 1, ONE, |_, _| unary(Unary::Absolute)),
     kind("Add", 1, TWO, |layer, _| binary(layer, Binary::Add)),
     kind("Ceiling", 1, ONE, |_, _| unary(Unary::Ceil)),

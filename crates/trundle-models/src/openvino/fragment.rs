@@ -2,7 +2,7 @@
 
 use super::document;
 use super::layer::{Layer, Port};
-use super::operators::{Kind, Operand, Role};
+use super::operators::{LayerType, Operand, Role};
 use crate::problem::unsupported;
 use crate::{Error, Operator, PartialShape, Result};
 
@@ -36,7 +36,7 @@ pub fn read_layer(text: &str) -> Result<Fragment> {
     }
     let layer = Layer::read(element)?;
     let made = || {
-        let kind = Kind::of(&layer)?;
+        let kind = LayerType::of(&layer)?;
         let Role::Operator(make) = kind.role else {
             return unsupported!("{} is not an operator", kind.name);
         };

@@ -31,7 +31,7 @@ pub(super) struct Operand {
 }
 
 /// A type of layer.
-pub(super) struct Kind {
+pub(super) struct LayerType {
     pub(super) name: &'static str,
     /// The first operation set that has it.
     pub(super) since: u32,
@@ -63,19 +63,19 @@ pub(super) const fn kind(
     since: u32,
     inputs: RangeInclusive<usize>,
     make: Make,
-) -> Kind {
-    Kind { name, since, inputs, outputs: 1..=1, role: Role::Operator(make) }
+) -> LayerType {
+    LayerType { name, since, inputs, outputs: 1..=1, role: Role::Operator(make) }
 }
 
 /// The layers that move elements, sorted by name.
-const KINDS: [Kind; 38] = [
+const KINDS: [LayerType; 38] = [
     kind("BatchToSpace", 2, 4..=4, batch_to_space),
     kind("Broadcast", 1, 2..=3, broadcast),
     kind("Concat", 1, ANY, |layer, _| {
         Ok(Operator::Concat { axis: layer.required_number("axis")? })
     }),
-    Kind { name: "Const", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
-    Kind { name: "Constant", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
+    LayerType { name: "Const", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
+    LayerType { name: "Constant", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
     kind("Convert", 1, 1..=1, convert),
     kind("DepthToSpace", 1, 1..=1, depth_to_space),
     kind("ExtractImagePatches", 3, 1..=1, patches),
@@ -86,10 +86,10 @@ const KINDS: [Kind; 38] = [
     kind("Identity", 16, 1..=1, |_, _| Ok(Operator::Identity)),
     kind("Interpolate", 1, 2..=4, interpolate),
     kind("Pad", 1, 3..=4, pad),
-    Kind { name: "Parameter", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Parameter },
+    LayerType { name: "Parameter", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Parameter },
     kind("Range", 1, 3..=3, range),
     kind("Reshape", 1, 2..=2, reshape),
-    Kind { name: "Result", since: 1, inputs: 1..=1, outputs: 0..=1, role: Role::Result },
+    LayerType { name: "Result", since: 1, inputs: 1..=1, outputs: 0..=1, role: Role::Result },
     kind("Reverse", 1, 2..=2, reverse),
     kind("ReverseSequence", 1, 2..=2, reverse_sequence),
     kind("Roll", 7, 3..=3, roll),
@@ -102,16 +102,16 @@ const KINDS: [Kind; 38] = [
     kind("SliceScatter", 15, 5..=6, slice_scatter),
     kind("SpaceToBatch", 2, 4..=4, space_to_batch),
     kind("SpaceToDepth", 1, 1..=1, space_to_depth),
-    Kind { outputs: ANY, ..kind("Split", 1, 2..=2, split) },
+    LayerType { outputs: ANY, ..kind("Split", 1, 2..=2, split) },
     kind("Squeeze", 1, 1..=2, squeeze),
     kind("StridedSlice", 1, 3..=4, strided_slice),
     kind("Tile", 1, 2..=2, |_, _| Ok(Operator::Tile { repeats: integers(1) })),
     kind("Transpose", 1, 2..=2, |_, _| Ok(Operator::Transpose { order: integers(1) })),
     kind("Unsqueeze", 1, 2..=2, |_, _| Ok(Operator::Unsqueeze { axes: integers(1) })),
-    Kind { outputs: ANY, ..kind("VariadicSplit", 1, 3..=3, variadic_split) },
+    LayerType { outputs: ANY, ..kind("VariadicSplit", 1, 3..=3, variadic_split) },
 ];
 
-fn all_kinds() -> impl Iterator<Item = &'static Kind> {
+fn all_kinds() -> impl Iterator<Item = &'static LayerType> {
     KINDS.iter().chain(&ARITHMETIC)
 }
 
@@ -170,9 +170,9 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
     }
 }
 
-impl Kind {
+impl LayerType {
     /// Returns the kind of a layer, unless its type, version or number of ports is not supported.
-    pub(super) fn of(layer: &Layer) -> Checked<&'static Kind> {
+    pub(super) fn of(layer: &Layer) -> Checked<&'static LayerType> {
         let Some(kind) = all_kinds().find(|kind| kind.name == layer.kind) else {
             let known = KINDS.map(|kind| kind.name).join(", ");
             let kind = layer.kind.escape_debug();

@@ -8,7 +8,7 @@ use trundle_core::Shape;
 
 use super::layer::Layer;
 use super::names::{self, Names};
-use super::operators::{self, Kind, Make, Operand, Role};
+use super::operators::{self, LayerType, Make, Operand, Role};
 use super::weights::Weights;
 use super::wiring::{Tap, Wiring};
 use super::{document, element, shape};
@@ -38,7 +38,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     let wiring = Wiring::read(&layers, all(net, "edges", "edge"));
     operators::refuse(&layers, wiring.as_ref().ok())?;
     let kind = |layer: &Layer| kind(layer).map_err(|problem| layer.refused(problem));
-    let kinds: Vec<&Kind> = layers.iter().map(kind).collect::<Result<_>>()?;
+    let kinds: Vec<&LayerType> = layers.iter().map(kind).collect::<Result<_>>()?;
     let wiring = wiring?;
     let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
     let order = order::sorted(layers.len(), reads, |at| format!("{:?}", layers[at].name))
@@ -68,8 +68,8 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
 }
 
 /// Returns the kind of a layer. Layers without a version occur only in documentation and are refused.
-fn kind(layer: &Layer) -> Checked<&'static Kind> {
-    let kind = Kind::of(layer)?;
+fn kind(layer: &Layer) -> Checked<&'static LayerType> {
+    let kind = LayerType::of(layer)?;
     match layer.opset()? {
         Some(_) => Ok(kind),
         None => wrong!("it has no version"),
@@ -86,7 +86,7 @@ struct Reader<'a> {
     /// Whether the name of a layer may serve as the name of an output.
     names_of_layers: bool,
     layers: Vec<Layer<'a>>,
-    kinds: Vec<&'static Kind>,
+    kinds: Vec<&'static LayerType>,
     wiring: Wiring,
     weights: Weights<'a>,
     /// The values of the outputs of each layer.
@@ -182,13 +182,13 @@ impl Reader<'_> {
                 let tensor = layer.outputs[0].names.map(names::split);
                 let candidates = [layer.name.to_owned()].into_iter();
                 let name = names.give(candidates.chain(tensor.into_iter().flatten()), "input");
-                let stated = || {
+                let declared = || {
                     let shape = shape(layer)?;
                     // Refuses sizes that no tensor can have.
                     shape.sizes().map(Shape::new).transpose()?;
                     Ok((shape, element(layer)?))
                 };
-                let (shape, element) = stated().map_err(|problem| layer.refused(problem))?;
+                let (shape, element) = declared().map_err(|problem| layer.refused(problem))?;
                 Ok(Input { name, element, shape, value: self.values[at][0] })
             })
             .collect()

@@ -162,10 +162,10 @@ impl Source<'_> {
 fn texts(bytes: &[u8], count: usize) -> Checked<Vec<String>> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);
-    let stated = numbers.next();
-    if stated != Some(count) {
-        let stated = stated.map_or("none".to_owned(), |stated| stated.to_string());
-        return wrong!("its shape has {count} texts, its bytes begin with {stated}");
+    let declared = numbers.next();
+    if declared != Some(count) {
+        let declared = declared.map_or("none".to_owned(), |declared| declared.to_string());
+        return wrong!("its shape has {count} texts, its bytes begin with {declared}");
     }
     let header = (count as u64 + 2) * 4;
     let Some(letters) = usize::try_from(header).ok().and_then(|header| bytes.get(header..)) else {

@@ -93,7 +93,7 @@ impl<'m> Builder<'m> {
     }
 
     /// The constant that a tensor is, if it is one.
-    pub(super) fn held_by_file(&self, id: TensorId) -> Option<&Constant> {
+    pub(super) fn file_constant(&self, id: TensorId) -> Option<&Constant> {
         match self.program.tensor(id).made {
             Made::Given(input) => self.constants.get(input.checked_sub(self.given.len())?),
             _ => None,
@@ -106,7 +106,7 @@ impl<'m> Builder<'m> {
 
     /// The elements of an input, constant or fill, if known.
     pub(super) fn elements(&self, id: TensorId) -> Option<Elements<'_>> {
-        match (&self.program.tensor(id).made, self.held_by_file(id)) {
+        match (&self.program.tensor(id).made, self.file_constant(id)) {
             _ if self.unknown.contains(&id) => None,
             (_, Some(constant)) => Some(constant.data.elements()),
             (Made::Given(input), None) => Some(self.given.get(*input)?.data?.elements()),
@@ -192,10 +192,10 @@ impl<'m> Builder<'m> {
         &mut self,
         base: TensorId,
         updates: TensorId,
-        places: &IndexMap,
+        targets: &IndexMap,
     ) -> Checked<TensorId> {
-        self.count(places.in_shape().rank() + places.out_shape().rank())?;
-        let id = self.program.updated(base, updates, places)?;
+        self.count(targets.in_shape().rank() + targets.out_shape().rank())?;
+        let id = self.program.updated(base, updates, targets)?;
         self.known(id, self.element(base))
     }
 

@@ -5,7 +5,6 @@ use trundle_core::program::TensorId;
 use trundle_core::{DType, Packing, Width};
 use trundle_formats::StoredDType;
 
-use super::numbers::{is_integer, is_signed};
 use super::site::Site;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
@@ -39,6 +38,21 @@ pub(crate) fn number(element: &StoredDType, bytes: &[u8], at: usize) -> Option<N
     integer.or_else(|| element.value(own).map(Number::Float))
 }
 
+pub(super) fn is_signed(dtype: DType) -> bool {
+    matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
+}
+
+pub(super) fn is_integer(dtype: DType) -> bool {
+    use DType::{U1, U2, U3, U4, U6, U8, U16, U32, U64};
+    is_signed(dtype) || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
+}
+
+/// Whether a type is a real float type.
+pub(super) fn is_float(dtype: DType) -> bool {
+    use DType::{BF16, F4E2M1, F8E4M3, F8E5M2, F8E8M0, F16, F32, F64};
+    matches!(dtype, F4E2M1 | F8E4M3 | F8E5M2 | F8E8M0 | BF16 | F16 | F32 | F64)
+}
+
 /// Whether an integer type holds a value; if it holds both ends of a range, it holds all of it.
 pub(super) fn holds(dtype: DType, integer: i128) -> bool {
     let bits = 8 * dtype.width() - usize::from(is_signed(dtype));
@@ -53,7 +67,7 @@ pub(super) fn widen(site: &mut Site, to: DType) -> Checked<TensorId> {
     if element == ElementType::Fixed(to) {
         return Ok(id);
     }
-    let Some(constant) = site.builder.held_by_file(id) else {
+    let Some(constant) = site.builder.file_constant(id) else {
         return wrong!(
             "to convert {element} to {to} is computing, which is done for constants only"
         );

@@ -119,8 +119,8 @@ pub(super) fn scatter_elements(
     if !counts_back {
         not_negative(&indices)?;
     }
-    let places = GatherElements::new(axis, indices).index_map(&site.data_shape()?)?;
-    updated(site, &places, 2)
+    let targets = GatherElements::new(axis, indices).index_map(&site.data_shape()?)?;
+    updated(site, &targets, 2)
 }
 
 /// ScatterND without a reduction.
@@ -128,8 +128,8 @@ pub(super) fn scatter_elements(
 /// Source: ONNX's ScatterND, OpenVINO's ScatterNDUpdate-3 and -15.
 pub(super) fn scatter_nd(site: &mut Site) -> Checked<TensorId> {
     let indices = site.indices(1)?;
-    let places = GatherNd::new(0, indices).index_map(&site.data_shape()?)?;
-    updated(site, &places, 2)
+    let targets = GatherNd::new(0, indices).index_map(&site.data_shape()?)?;
+    updated(site, &targets, 2)
 }
 
 /// ScatterUpdate. In the updates, the axes of the indices replace the axis.
@@ -139,16 +139,16 @@ pub(super) fn scatter_update(site: &mut Site, axis: &Integers) -> Checked<Tensor
     let axis = site.single("axis", axis)?;
     let indices = site.indices(1)?;
     not_negative(&indices)?;
-    let places = Take::new(axis, indices).index_map(&site.data_shape()?)?;
-    updated(site, &places, 2)
+    let targets = Take::new(axis, indices).index_map(&site.data_shape()?)?;
+    updated(site, &targets, 2)
 }
 
 /// SliceScatter.
 ///
 /// Source: OpenVINO's SliceScatter-15.
 pub(super) fn slice_scatter(site: &mut Site, slice: &Slice) -> Checked<TensorId> {
-    let places = slice.index_map(&site.data_shape()?)?;
-    updated(site, &places, 1)
+    let targets = slice.index_map(&site.data_shape()?)?;
+    updated(site, &targets, 1)
 }
 
 /// TensorScatter.
@@ -177,7 +177,7 @@ pub(super) fn tensor_scatter(site: &mut Site, axis: i64, is_circular: bool) -> C
         }
         Err(_) => vec![0; shape[0]],
     };
-    let mut places = Vec::with_capacity(starts.len().saturating_mul(count));
+    let mut indices = Vec::with_capacity(starts.len().saturating_mul(count));
     for start in starts {
         let most = if is_circular { size } else { (size + 1).saturating_sub(count) };
         let first = usize::try_from(start).ok().filter(|first| *first < most);
@@ -190,30 +190,30 @@ pub(super) fn tensor_scatter(site: &mut Site, axis: i64, is_circular: bool) -> C
         if count > size {
             return wrong!("{count} rows are written along an axis of {size}");
         }
-        places.extend((first..first + count).map(|at| (at % size.max(1)).cast_signed() as i64));
+        indices.extend((first..first + count).map(|at| (at % size.max(1)).cast_signed() as i64));
     }
     // One index for each batch entry and row; all other axes share it.
-    let indices = Indices::new(Shape::new([shape[0], count])?, places)?;
+    let indices = Indices::new(Shape::new([shape[0], count])?, indices)?;
     let taken = Take::new(axis.cast_signed() as i64, indices).with_batch_axes(1);
-    let places = taken.index_map(&shape)?;
-    updated(site, &places, 1)
+    let targets = taken.index_map(&shape)?;
+    updated(site, &targets, 1)
 }
 
 /// The largest total number of indices of all scatters: a file of some bytes can state data of any size.
 const MOST_INDICES: usize = 1 << 28;
 
-fn updated(site: &mut Site, places: &IndexMap, updates: usize) -> Checked<TensorId> {
+fn updated(site: &mut Site, targets: &IndexMap, updates: usize) -> Checked<TensorId> {
     let (data, updates) = (site.data()?, site.input(updates)?);
     let (element, other) = (site.builder.element(data), site.builder.element(updates));
     if element != other {
         return wrong!("updates must be of type {element}, got {other}");
     }
-    let held = &mut site.builder.indices;
-    *held = held.saturating_add(Program::indices_of_update(places));
-    if *held > MOST_INDICES {
+    let indices = &mut site.builder.indices;
+    *indices = indices.saturating_add(Program::indices_of_update(targets));
+    if *indices > MOST_INDICES {
         return wrong!(
-            "the scatters up to here hold {held} indices, over the limit of {MOST_INDICES}"
+            "the scatters up to here hold {indices} indices, over the limit of {MOST_INDICES}"
         );
     }
-    site.builder.updated(data, updates, places)
+    site.builder.updated(data, updates, targets)
 }

@@ -68,8 +68,8 @@ fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<Te
     }
     for (number, (input, tensor)) in body.inputs.iter().zip(given).enumerate() {
         let got = builder.element(*tensor);
-        if let Some(stated) = input.element.filter(|stated| *stated != got) {
-            return wrong!("input {number} of its body must be of type {stated}, got {got}");
+        if let Some(declared) = input.element.filter(|declared| *declared != got) {
+            return wrong!("input {number} of its body must be of type {declared}, got {got}");
         }
         if builder.values.insert(input.value, *tensor).is_some() {
             return wrong!("input {number} of its body is produced twice");
@@ -173,8 +173,8 @@ impl<'a> Iterations<'a> {
             return Ok(outputs);
         }
         let first_stacked = self.body.outputs.len().saturating_sub(self.stacks.len());
-        let stated = self.body.outputs.iter().skip(first_stacked);
-        let parts: Option<Vec<(ElementType, Shape)>> = stated.map(stated_part).collect();
+        let declared = self.body.outputs.iter().skip(first_stacked);
+        let parts: Option<Vec<(ElementType, Shape)>> = declared.map(declared_part).collect();
         let parts = match parts {
             Some(parts) => parts,
             None => self.first_parts(first, builder)?,
@@ -204,7 +204,7 @@ impl<'a> Iterations<'a> {
     }
 }
 
-fn stated_part(output: &BodyValue) -> Option<(ElementType, Shape)> {
+fn declared_part(output: &BodyValue) -> Option<(ElementType, Shape)> {
     Some((output.element?, Shape::new(output.shape.sizes()?).ok()?))
 }
 

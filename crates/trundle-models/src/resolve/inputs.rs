@@ -35,10 +35,7 @@ impl Input {
 /// elements.
 pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     if model.inputs.len() != given.len() {
-        let (takes, got) = (model.inputs.len(), given.len());
-        return Err(Error::Input(format!(
-            "wrong number of inputs: the model takes {takes}, got {got}"
-        )));
+        return Err(Error::input_count(model.inputs.len(), given.len()));
     }
     let mut named = HashMap::new();
     for (input, given) in model.inputs.iter().zip(given) {

@@ -68,10 +68,11 @@ fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize
     if unknown > 1 {
         return wrong!("one part may have size -1, got {unknown}");
     }
-    let stated: i128 = sizes.iter().filter(|part| **part >= 0).map(|part| i128::from(*part)).sum();
-    let left = size as i128 - stated;
+    let declared: i128 =
+        sizes.iter().filter(|part| **part >= 0).map(|part| i128::from(*part)).sum();
+    let left = size as i128 - declared;
     if left < 0 || unknown == 0 && left != 0 {
-        return wrong!("the parts have {stated} in all, but the axis has size {size}");
+        return wrong!("the parts have {declared} in all, but the axis has size {size}");
     }
     let part = |part: &i64| usize::try_from(if *part == -1 { left } else { i128::from(*part) });
     sizes.iter().map(|size| part(size).map_err(|error| error.to_string().into())).collect()

@@ -4,8 +4,8 @@
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Shape};
 
-use super::element::{Number, holds, push};
-use super::numbers::{MOST_ENTRIES, is_float, is_integer, unsigned};
+use super::element::{Number, holds, is_float, is_integer, push};
+use super::numbers::{MOST_ENTRIES, unsigned};
 use super::site::Site;
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{Constant, ElementType, Floats, Integers};

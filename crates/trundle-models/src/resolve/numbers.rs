@@ -7,7 +7,7 @@ use trundle_core::program::{Made, TensorId};
 use trundle_core::{DType, Shape};
 use trundle_formats::StoredDType;
 
-use super::element::{Number, number};
+use super::element::{Number, is_float, is_integer, number};
 use super::site::Site;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{ElementType, Floats, IntegerTypes, Integers};
@@ -305,21 +305,6 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
         IntegerTypes::Mask => is_integer(dtype) || dtype == DType::Boolean,
     };
     fits.then_some(dtype)
-}
-
-pub(super) fn is_signed(dtype: DType) -> bool {
-    matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
-}
-
-pub(super) fn is_integer(dtype: DType) -> bool {
-    use DType::{U1, U2, U3, U4, U6, U8, U16, U32, U64};
-    is_signed(dtype) || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
-}
-
-/// Whether a type is a real float type.
-pub(super) fn is_float(dtype: DType) -> bool {
-    use DType::{BF16, F4E2M1, F8E4M3, F8E5M2, F8E8M0, F16, F32, F64};
-    matches!(dtype, F4E2M1 | F8E4M3 | F8E5M2 | F8E8M0 | BF16 | F16 | F32 | F64)
 }
 
 /// The types allowed, for messages.

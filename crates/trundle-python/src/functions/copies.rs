@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyString};
 use smallvec::SmallVec;
 
 use crate::array::Class;
-use crate::memory::{Memory, PerAxis};
+use crate::memory::{ArrayMemory, PerAxis};
 use crate::moved::{copied, moved};
 use crate::numbers;
 use crate::operation::Operation;
@@ -158,7 +158,7 @@ fn check_where(r#where: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 }
 
 /// Broadcasts `src` to `sizes` by strides of 0, for new leading axes and for axes of size 1.
-fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
+fn broadcast(src: &ArrayMemory, sizes: &[isize]) -> PyResult<ArrayMemory> {
     let extra = src.sizes.len().saturating_sub(sizes.len());
     let fits = |(own, size): (&isize, &isize)| own == size || *own == 1;
     let kept = &src.sizes[extra..];
@@ -174,12 +174,12 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
     let mut strides: PerAxis<isize> = SmallVec::from_elem(0, new);
     let spread = kept.iter().zip(&src.strides[extra..]).zip(&sizes[new..]);
     strides.extend(spread.map(|((own, stride), size)| if own == size { *stride } else { 0 }));
-    Ok(Memory {
+    Ok(ArrayMemory {
         first: src.first,
         sizes: sizes.into(),
         strides,
         width: src.width,
-        place: src.place,
+        device: src.device,
     })
 }
 

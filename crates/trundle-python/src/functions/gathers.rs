@@ -8,9 +8,9 @@ use trundle::ops::{IndexMode, Operand, PutAlongAxis, Take, TakeAlongAxis};
 use super::{AxisOrNone, axis_or_axes};
 use crate::array::Class;
 use crate::assembled::{Assembly, assembled};
+use crate::direct_gather::DirectGather;
 use crate::error::{axis_out_of_range, refused};
 use crate::integer_array::{Bools, IntegerArray};
-use crate::lent::Lent;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
@@ -86,8 +86,8 @@ pub(crate) fn take<'py>(
     let along = axis.map(|axis| numbers::axis("axis", axis, rank)).transpose()?;
     let mode = index_mode(mode)?;
     if let Some(axis) = along.or((rank == 1).then_some(0))
-        && let Some(lent) = Lent::of(&x, axis, indices)
-        && let Some(taken) = lent.take(py, mode, out, threads)
+        && let Some(direct) = DirectGather::of(&x, axis, indices)
+        && let Some(taken) = direct.take(py, mode, out, threads)
     {
         return taken;
     }
@@ -201,8 +201,8 @@ pub(crate) fn take_along_axis<'py>(
         None => rank.cast_signed() as i64 - 1,
     };
     if !is_flat
-        && let Some(lent) = Lent::of(&x, axis, indices)
-        && let Some(taken) = lent.take_along(py, out, threads)
+        && let Some(direct) = DirectGather::of(&x, axis, indices)
+        && let Some(taken) = direct.take_along(py, out, threads)
     {
         return taken;
     }
@@ -281,12 +281,12 @@ pub(crate) fn put_along_axis<'py>(
     let sizes = read.memory.sizes.clone();
     let axis = numbers::axis("axis", axis, sizes.len())?;
     let values = read.values_like(py, "values", values)?;
-    if let Some(lent) = Lent::of(&read, axis, indices) {
+    if let Some(direct) = DirectGather::of(&read, axis, indices) {
         let target = match out {
             Some(out) => Tensor::to_write("out", out, &read)?.memory,
             None => read.memory.clone(),
         };
-        if let Some(done) = lent.put_along(py, &values.memory, &target, threads) {
+        if let Some(done) = direct.put_along(py, &values.memory, &target, threads) {
             return done.map(|()| out.cloned());
         }
     }

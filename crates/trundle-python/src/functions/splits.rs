@@ -93,21 +93,21 @@ pub(crate) fn split<'py>(
 /// # Errors
 /// ValueError if the axis does not divide into equal parts, or for less than one part; TypeError for anything
 /// but integers.
-fn ends(places: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
-    if places.len().is_ok() {
+fn ends(given: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
+    if given.len().is_ok() {
         let from_front = |place: i64| if place < 0 { place.saturating_add(size) } else { place };
-        let places = numbers::places("indices_or_sections", places)?;
-        let ends = places.into_iter().map(|place| from_front(place).clamp(0, size));
+        let indices = numbers::indices("indices_or_sections", given)?;
+        let ends = indices.into_iter().map(|index| from_front(index).clamp(0, size));
         return Ok(ends.chain([size]).collect());
     }
     let refused = |message| Err(PyValueError::new_err(message));
     // A larger number of parts exceeds the size of any axis.
-    let sections = numbers::one("indices_or_sections", places, || match places.gt(0)? {
+    let sections = numbers::one("indices_or_sections", given, || match given.gt(0)? {
         true => Ok(i64::MAX),
         false => Ok(0),
     })?;
     match sections {
-        ..=0 => refused(format!("the number of sections must be larger than 0, not {places}")),
+        ..=0 => refused(format!("the number of sections must be larger than 0, not {given}")),
         _ if size % sections != 0 => refused(format!(
             "array split does not result in an equal division: {size} elements in {sections} sections"
         )),

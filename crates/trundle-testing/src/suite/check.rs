@@ -26,8 +26,8 @@ pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
     for map in firsts {
         let layout = row_major(map.out_shape(), case.width);
         let mut dst = new_buffer(backend, buffer_bytes(&layout, case.width))?;
-        let held = hold(backend, &between.bytes, Flush::End, &|| format!("data of {case}"));
-        carry_out(backend, case, map, [&between.layout, &layout], held.borrow(), &mut *dst)?;
+        let buffer = hold(backend, &between.bytes, Flush::End, &|| format!("data of {case}"));
+        carry_out(backend, case, map, [&between.layout, &layout], buffer.borrow(), &mut *dst)?;
         between = Between { layout, bytes: dst.bytes(backend).into_owned() };
     }
     let exact = before.len() - GUARD_BYTES;
@@ -84,7 +84,7 @@ pub(crate) fn hold<B: Testable>(
     bytes: &[u8],
     flush: Flush,
     name: &dyn Fn() -> String,
-) -> <B::Buffer as TestBuffer<B>>::Held {
+) -> <B::Buffer as TestBuffer<B>>::Owner {
     TestBuffer::holding(backend, bytes, flush, name)
 }
 

@@ -22,8 +22,8 @@ fn is_as_on_the_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result
     plan.run(&src, &mut expected).map_err(|error| refused(&error))?;
 
     let runner = Runner::chain(device.clone(), plan.moves()).map_err(|error| refused(&error))?;
-    let held = |bytes: &[u8]| device.buffer_of(bytes).map_err(|error| refused(&error));
-    let (src, mut dst) = (held(&src)?, held(&before)?);
+    let buffer = |bytes: &[u8]| device.buffer_of(bytes).map_err(|error| refused(&error));
+    let (src, mut dst) = (buffer(&src)?, buffer(&before)?);
     runner.run(&[&src], &mut [&mut dst]).map_err(|error| refused(&error))?;
     match device.read(&dst).map_err(|error| refused(&error))? == expected {
         true => Ok(()),
@@ -48,12 +48,12 @@ fn programs_of_several_tensors_are_as_on_the_cpu() {
         let bytes: Vec<Vec<u8>> =
             (0..inputs.len()).map(|at| noise(4 * shape.elements() + at).split_off(at)).collect();
         let on_cpu = PlannedProgram::new(Device::default(), &program).unwrap();
-        let lent: Vec<&[u8]> = bytes.iter().map(|bytes| &bytes[..]).collect();
-        let expected = on_cpu.run_new(&lent, |_| ()).unwrap();
+        let inputs: Vec<&[u8]> = bytes.iter().map(|bytes| &bytes[..]).collect();
+        let expected = on_cpu.run_new(&inputs, |_| ()).unwrap();
         let on_gpu = PlannedProgram::new(device.clone(), &program).unwrap();
-        let held: Vec<_> = bytes.iter().map(|bytes| device.buffer_of(bytes).unwrap()).collect();
-        let lent: Vec<&DeviceBuffer> = held.iter().map(|buffer| &**buffer).collect();
-        let made = on_gpu.run_new(&lent, |_| ()).unwrap();
+        let buffers: Vec<_> = bytes.iter().map(|bytes| device.buffer_of(bytes).unwrap()).collect();
+        let inputs: Vec<&DeviceBuffer> = buffers.iter().map(|buffer| &**buffer).collect();
+        let made = on_gpu.run_new(&inputs, |_| ()).unwrap();
         assert_eq!(device.read(&made[0]).unwrap(), *expected[0], "{text}");
     }
 }

@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn calls_that_differ_find_plans_of_their_own() {
-        /// A call with many kinds of fields.
+        /// A key with many kinds of fields.
         #[derive(Clone, Debug, PartialEq, Hash)]
-        enum Call {
+        enum TestKey {
             Copy,
             Small(u8, u16, u32, i128),
             Lists { one: Vec<i64>, other: Option<Vec<i64>> },
@@ -306,30 +306,35 @@ mod tests {
             More(Vec<u8>, u8),
         }
 
-        let mut calls = vec![Call::Copy];
+        let mut calls = vec![TestKey::Copy];
         for at in 0..4 {
             let mut numbers = [0, 0, 0, 0];
             numbers[at] = 1;
             let [one, other, third, last] = numbers;
-            calls.push(Call::Small(one as u8, other as u16, third as u32, i128::from(last) << 64));
+            calls.push(TestKey::Small(
+                one as u8,
+                other as u16,
+                third as u32,
+                i128::from(last) << 64,
+            ));
         }
         let lists: [&[i64]; 6] = [&[], &[0], &[1], &[0, 1], &[1, 0], &[0, 0]];
         for one in lists {
-            calls.push(Call::Lists { one: one.to_vec(), other: None });
+            calls.push(TestKey::Lists { one: one.to_vec(), other: None });
             for other in lists {
-                calls.push(Call::Lists { one: one.to_vec(), other: Some(other.to_vec()) });
+                calls.push(TestKey::Lists { one: one.to_vec(), other: Some(other.to_vec()) });
             }
         }
         let mut texts = Vec::new();
         for text in ["", "\0", "a", "a\0", "a\0\0\0\0\0\0", "a\0\0\0\0\0\0\0", "b", "aa"] {
-            texts.push(Call::Texts(text.to_owned(), String::new()));
-            texts.push(Call::Texts("a".to_owned(), text.to_owned()));
+            texts.push(TestKey::Texts(text.to_owned(), String::new()));
+            texts.push(TestKey::Texts("a".to_owned(), text.to_owned()));
         }
         let mut bytes = Vec::new();
         for len in 0..20 {
-            bytes.push(Call::Bytes(vec![0; len]));
-            bytes.push(Call::More(vec![0; len], 0));
-            bytes.push(Call::More(vec![0; len], len as u8 + 1));
+            bytes.push(TestKey::Bytes(vec![0; len]));
+            bytes.push(TestKey::More(vec![0; len], 0));
+            bytes.push(TestKey::More(vec![0; len], len as u8 + 1));
         }
         for calls in [calls, texts, bytes] {
             for call in &calls {

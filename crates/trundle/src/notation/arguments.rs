@@ -14,10 +14,10 @@ use super::similar::most_similar;
 
 pub(super) struct Value<'a> {
     pub(super) span: Range<usize>,
-    form: Form<'a>,
+    form: ArgumentForm<'a>,
 }
 
-enum Form<'a> {
+enum ArgumentForm<'a> {
     /// An integer or a file name; the parameter decides.
     Bare(&'a str),
     Quoted {
@@ -56,14 +56,14 @@ impl<'a> Value<'a> {
                     Ok(())
                 })?;
                 match inner {
-                    None => Form::List(words),
+                    None => ArgumentForm::List(words),
                     Some(first) if !words.is_empty() => return Err(list_in_list(first)),
-                    Some(first) => Form::Lists(lists, first),
+                    Some(first) => ArgumentForm::Lists(lists, first),
                 }
             }
             Some(quote @ ('"' | '\'')) => {
                 let written = quoted_entry(cursor, quote)?.text;
-                Form::Quoted { written, name: unquoted(written) }
+                ArgumentForm::Quoted { written, name: unquoted(written) }
             }
             _ => {
                 let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ')' | '|');
@@ -71,7 +71,7 @@ impl<'a> Value<'a> {
                 if word.text.is_empty() {
                     return Err(cursor.expected("a value"));
                 }
-                Form::Bare(word.text)
+                ArgumentForm::Bare(word.text)
             }
         };
         Ok(Value { span: start..cursor.at(), form })
@@ -80,26 +80,28 @@ impl<'a> Value<'a> {
     /// The file name: in quotes, or a word that is not an integer.
     pub(super) fn as_file(&self) -> Option<&'a str> {
         match self.form {
-            Form::Quoted { name, .. } => Some(name),
-            Form::Bare(text) => (!is_integer(text)).then_some(text),
-            Form::List(_) | Form::Lists(..) => None,
+            ArgumentForm::Quoted { name, .. } => Some(name),
+            ArgumentForm::Bare(text) => (!is_integer(text)).then_some(text),
+            ArgumentForm::List(_) | ArgumentForm::Lists(..) => None,
         }
     }
 
     /// The words of a list of integers. A single word is a list of one.
     pub(super) fn words(&self) -> Vec<Word<'a>> {
         match &self.form {
-            Form::Bare(text) | Form::Quoted { written: text, .. } => {
+            ArgumentForm::Bare(text) | ArgumentForm::Quoted { written: text, .. } => {
                 vec![Word { text, span: self.span.clone() }]
             }
-            Form::List(words) => words.clone(),
-            Form::Lists(lists, _) => lists.iter().flat_map(|(words, _)| words.clone()).collect(),
+            ArgumentForm::List(words) => words.clone(),
+            ArgumentForm::Lists(lists, _) => {
+                lists.iter().flat_map(|(words, _)| words.clone()).collect()
+            }
         }
     }
 
     /// Converts the value to names of tensors.
     pub(super) fn operands(&self, name: &str) -> Result<Vec<Operand>, Fault> {
-        if let Form::Lists(_, first) = &self.form {
+        if let ArgumentForm::Lists(_, first) = &self.form {
             return Err(Fault::new(first.clone(), "list in a list"));
         }
         let operand = |word: Word<'a>| match is_integer(word.text) {
@@ -116,8 +118,8 @@ impl<'a> Value<'a> {
     /// The text of a value that is not a list, without its quotes.
     fn single(&self, name: &str, kind: &str) -> Result<&'a str, Fault> {
         match &self.form {
-            Form::Bare(text) | Form::Quoted { name: text, .. } => Ok(text),
-            Form::List(_) | Form::Lists(..) => {
+            ArgumentForm::Bare(text) | ArgumentForm::Quoted { name: text, .. } => Ok(text),
+            ArgumentForm::List(_) | ArgumentForm::Lists(..) => {
                 let message = format!("{name} must be one {kind}, got a list");
                 Err(Fault::new(self.span.clone(), message))
             }
@@ -134,7 +136,7 @@ impl<'a> Value<'a> {
 
     /// Checks that the parameter accepts lists in a list, if there are any.
     fn check_lists(&self, parameter: &Parameter) -> Result<(), Fault> {
-        let Form::Lists(lists, first) = &self.form else { return Ok(()) };
+        let ArgumentForm::Lists(lists, first) = &self.form else { return Ok(()) };
         if parameter.kind != Kind::Pairs {
             return Err(list_in_list(first.clone()));
         }
@@ -165,7 +167,7 @@ impl<'a> Value<'a> {
     fn gathered(parameter: &Parameter, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
         let mut words = Vec::with_capacity(values.len());
         for value in values {
-            if let Form::List(_) | Form::Lists(..) = value.form {
+            if let ArgumentForm::List(_) | ArgumentForm::Lists(..) = value.form {
                 let entries = if parameter.kind.is_tensors() { "names" } else { "integers" };
                 let name = parameter.name;
                 let message = format!("{name} must be {entries} or one list, got both");
@@ -175,7 +177,7 @@ impl<'a> Value<'a> {
         }
         let spans = values.iter().map(|value| value.span.clone());
         let span = spans.reduce(|first, last| first.start..last.end).unwrap_or_default();
-        Ok(Value { span, form: Form::List(words) })
+        Ok(Value { span, form: ArgumentForm::List(words) })
     }
 }
 
@@ -320,7 +322,7 @@ impl<'a> Arguments<'a> {
         if *kind == Kind::Value {
             return Ok(Given::Integers(value.value(name)?));
         }
-        if let Form::List(_) = value.form
+        if let ArgumentForm::List(_) = value.form
             && kind.is_single()
         {
             let one = if are_names { "the name of one axis" } else { "one integer" };

@@ -56,7 +56,7 @@ pub struct AxisNames {
 pub(super) enum Axis {
     One {
         /// The name in the file.
-        stated: Option<String>,
+        in_file: Option<String>,
         /// The name in an earlier pattern.
         given: Option<String>,
     },
@@ -120,12 +120,12 @@ impl NameError {
     }
 }
 
-pub(super) const UNNAMED: Axis = Axis::One { stated: None, given: None };
+pub(super) const UNNAMED: Axis = Axis::One { in_file: None, given: None };
 
 impl Axis {
-    pub(super) fn stated(&self) -> Option<&str> {
+    pub(super) fn in_file(&self) -> Option<&str> {
         match self {
-            Axis::One { stated, .. } => stated.as_deref(),
+            Axis::One { in_file, .. } => in_file.as_deref(),
             Axis::Rest => None,
         }
     }
@@ -133,8 +133,8 @@ impl Axis {
     /// The distinct names of the axis.
     fn names(&self) -> impl Iterator<Item = &str> {
         let both = match self {
-            Axis::One { stated, given } if stated == given => [given.as_deref(), None],
-            Axis::One { stated, given } => [given.as_deref(), stated.as_deref()],
+            Axis::One { in_file, given } if in_file == given => [given.as_deref(), None],
+            Axis::One { in_file, given } => [given.as_deref(), in_file.as_deref()],
             Axis::Rest => [None, None],
         };
         both.into_iter().flatten()
@@ -161,7 +161,7 @@ impl AxisNames {
 
     /// Creates names from a list with the name of each axis, if it has one.
     pub fn of(axes: &[Option<String>]) -> AxisNames {
-        let one = |stated: &Option<String>| Axis::One { stated: stated.clone(), given: None };
+        let one = |in_file: &Option<String>| Axis::One { in_file: in_file.clone(), given: None };
         AxisNames { axes: axes.iter().map(one).collect(), ..AxisNames::unknown() }
     }
 
@@ -194,7 +194,7 @@ impl AxisNames {
                 }
                 Given::Names(names) => names,
             };
-            let places = self.places_of(names)?;
+            let indices = self.indices_of(names)?;
             let lacks = |name: &String| {
                 let message = format!(
                     "the tensor has no axis {}, which this stage needs with the others",
@@ -202,28 +202,28 @@ impl AxisNames {
                 );
                 NameError::new(name, message)
             };
-            match (parameter.kind, &places[..]) {
+            match (parameter.kind, &indices[..]) {
                 (Kind::Axis, [None]) if parameter.default.is_none() => return Ok(None),
                 (Kind::Axis, [None]) => return Err(lacks(&names[0])),
-                (Kind::Axes, [None, ..]) if places.iter().all(Option::is_none) => return Ok(None),
+                (Kind::Axes, [None, ..]) if indices.iter().all(Option::is_none) => return Ok(None),
                 (Kind::Axes, _) => {
-                    let lacked = places.iter().position(Option::is_none);
+                    let lacked = indices.iter().position(Option::is_none);
                     if let Some(lacked) = lacked
                         && ptr::eq(declared, Rot90::DECLARATION)
                     {
                         return Err(lacks(&names[lacked]));
                     }
-                    has = places.iter().map(Option::is_some).collect();
+                    has = indices.iter().map(Option::is_some).collect();
                 }
                 _ => {}
             }
             if ptr::eq(declared, Transpose::DECLARATION)
-                && places.iter().flatten().any(|at| *at < 0)
+                && indices.iter().flatten().any(|at| *at < 0)
             {
                 let message = "the number of axes is unknown here";
                 return Err(NameError::new(&names[0], message).suggest("write a pattern"));
             }
-            numbers.push(places.into_iter().flatten().collect());
+            numbers.push(indices.into_iter().flatten().collect());
         }
         if has.contains(&false) {
             check_for_all(declared, given)?;
@@ -239,14 +239,14 @@ impl AxisNames {
 
     /// The axis index of each name, counted from the end where the rank is unknown; `None` for an axis that
     /// only other tensors have.
-    fn places_of(&mut self, names: &[String]) -> Result<Vec<Option<i64>>, NameError> {
+    fn indices_of(&mut self, names: &[String]) -> Result<Vec<Option<i64>>, NameError> {
         let rest = self.rest();
         let mut called: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, axis) in self.axes.iter().enumerate() {
             axis.names().for_each(|name| called.entry(name).or_default().push(at));
         }
         let mut lacked = None;
-        let place = |name: &String| match called.get(&name[..]).map_or(&[][..], Vec::as_slice) {
+        let index = |name: &String| match called.get(&name[..]).map_or(&[][..], Vec::as_slice) {
             _ if self.any => Ok(Some(0)),
             [at] => {
                 let number = |at: usize| at.cast_signed() as i64;
@@ -261,9 +261,9 @@ impl AxisNames {
             }
             [] => Err(self.not_found(name)),
         };
-        let places = names.iter().map(place).collect();
+        let indices = names.iter().map(index).collect();
         self.lacked = self.lacked.take().or(lacked);
-        places
+        indices
     }
 
     /// Whether another tensor has this axis, or it is part of an axis that this tensor lacks.
@@ -300,7 +300,7 @@ impl AxisNames {
 
     /// Whether the file names every axis.
     pub(super) fn are_all_named(&self) -> bool {
-        self.axes.iter().all(|axis| axis.stated().is_some())
+        self.axes.iter().all(|axis| axis.in_file().is_some())
     }
 
     /// Forgets the axes: the next result has the axes of another tensor, which are unknown.
@@ -310,7 +310,7 @@ impl AxisNames {
 
     /// Updates the names for a call with these arguments.
     pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
-        let place = |axis: i64, rank: usize| {
+        let index = |axis: i64, rank: usize| {
             let axis = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };
             usize::try_from(axis).ok().filter(|axis| *axis < rank)
         };
@@ -321,7 +321,7 @@ impl AxisNames {
                 self.axes = vec![Axis::Rest];
             }
             (Op::Stack(_), [_, axis]) => {
-                let new = axis.first().and_then(|axis| place(*axis, self.axes.len() + 1));
+                let new = axis.first().and_then(|axis| index(*axis, self.axes.len() + 1));
                 match new.filter(|_| self.rest().is_none()) {
                     Some(new) => self.axes.insert(new, UNNAMED),
                     None => self.axes = vec![Axis::Rest],
@@ -334,13 +334,13 @@ impl AxisNames {
             (Op::Transpose(_), [order]) if order.is_empty() => self.axes.reverse(),
             (Op::Transpose(_), [order]) => {
                 self.expand(order.len());
-                let moved = |axis: &i64| Some(self.axes.get(place(*axis, order.len())?)?.clone());
+                let moved = |axis: &i64| Some(self.axes.get(index(*axis, order.len())?)?.clone());
                 self.axes = order.iter().map(|axis| moved(axis).unwrap_or(UNNAMED)).collect();
             }
             (Op::Rot90(_), [turns, axes]) if turns.iter().any(|turns| turns % 2 != 0) => {
                 let rank = self.axes.len();
-                let places = axes.iter().map(|axis| place(*axis, rank));
-                match places.collect::<Option<Vec<usize>>>().as_deref() {
+                let indices = axes.iter().map(|axis| index(*axis, rank));
+                match indices.collect::<Option<Vec<usize>>>().as_deref() {
                     Some([one, other]) if !self.axes.contains(&Axis::Rest) => {
                         self.axes.swap(*one, *other);
                     }

@@ -28,8 +28,8 @@ impl AxisNames {
     /// the tensor lacks.
     pub(super) fn place(&mut self, left: &[Group], right: &[Group]) -> Result<Placed, NameError> {
         let names: Vec<&str> = left.iter().filter_map(Group::as_axis).collect();
-        let stated: BTreeSet<&str> = self.axes.iter().filter_map(Axis::stated).collect();
-        let is_here = |name: &str| stated.contains(name);
+        let in_file: BTreeSet<&str> = self.axes.iter().filter_map(Axis::in_file).collect();
+        let is_here = |name: &str| in_file.contains(name);
         let is_known = |name: &str| is_here(name) || self.is_elsewhere(name);
         let lacked = names.iter().copied().find(|name| !is_here(name));
         let Some(lacked) = lacked.filter(|_| {
@@ -61,10 +61,10 @@ impl AxisNames {
         right: &[Group],
         lacked: &str,
     ) -> Result<Placed, NameError> {
-        let own: Vec<&str> = self.axes.iter().filter_map(Axis::stated).collect();
-        let in_pattern: BTreeSet<&str> = left.iter().filter_map(Group::as_axis).collect();
+        let own: Vec<&str> = self.axes.iter().filter_map(Axis::in_file).collect();
+        let in_file: BTreeSet<&str> = left.iter().filter_map(Group::as_axis).collect();
         let beside: Vec<&str> =
-            own.iter().copied().filter(|name| !in_pattern.contains(name)).collect();
+            own.iter().copied().filter(|name| !in_file.contains(name)).collect();
         if beside.len() == own.len() {
             return Ok(Placed::Idle);
         }
@@ -80,8 +80,7 @@ impl AxisNames {
             return Err(NameError::new(lacked, message));
         }
         let has_ellipsis = left.contains(&Group::Ellipsis);
-        let named: Vec<&str> =
-            own.iter().copied().filter(|name| in_pattern.contains(name)).collect();
+        let named: Vec<&str> = own.iter().copied().filter(|name| in_file.contains(name)).collect();
         let (from, to) = (those_of(left, &own, &[]), those_of(right, &own, &[]));
         if from != named {
             return Err(self.misplaced(named[0]));
@@ -117,14 +116,14 @@ impl AxisNames {
 
     fn place_as_written(&mut self, left: &[Group], right: &[Group]) -> Result<(), NameError> {
         let before = self.aligned(left);
-        let stated: BTreeSet<&str> = self.axes.iter().filter_map(Axis::stated).collect();
+        let in_file: BTreeSet<&str> = self.axes.iter().filter_map(Axis::in_file).collect();
         let mut named: HashMap<&str, Option<String>> = HashMap::new();
         for (group, axes) in left.iter().zip(&before) {
             let Group::Merged(parts) = group else { continue };
-            let own = axes.first().and_then(Axis::stated);
+            let own = axes.first().and_then(Axis::in_file);
             for part in parts {
                 let Part::Axis(name) = part else { continue };
-                if stated.contains(&name[..]) && own != Some(name) {
+                if in_file.contains(&name[..]) && own != Some(name) {
                     return Err(self.misplaced(name));
                 }
             }
@@ -136,8 +135,8 @@ impl AxisNames {
             (Group::Ellipsis, _) => ellipsis.map_or_else(Vec::new, |at| before[at].clone()),
             (_, None) => vec![UNNAMED],
             (_, Some(name)) => {
-                let stated = named.get(name).cloned().flatten();
-                vec![Axis::One { stated, given: Some(name.to_owned()) }]
+                let in_file = named.get(name).cloned().flatten();
+                vec![Axis::One { in_file, given: Some(name.to_owned()) }]
             }
         };
         self.axes = right.iter().flat_map(behind).collect();

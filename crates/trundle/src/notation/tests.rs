@@ -133,9 +133,9 @@ fn stages_are_in_order_and_know_their_place() {
         [Flip::new(&[2]).into(), Transpose::new(&[2, 0, 1]).into(), Transpose::new(&[]).into()]
             as [Op; 3]
     );
-    let places: Vec<&str> =
+    let parts: Vec<&str> =
         parse(text).unwrap().into_iter().map(|stage| &text[stage.span]).collect();
-    assert_eq!(places, ["flip(axes=[2])", "h w c -> c h w", "transpose()"]);
+    assert_eq!(parts, ["flip(axes=[2])", "h w c -> c h w", "transpose()"]);
 }
 
 #[test]

@@ -3,22 +3,24 @@
 use trundle::{Chain, Plan, Shape};
 
 /// A line of the table.
-struct Row<'a> {
+struct EinopsCase<'a> {
     pattern: &'a str,
     shape: Vec<usize>,
     /// The shape and the values of the result of einops for 0, 1, 2, ...; `None` if it refuses.
     made: Option<(Vec<usize>, Vec<u32>)>,
 }
 
-impl<'a> Row<'a> {
-    fn read(line: &'a str) -> Row<'a> {
+impl<'a> EinopsCase<'a> {
+    fn read(line: &'a str) -> EinopsCase<'a> {
         let numbers = |text: &str| text.split_whitespace().map(|n| n.parse().unwrap()).collect();
         match line.split(';').map(str::trim).collect::<Vec<_>>()[..] {
-            [pattern, shape, "refused"] => Row { pattern, shape: numbers(shape), made: None },
+            [pattern, shape, "refused"] => {
+                EinopsCase { pattern, shape: numbers(shape), made: None }
+            }
             [pattern, shape, out_shape, values] => {
                 let values = numbers(values).into_iter().map(|n| u32::try_from(n).unwrap());
                 let made = Some((numbers(out_shape), values.collect()));
-                Row { pattern, shape: numbers(shape), made }
+                EinopsCase { pattern, shape: numbers(shape), made }
             }
             _ => panic!("{line}"),
         }
@@ -50,7 +52,7 @@ fn patterns_mean_what_they_mean_in_einops() {
     let table = include_str!("einops/table.txt").lines().filter(|line| !line.starts_with('#'));
     let mut refused = 0;
     for line in table {
-        let row = Row::read(line);
+        let row = EinopsCase::read(line);
         assert_eq!(row.moved(), row.made, "{line}");
         refused += usize::from(row.made.is_none());
     }

@@ -61,10 +61,11 @@ fn run<B: Testable + Clone>(backend: &B, program: &Program, budget: Budget) -> u
     };
     for _ in 0..2 {
         let outputs = planned.outputs().iter();
-        let mut held: Vec<_> = outputs.map(|id| hold(&vec![0xa5; bytes_of(id)])).collect();
-        let mut lent: Vec<&mut B::Buffer> = held.iter_mut().map(BorrowMut::borrow_mut).collect();
-        planned.runner().run(&inputs, &mut lent).unwrap();
-        for (id, got) in planned.outputs().iter().zip(&held) {
+        let mut buffers: Vec<_> = outputs.map(|id| hold(&vec![0xa5; bytes_of(id)])).collect();
+        let mut targets: Vec<&mut B::Buffer> =
+            buffers.iter_mut().map(BorrowMut::borrow_mut).collect();
+        planned.runner().run(&inputs, &mut targets).unwrap();
+        for (id, got) in planned.outputs().iter().zip(&buffers) {
             check(program, *id, got.borrow().bytes(backend).as_ref());
         }
     }
@@ -183,22 +184,22 @@ fn an_output_is_written_once_however_often_it_is_one() {
 
 /// A backend that counts the bytes of its buffers.
 #[derive(Clone, Default)]
-struct Measured(Arc<Mutex<Held>>);
+struct Measured(Arc<Mutex<MemoryUse>>);
 
 #[derive(Default)]
-struct Held {
+struct MemoryUse {
     now: usize,
     most: usize,
 }
 
 struct Buffer {
     bytes: Vec<u8>,
-    held: Arc<Mutex<Held>>,
+    memory_use: Arc<Mutex<MemoryUse>>,
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.held.lock().unwrap().now -= self.bytes.len();
+        self.memory_use.lock().unwrap().now -= self.bytes.len();
     }
 }
 
@@ -219,10 +220,10 @@ impl Backend for Measured {
     }
 
     fn buffer_of(&self, bytes: &[u8]) -> Result<Box<Buffer>> {
-        let mut held = self.0.lock().unwrap();
-        held.now += bytes.len();
-        held.most = held.most.max(held.now);
-        Ok(Box::new(Buffer { bytes: bytes.to_vec(), held: self.0.clone() }))
+        let mut memory_use = self.0.lock().unwrap();
+        memory_use.now += bytes.len();
+        memory_use.most = memory_use.most.max(memory_use.now);
+        Ok(Box::new(Buffer { bytes: bytes.to_vec(), memory_use: self.0.clone() }))
     }
 
     fn bytes_of(&self, buffer: &Buffer) -> usize {

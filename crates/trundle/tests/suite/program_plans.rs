@@ -63,10 +63,10 @@ fn every_element_comes_from_its_origin_whatever_the_layouts() {
         in_several += usize::from(plan.scratch_bytes() > 0);
         let inputs: Vec<Vec<u8>> =
             layouts.iter().zip(1..).map(|(layout, at)| buffer(layout, width, at)).collect();
-        let lent: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+        let sources: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let before = buffer(&out, width, 0xa5);
         let mut bytes = before.clone();
-        plan.run(&lent, &mut bytes).unwrap();
+        plan.run(&sources, &mut bytes).unwrap();
         let shape = program.tensor(last).shape.clone();
         let mut untouched = before;
         for at in 0..shape.elements() {

@@ -93,17 +93,17 @@ impl Operator {
 /// One call of a case: the indices of its operator and of the shapes, element types and layouts of its two
 /// tensors.
 #[derive(Clone, Copy, Debug)]
-struct Call {
+struct Combination {
     operator: usize,
     data: [usize; 3],
     out: [usize; 3],
 }
 
-impl Call {
+impl Combination {
     /// All combinations of two or three of each.
-    fn all() -> Vec<Call> {
+    fn all() -> Vec<Combination> {
         let bits = |number: usize| [number & 1, number >> 1 & 1, number >> 2 & 1];
-        let call = |number: usize| Call {
+        let call = |number: usize| Combination {
             operator: number / 64,
             data: bits(number),
             out: bits(number / 8),
@@ -122,7 +122,7 @@ struct Case {
 }
 
 impl Case {
-    fn check(&self, call: Call) -> Outcome {
+    fn check(&self, call: Combination) -> Outcome {
         let operator = &self.operators[call.operator];
         let place = |side: usize, [shape, dtype, layout]: [usize; 3]| {
             let (shape, dtype) = (&self.shapes[side][shape], self.dtypes[dtype]);
@@ -181,7 +181,7 @@ fn calls_that_come_again_do_what_they_did() {
         Case { operators: [0, 1, 2].map(operator), shapes: [given, made], dtypes, layouts }
     });
     holds(128, &values, |case| {
-        let calls = Call::all();
+        let calls = Combination::all();
         for number in 0..calls.len() {
             // Neighbours differ in one property. Each call is repeated at once and after many others.
             for again in [number, number, number.saturating_sub(1), number / 2] {

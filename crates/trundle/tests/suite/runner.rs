@@ -48,7 +48,7 @@ fn joined() -> Vec<(BufferId, BufferId, Move)> {
     ]
 }
 
-fn hold<B: Testable>(backend: &B, bytes: &[u8]) -> <B::Buffer as TestBuffer<B>>::Held {
+fn hold<B: Testable>(backend: &B, bytes: &[u8]) -> <B::Buffer as TestBuffer<B>>::Owner {
     TestBuffer::holding(backend, bytes, Flush::End, &|| "a buffer of a runner".to_owned())
 }
 
@@ -61,9 +61,9 @@ fn run<B: Testable + Clone>(
 ) -> Result<[Vec<u8>; 3]> {
     let inputs: Vec<_> = inputs.iter().map(|input| hold(backend, input)).collect();
     let inputs: Vec<&B::Buffer> = inputs.iter().map(Borrow::borrow).collect();
-    let mut held = outputs.map(|bytes| hold(backend, &vec![b'.'; bytes]));
-    let outcome = runner.run(&inputs, &mut held.each_mut().map(BorrowMut::borrow_mut));
-    let outputs = held.map(|output| output.borrow().bytes(backend).into_owned());
+    let mut buffers = outputs.map(|bytes| hold(backend, &vec![b'.'; bytes]));
+    let outcome = runner.run(&inputs, &mut buffers.each_mut().map(BorrowMut::borrow_mut));
+    let outputs = buffers.map(|output| output.borrow().bytes(backend).into_owned());
     if outcome.is_err() {
         assert!(outputs.iter().flatten().all(|byte| *byte == b'.'), "written, and refused");
     }

@@ -34,8 +34,8 @@ fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) 
         let at = |layout: &Layout| -> Vec<usize> {
             indices(layout.shape()).iter().map(|index| layout.offset_of(index)).collect()
         };
-        let places = at(&src);
-        let expected: Vec<T> = naive.labels().iter().map(|from| data[places[*from]]).collect();
+        let sources = at(&src);
+        let expected: Vec<T> = naive.labels().iter().map(|from| data[sources[*from]]).collect();
         let data = TensorView::from_strided(&data, &sizes, offset, &strides).unwrap();
 
         let result = made(op, &data).unwrap();

@@ -61,11 +61,14 @@ pub(super) fn is_name(word: &str) -> bool {
         && !word.ends_with('_')
 }
 
-/// Position of each part on its side, counted over all groups.
-pub(super) fn places(groups: &[Group], side: Side) -> Result<HashMap<&Part, usize>, PatternFault> {
-    let mut places = HashMap::new();
-    for (place, part) in groups.iter().flat_map(Group::parts).enumerate() {
-        let repeated = places.insert(part, place).is_some();
+/// Index of each part on its side, counted over all groups.
+pub(super) fn part_indices(
+    groups: &[Group],
+    side: Side,
+) -> Result<HashMap<&Part, usize>, PatternFault> {
+    let mut indices = HashMap::new();
+    for (index, part) in groups.iter().flat_map(Group::parts).enumerate() {
+        let repeated = indices.insert(part, index).is_some();
         match part {
             Part::Axis(name) if !is_name(name) => {
                 return Err(PatternFault::BadName { name: name.clone() });
@@ -77,7 +80,7 @@ pub(super) fn places(groups: &[Group], side: Side) -> Result<HashMap<&Part, usiz
             _ => {}
         }
     }
-    Ok(places)
+    Ok(indices)
 }
 
 impl fmt::Display for Group {

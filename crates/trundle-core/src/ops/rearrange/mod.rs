@@ -12,7 +12,7 @@ pub use group::{Group, Part};
 
 use super::Transpose;
 use crate::{Error, IndexMap, Op, Result, Shape};
-use group::{Spaced, places};
+use group::{Spaced, part_indices};
 
 /// Splits, reorders and merges axes as described by a pattern such as `b (h p) c -> b h (p c), p=16`.
 ///
@@ -53,8 +53,9 @@ impl Rearrange {
         };
         match (names(&self.left), names(&self.right)) {
             (Some(left), Some(right)) if !left.is_empty() && self.sizes.is_empty() => {
-                let places: HashMap<&str, i64> = left.iter().map(String::as_str).zip(0..).collect();
-                let order: Vec<i64> = right.iter().map(|name| places[name.as_str()]).collect();
+                let indices: HashMap<&str, i64> =
+                    left.iter().map(String::as_str).zip(0..).collect();
+                let order: Vec<i64> = right.iter().map(|name| indices[name.as_str()]).collect();
                 Transpose::new(&order).into()
             }
             _ => self.into(),
@@ -62,8 +63,8 @@ impl Rearrange {
     }
 
     fn check(&self) -> Result<(), PatternFault> {
-        let left = places(&self.left, Side::Left)?;
-        let right = places(&self.right, Side::Right)?;
+        let left = part_indices(&self.left, Side::Left)?;
+        let right = part_indices(&self.right, Side::Right)?;
         let merged = self.left.iter().filter(|group| **group != Group::Ellipsis);
         if merged.flat_map(Group::parts).any(|part| *part == Part::Ellipsis) {
             return Err(PatternFault::MergedEllipsis);
@@ -116,7 +117,7 @@ impl Rearrange {
         let split = self.split(shape).map_err(misfit)?;
         let (mut order, mut merged) = (Vec::new(), Vec::new());
         for group in &self.right {
-            let axes = || group.parts().iter().flat_map(|part| split.places[part].clone());
+            let axes = || group.parts().iter().flat_map(|part| split.axes[part].clone());
             order.extend(axes());
             match group {
                 Group::Ellipsis => merged.extend(axes().map(|axis| split.sizes[axis])),
@@ -148,12 +149,12 @@ impl Rearrange {
             if *group == Group::Ellipsis {
                 let (left_over, after) = rest.split_at(shape.rank() - axes);
                 split.sizes.extend_from_slice(left_over);
-                split.places.insert(&Part::Ellipsis, begin..split.sizes.len());
+                split.axes.insert(&Part::Ellipsis, begin..split.sizes.len());
                 rest = after;
             } else if let [size, after @ ..] = rest {
                 split.sizes.extend(parts_of(group, number, *size, &given)?);
-                for (part, place) in group.parts().iter().zip(begin..) {
-                    split.places.insert(part, place..place + 1);
+                for (part, index) in group.parts().iter().zip(begin..) {
+                    split.axes.insert(part, index..index + 1);
                 }
                 rest = after;
             }
@@ -167,7 +168,7 @@ impl Rearrange {
 struct Split<'a> {
     sizes: Vec<usize>,
     /// The axes of each part.
-    places: HashMap<&'a Part, Range<usize>>,
+    axes: HashMap<&'a Part, Range<usize>>,
 }
 
 /// Sizes of the parts of an axis of `size`, with the sizes given.

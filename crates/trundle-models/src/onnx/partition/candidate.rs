@@ -32,7 +32,7 @@ pub(super) struct Candidate<'a> {
     /// Whether an input controls how elements are moved.
     is_decided_later: bool,
     nodes: BTreeSet<usize>,
-    held: BTreeSet<&'a str>,
+    initializers: BTreeSet<&'a str>,
 }
 
 impl<'a> Candidate<'a> {
@@ -49,7 +49,7 @@ impl<'a> Candidate<'a> {
             read: HashSet::new(),
             is_decided_later: false,
             nodes: subgraph.members.iter().copied().collect(),
-            held: BTreeSet::new(),
+            initializers: BTreeSet::new(),
         };
         let reckoned = source.reckoned_from(&own, &subgraph.nodes);
         let mut says_how = Vec::new();
@@ -81,7 +81,7 @@ impl<'a> Candidate<'a> {
             let Some(place) = source.graph.giver(name) else {
                 match source.is_default(name) {
                     true => self.decided_by(name),
-                    false => _ = self.held.insert(name),
+                    false => _ = self.initializers.insert(name),
                 }
                 continue;
             };
@@ -149,8 +149,8 @@ impl<'a> Candidate<'a> {
             };
             *left = rest;
             let Some(place) = source.graph.giver(name) else {
-                match source.is_held_short(name) {
-                    true => _ = self.held.insert(name),
+                match source.is_short_initializer(name) {
+                    true => _ = self.initializers.insert(name),
                     false => self.reads(name),
                 }
                 continue;
@@ -185,8 +185,8 @@ impl<'a> Candidate<'a> {
             .iter()
             .for_each(|place| add_field(&mut graph, field::NODE, &source.nodes[*place]));
         add_field(&mut graph, field::NAME, source.partition.name.as_bytes());
-        for name in &self.held {
-            add_field(&mut graph, field::INITIALIZER, &held(source, name)?);
+        for name in &self.initializers {
+            add_field(&mut graph, field::INITIALIZER, &initializer(source, name)?);
         }
         let mut add_named =
             |number, name: &&str| add_field(&mut graph, number, &named(name).encode_to_vec());
@@ -218,7 +218,8 @@ impl<'a> Candidate<'a> {
         if outputs.is_empty() || written.len() <= outputs.len() && !is_slow {
             return Ok(false);
         }
-        let bytes = self.held.iter().filter_map(|name| source.partition.held.get(*name));
+        let bytes =
+            self.initializers.iter().filter_map(|name| source.partition.initializers.get(*name));
         let bytes = bytes.map(super::cost).fold(0, u64::saturating_add);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         *left = left.checked_sub(bytes).ok_or_else(|| {
@@ -246,8 +247,8 @@ impl<'a> Candidate<'a> {
 }
 
 /// Encodes an initializer for the model of a node, including external data.
-fn held(source: &Source, name: &str) -> Result<Bytes> {
-    let Some(tensor) = source.partition.held.get(name) else {
+fn initializer(source: &Source, name: &str) -> Result<Bytes> {
+    let Some(tensor) = source.partition.initializers.get(name) else {
         return Err(malformed(format!("no node gives {name:?}")));
     };
     if tensor.data_location != data_location::EXTERNAL {

@@ -85,26 +85,26 @@ impl Partition {
         }
         let (file, nodes) = match chosen.is_empty() {
             true => (vec![self.file.clone()], Vec::new()),
-            false => Rest::new(&source, &mut chosen).file(&source, &chosen)?,
+            false => KeptParts::new(&source, &mut chosen).file(&source, &chosen)?,
         };
         Ok(Fused { file, nodes, refused, unchanged, is_external: source.external() })
     }
 }
 
 /// The parts of the original model that stay.
-struct Rest<'a> {
+struct KeptParts<'a> {
     nodes: BTreeSet<usize>,
     /// The names of all tensors that are read.
     read: HashSet<&'a str>,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> KeptParts<'a> {
     /// Finds the nodes that the computing nodes, the new nodes and the model's outputs need.
     ///
     /// A node that stays may need the shape of a tensor that is not written any more. If the model's shapes are
     /// fixed, the original nodes stay: a runtime infers the shape from them and does not run them. Otherwise the
     /// new node that contains the tensor also returns its shape.
-    fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> Rest<'a> {
+    fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> KeptParts<'a> {
         let Partition { nodes, roles, outputs, .. } = source.partition;
         let within = names_within(source, chosen);
         let members = chosen.iter().flat_map(|candidate| &candidate.subgraph.members);
@@ -117,34 +117,34 @@ impl<'a> Rest<'a> {
         let all_read: HashSet<&str> =
             nodes.iter().flat_map(names_read).chain(outputs.iter().map(String::as_str)).collect();
         let is_unread =
-            |place: &usize| !names_given(&nodes[*place]).any(|name| all_read.contains(name));
+            |index: &usize| !names_given(&nodes[*index]).any(|name| all_read.contains(name));
         let mut left: Vec<&str> = outputs.iter().map(String::as_str).collect();
         left.extend(chosen.iter().flat_map(|candidate| &candidate.inputs));
-        let mut rest = Rest { nodes: BTreeSet::new(), read: HashSet::new() };
-        for place in (0..nodes.len()).filter(|place| !fused.contains(place)) {
-            if roles[place] != Role::Known || is_unread(&place) {
-                rest.nodes.insert(place);
-                left.extend(names_read(&nodes[place]));
+        let mut kept = KeptParts { nodes: BTreeSet::new(), read: HashSet::new() };
+        for index in (0..nodes.len()).filter(|index| !fused.contains(index)) {
+            if roles[index] != Role::Known || is_unread(&index) {
+                kept.nodes.insert(index);
+                left.extend(names_read(&nodes[index]));
             }
         }
         while let Some(name) = left.pop() {
-            if !rest.read.insert(name) {
+            if !kept.read.insert(name) {
                 continue;
             }
-            let Some(place) = source.graph.giver(name) else { continue };
-            if roles[place] != Role::Known && !within.contains_key(name) {
+            let Some(index) = source.graph.giver(name) else { continue };
+            if roles[index] != Role::Known && !within.contains_key(name) {
                 continue;
             }
-            let shape_of = nodes[place].input.first().filter(|_| says_shape(&nodes[place]));
+            let shape_of = nodes[index].input.first().filter(|_| says_shape(&nodes[index]));
             match shape_of.and_then(|of| Some((of, within.get(of.as_str())?))) {
                 Some((of, number)) if !(is_fixed && is_apart(source, &within, of, &mut steps)) => {
-                    chosen[*number].add_shape(place, name);
+                    chosen[*number].add_shape(index, name);
                 }
-                _ if rest.nodes.insert(place) => left.extend(names_read(&nodes[place])),
+                _ if kept.nodes.insert(index) => left.extend(names_read(&nodes[index])),
                 _ => {}
             }
         }
-        rest
+        kept
     }
 
     /// Builds the file with the chosen nodes, and describes these nodes.
@@ -155,16 +155,16 @@ impl<'a> Rest<'a> {
     ) -> Result<(Vec<Bytes>, Vec<FusedNode>)> {
         let names = free_names(source, chosen.len());
         let mut graph = Vec::new();
-        for place in self.order(source, chosen)? {
-            graph.push(match place {
-                Place::Kept(place) => message(field::NODE, &source.nodes[place]),
-                Place::Chosen(number) => {
+        for origin in self.order(source, chosen)? {
+            graph.push(match origin {
+                NodeOrigin::Kept(index) => message(field::NODE, &source.nodes[index]),
+                NodeOrigin::Chosen(number) => {
                     message(field::NODE, &node(source, &chosen[number], &names[number])?)
                 }
             });
         }
-        let held: HashSet<&str> = source.partition.nodes.iter().flat_map(names_read).collect();
-        let mut tensors = source.partition.held_names.iter();
+        let read: HashSet<&str> = source.partition.nodes.iter().flat_map(names_read).collect();
+        let mut tensors = source.partition.initializer_names.iter();
         for part in &source.fields {
             let stays = match part.number {
                 field::NODE => false,
@@ -172,8 +172,8 @@ impl<'a> Rest<'a> {
                 // inputs.
                 field::INITIALIZER => tensors.next().is_none_or(|name| {
                     self.read.contains(name.as_str())
-                        || !held.contains(name.as_str())
-                        || source.partition.held_inputs.contains(name)
+                        || !read.contains(name.as_str())
+                        || source.partition.initialized_inputs.contains(name)
                 }),
                 _ => true,
             };
@@ -208,27 +208,28 @@ impl<'a> Rest<'a> {
     }
 
     /// Returns a topological order of all nodes, which follows the file where possible.
-    fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<Place>> {
-        let kept = self.nodes.iter().map(|place| Place::Kept(*place));
-        let mut places: Vec<Place> = kept.chain((0..chosen.len()).map(Place::Chosen)).collect();
+    fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<NodeOrigin>> {
+        let kept = self.nodes.iter().map(|index| NodeOrigin::Kept(*index));
+        let mut origins: Vec<NodeOrigin> =
+            kept.chain((0..chosen.len()).map(NodeOrigin::Chosen)).collect();
         // A new node can run once the last of its members could.
-        places.sort_by_key(|place| match place {
-            Place::Kept(place) => Some(*place),
-            Place::Chosen(of) => chosen[*of].subgraph.members.iter().max().copied(),
+        origins.sort_by_key(|origin| match origin {
+            NodeOrigin::Kept(index) => Some(*index),
+            NodeOrigin::Chosen(of) => chosen[*of].subgraph.members.iter().max().copied(),
         });
         let mut giver: HashMap<&str, usize> = HashMap::new();
-        for (number, place) in places.iter().enumerate() {
-            let given = place.names_given(source, chosen);
+        for (number, origin) in origins.iter().enumerate() {
+            let given = origin.names_given(source, chosen);
             giver.extend(given.into_iter().map(|name| (name, number)));
         }
         let reads = |number: usize| {
-            let read = places[number].names_read(source, chosen);
+            let read = origins[number].names_read(source, chosen);
             read.into_iter().filter_map(|name| giver.get(name).copied()).collect::<Vec<_>>()
         };
-        let name = |number: usize| format!("{:?}", places[number].names_given(source, chosen));
-        let order = order::sorted(places.len(), reads, name)
+        let name = |number: usize| format!("{:?}", origins[number].names_given(source, chosen));
+        let order = order::sorted(origins.len(), reads, name)
             .map_err(|(_, problem)| Error::Unsupported(format!("not fused: {problem}")))?;
-        Ok(order.into_iter().map(|number| places[number]).collect())
+        Ok(order.into_iter().map(|number| origins[number]).collect())
     }
 }
 
@@ -237,8 +238,8 @@ impl<'a> Rest<'a> {
 fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'a str, usize> {
     let mut within = HashMap::new();
     for (number, candidate) in chosen.iter().enumerate() {
-        for place in &candidate.subgraph.members {
-            let given = names_given(&source.partition.nodes[*place]);
+        for index in &candidate.subgraph.members {
+            let given = names_given(&source.partition.nodes[*index]);
             within.extend(given.map(|name| (name, number)));
         }
         candidate.outputs.iter().for_each(|name| _ = within.remove(name));
@@ -248,24 +249,24 @@ fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'
 
 /// A node of the new file.
 #[derive(Clone, Copy)]
-enum Place {
+enum NodeOrigin {
     Kept(usize),
     /// A new one.
     Chosen(usize),
 }
 
-impl Place {
+impl NodeOrigin {
     fn names_given<'a>(self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Vec<&'a str> {
         match self {
-            Place::Kept(place) => names_given(&source.partition.nodes[place]).collect(),
-            Place::Chosen(of) => chosen[of].outputs.clone(),
+            NodeOrigin::Kept(index) => names_given(&source.partition.nodes[index]).collect(),
+            NodeOrigin::Chosen(of) => chosen[of].outputs.clone(),
         }
     }
 
     fn names_read<'a>(self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Vec<&'a str> {
         match self {
-            Place::Kept(place) => names_read(&source.partition.nodes[place]),
-            Place::Chosen(of) => chosen[of].inputs.clone(),
+            NodeOrigin::Kept(index) => names_read(&source.partition.nodes[index]),
+            NodeOrigin::Chosen(of) => chosen[of].inputs.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::role::Role;
-use crate::onnx::builder::{held_graphs, label};
+use crate::onnx::builder::{attribute_graphs, label};
 use crate::onnx::{malformed, proto};
 use crate::{Error, Result, order};
 
@@ -15,9 +15,9 @@ pub(super) struct Graph<'a> {
 impl<'a> Graph<'a> {
     pub(super) fn new(nodes: &'a [proto::Node]) -> Result<Graph<'a>> {
         let mut giver = HashMap::new();
-        for (place, node) in nodes.iter().enumerate() {
+        for (index, node) in nodes.iter().enumerate() {
             for name in names_given(node) {
-                if giver.insert(name, place).is_some() {
+                if giver.insert(name, index).is_some() {
                     return Err(malformed(format!("two nodes give {name:?}")));
                 }
             }
@@ -31,25 +31,25 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns the indices of the nodes whose outputs a node reads.
-    pub(super) fn reads(&self, place: usize) -> Vec<usize> {
-        names_read(&self.nodes[place]).into_iter().filter_map(|name| self.giver(name)).collect()
+    pub(super) fn reads(&self, index: usize) -> Vec<usize> {
+        names_read(&self.nodes[index]).into_iter().filter_map(|name| self.giver(name)).collect()
     }
 
     /// Returns the indices of all nodes in topological order.
     pub(super) fn sorted(&self) -> Result<Vec<usize>> {
-        let named = |place: usize| label(&self.nodes[place], "");
-        order::sorted(self.nodes.len(), |place| self.reads(place), named)
-            .map_err(|(place, problem)| Error::Node { node: named(place), problem })
+        let named = |index: usize| label(&self.nodes[index], "");
+        order::sorted(self.nodes.len(), |index| self.reads(index), named)
+            .map_err(|(index, problem)| Error::Node { node: named(index), problem })
     }
 
     /// Returns the indices of the nodes that read each tensor. The outputs of the model have one more reader, the
     /// caller, whose index is the number of nodes.
     pub(super) fn readers<'b>(&'b self, outputs: &'b [String]) -> HashMap<&'b str, Vec<usize>> {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (place, node) in self.nodes.iter().enumerate() {
+        for (index, node) in self.nodes.iter().enumerate() {
             names_read(node)
                 .into_iter()
-                .for_each(|name| readers.entry(name).or_default().push(place));
+                .for_each(|name| readers.entry(name).or_default().push(index));
         }
         outputs.iter().for_each(|name| readers.entry(name).or_default().push(self.nodes.len()));
         readers
@@ -58,13 +58,13 @@ impl<'a> Graph<'a> {
     /// Groups the nodes that move and can become one node: a node, and readers of its output or of its shape,
     /// without computation in between. Groups, and the nodes in each group, are in topological order.
     pub(super) fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
-        let mut stages = Stages::new(self, sorted, roles);
-        stages.wait(self, sorted, roles);
-        let mut first = stages.linked(self, sorted);
+        let mut levels = Levels::new(self, sorted, roles);
+        levels.wait(self, sorted, roles);
+        let mut first = levels.linked(self, sorted);
         let mut members: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-        for place in sorted.iter().copied().filter(|place| roles[*place] == Role::Moves) {
-            let stage = stages.of[place];
-            members.entry((stage, root(&mut first, place))).or_default().push(place);
+        for index in sorted.iter().copied().filter(|index| roles[*index] == Role::Moves) {
+            let level = levels.of[index];
+            members.entry((level, root(&mut first, index))).or_default().push(index);
         }
         members.into_values().collect()
     }
@@ -73,50 +73,50 @@ impl<'a> Graph<'a> {
     pub(super) fn with_known(&self, members: &[usize], roles: &[Role]) -> Vec<usize> {
         let mut all: BTreeSet<usize> = members.iter().copied().collect();
         let mut left = members.to_vec();
-        while let Some(place) = left.pop() {
-            let known = self.reads(place).into_iter().filter(|read| roles[*read] == Role::Known);
+        while let Some(index) = left.pop() {
+            let known = self.reads(index).into_iter().filter(|read| roles[*read] == Role::Known);
             left.extend(known.filter(|read| all.insert(*read)));
         }
         all.into_iter().collect()
     }
 }
 
-/// The stage of each node: at least the number of changes from computing to moving on any path to it. Nodes that move
-/// in the same stage can be merged, because no path from one to the other leads through computation.
-struct Stages {
+/// The level of each node: at least the number of changes from computing to moving on any path to it. Nodes that move
+/// in the same level can be merged, because no path from one to the other leads through computation.
+struct Levels {
     of: Vec<usize>,
-    /// Whether each node moves, or computes from the shape of a tensor moved in the same stage.
+    /// Whether each node moves, or computes from the shape of a tensor moved in the same level.
     follows: Vec<bool>,
 }
 
-impl Stages {
-    /// Puts each node into the earliest possible stage.
-    fn new(graph: &Graph, sorted: &[usize], roles: &[Role]) -> Stages {
+impl Levels {
+    /// Puts each node into the earliest possible level.
+    fn new(graph: &Graph, sorted: &[usize], roles: &[Role]) -> Levels {
         let (mut of, mut follows) = (vec![0; roles.len()], vec![false; roles.len()]);
-        for place in sorted.iter().copied() {
-            let reads = graph.reads(place);
-            let after = |read: &usize| match (roles[place], roles[*read]) {
+        for index in sorted.iter().copied() {
+            let reads = graph.reads(index);
+            let after = |read: &usize| match (roles[index], roles[*read]) {
                 (Role::Moves | Role::Known, Role::Computes) => of[*read] + 1,
                 _ => of[*read],
             };
-            let stage = reads.iter().map(after).max().unwrap_or(0);
-            follows[place] = match roles[place] {
+            let level = reads.iter().map(after).max().unwrap_or(0);
+            follows[index] = match roles[index] {
                 Role::Moves => true,
-                Role::Known => reads.iter().any(|read| follows[*read] && of[*read] == stage),
+                Role::Known => reads.iter().any(|read| follows[*read] && of[*read] == level),
                 Role::Computes => false,
             };
-            of[place] = stage;
+            of[index] = level;
         }
-        Stages { of, follows }
+        Levels { of, follows }
     }
 
     /// Returns a union-find forest of the nodes that must be merged.
     fn linked(&self, graph: &Graph, sorted: &[usize]) -> Vec<usize> {
         let mut first: Vec<usize> = (0..self.of.len()).collect();
-        for place in sorted.iter().copied().filter(|place| self.follows[*place]) {
-            for read in graph.reads(place) {
-                if self.follows[read] && self.of[read] == self.of[place] {
-                    let (one, other) = (root(&mut first, read), root(&mut first, place));
+        for index in sorted.iter().copied().filter(|index| self.follows[*index]) {
+            for read in graph.reads(index) {
+                if self.follows[read] && self.of[read] == self.of[index] {
+                    let (one, other) = (root(&mut first, read), root(&mut first, index));
                     first[one.max(other)] = one.min(other);
                 }
             }
@@ -124,21 +124,21 @@ impl Stages {
         first
     }
 
-    /// Delays groups to a later stage where they can be merged with a reader.
+    /// Delays groups to a later level where they can be merged with a reader.
     fn wait(&mut self, graph: &Graph, sorted: &[usize], roles: &[Role]) {
         let mut readers = vec![Vec::new(); roles.len()];
-        for place in 0..roles.len() {
-            graph.reads(place).into_iter().for_each(|read| readers[read].push(place));
+        for index in 0..roles.len() {
+            graph.reads(index).into_iter().for_each(|read| readers[read].push(index));
         }
         let mut first = self.linked(graph, sorted);
         let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
-        for place in sorted.iter().copied().filter(|place| self.follows[*place]) {
-            members.entry(root(&mut first, place)).or_default().push(place);
+        for index in sorted.iter().copied().filter(|index| self.follows[*index]) {
+            members.entry(root(&mut first, index)).or_default().push(index);
         }
-        for place in sorted.iter().rev() {
-            // Handles each group at its last node. The stages of its readers are final by then.
-            let Some(group) = members.remove(&root(&mut first, *place)) else { continue };
-            let own = root(&mut first, *place);
+        for index in sorted.iter().rev() {
+            // Handles each group at its last node. The levels of its readers are final by then.
+            let Some(group) = members.remove(&root(&mut first, *index)) else { continue };
+            let own = root(&mut first, *index);
             let outside = group.iter().flat_map(|member| &readers[*member]).copied();
             let outside: Vec<usize> =
                 outside.filter(|reader| root(&mut first, *reader) != own).collect();
@@ -163,7 +163,7 @@ pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
     for node in with_inner([node]) {
         names.extend(node.input.iter().map(String::as_str));
         // A branch may return a tensor from outside.
-        let given = held_graphs(node).flat_map(|graph| &graph.output);
+        let given = attribute_graphs(node).flat_map(|graph| &graph.output);
         names.extend(given.map(|info| info.name.as_str()));
     }
     names
@@ -176,16 +176,16 @@ pub(super) fn with_inner<'a>(
     let (mut all, mut left) = (Vec::new(), nodes.into_iter().collect::<Vec<_>>());
     while let Some(node) = left.pop() {
         all.push(node);
-        left.extend(held_graphs(node).flat_map(|graph| &graph.node));
+        left.extend(attribute_graphs(node).flat_map(|graph| &graph.node));
     }
     all
 }
 
-/// Returns the root of `place`, which is the lowest index in its set.
-fn root(first: &mut [usize], mut place: usize) -> usize {
-    while first[place] != place {
-        first[place] = first[first[place]];
-        place = first[place];
+/// Returns the root of `index`, which is the lowest index in its set.
+fn root(first: &mut [usize], mut index: usize) -> usize {
+    while first[index] != index {
+        first[index] = first[first[index]];
+        index = first[index];
     }
-    place
+    index
 }

@@ -51,11 +51,11 @@ pub struct Partition {
     nodes: Vec<proto::Node>,
     roles: Vec<Role>,
     /// The initializers, by name.
-    held: HashMap<String, proto::Tensor>,
+    initializers: HashMap<String, proto::Tensor>,
     /// The names of the initializers, in the file's order.
-    held_names: Vec<String>,
+    initializer_names: Vec<String>,
     /// The initializers that are also inputs, and whether callers may override them.
-    held_inputs: HashSet<String>,
+    initialized_inputs: HashSet<String>,
     has_defaults: bool,
     /// The types and shapes that the file states for other values, by name.
     infos: HashMap<String, proto::ValueInfo>,
@@ -101,22 +101,23 @@ impl Partition {
     pub fn read_bytes(bytes: Vec<u8>, folder: &Path, links: Links) -> Result<Partition> {
         let file = Bytes::from(bytes);
         let (model, graph) = decode(file.clone())?;
-        let held_names: Vec<String> =
+        let initializer_names: Vec<String> =
             graph.initializer.iter().map(|tensor| tensor.name.clone()).collect();
-        let mut held = HashMap::with_capacity(graph.initializer.len());
+        let mut initializers = HashMap::with_capacity(graph.initializer.len());
         for tensor in graph.initializer {
-            if let Some(twice) = held.insert(tensor.name.clone(), tensor) {
+            if let Some(twice) = initializers.insert(tensor.name.clone(), tensor) {
                 return Err(malformed(format!("initializer {:?} is there twice", twice.name)));
             }
         }
-        let given = graph.input.iter().filter(|info| !held.contains_key(&info.name));
+        let given = graph.input.iter().filter(|info| !initializers.contains_key(&info.name));
         let input = |(number, info): (usize, &proto::ValueInfo)| {
             let (element, shape) = tensor_type(info, &format!("input {:?}", info.name))?;
             Ok(Input { name: info.name.clone(), element, shape, value: ValueId(number) })
         };
         let inputs = given.enumerate().map(input).collect::<Result<_>>()?;
         let names = graph.input.iter().map(|info| &info.name);
-        let held_inputs = names.filter(|name| held.contains_key(*name)).cloned().collect();
+        let initialized_inputs =
+            names.filter(|name| initializers.contains_key(*name)).cloned().collect();
         let outputs: Vec<String> = graph.output.iter().map(|info| info.name.clone()).collect();
         let infos = graph.value_info.into_iter().chain(graph.output).chain(graph.input);
         let mut partition = Partition {
@@ -127,9 +128,9 @@ impl Partition {
             outputs,
             roles: vec![Role::Computes; graph.node.len()],
             nodes: graph.node,
-            held,
-            held_names,
-            held_inputs,
+            initializers,
+            initializer_names,
+            initialized_inputs,
             // Before version 4, every initializer had to be an input too, and runtimes did not let callers override
             // it.
             has_defaults: model.ir_version.is_some_and(|version| version >= 4),
@@ -185,8 +186,8 @@ impl Partition {
                 return Err(Error::Input(format!("the model has no input {name:?}")));
             };
             if !bind(&input.shape, shape, &mut sizes) {
-                let stated = &input.shape;
-                let problem = format!("input {name:?} is {stated}, and {shape} is given");
+                let declared = &input.shape;
+                let problem = format!("input {name:?} is {declared}, and {shape} is given");
                 return Err(Error::Input(problem));
             }
         }
@@ -196,9 +197,9 @@ impl Partition {
     /// Adds the named sizes of the tensor `name`, which has this shape, to `sizes`. The outputs of a subgraph
     /// determine sizes for later subgraphs.
     pub fn add_sizes(&self, name: &str, shape: &Shape, sizes: &mut HashMap<String, usize>) {
-        let stated = self.infos.get(name).map(|info| tensor_type(info, name));
-        if let Some(Ok((_, stated))) = stated {
-            bind(&stated, shape, sizes);
+        let declared = self.infos.get(name).map(|info| tensor_type(info, name));
+        if let Some(Ok((_, declared))) = declared {
+            bind(&declared, shape, sizes);
         }
     }
 
@@ -219,7 +220,7 @@ impl Partition {
         let read: BTreeSet<&String> = node.iter().flat_map(|node| &node.input).collect();
         let (mut initializer, mut input) = (Vec::new(), Vec::new());
         for name in read.into_iter().filter(|name| !name.is_empty()) {
-            if let Some(tensor) = self.held.get(name) {
+            if let Some(tensor) = self.initializers.get(name) {
                 initializer.push(tensor.clone());
             } else if !made.contains(name.as_str()) {
                 let info = self.infos.get(name).ok_or_else(|| {
@@ -242,7 +243,7 @@ impl Partition {
         let graph = Graph::new(&self.nodes)?;
         let sorted = graph.sorted()?;
         let mut others = BTreeMap::new();
-        let mut known: HashSet<&str> = self.held.keys().map(String::as_str).collect();
+        let mut known: HashSet<&str> = self.initializers.keys().map(String::as_str).collect();
         let mut roles = vec![Role::Computes; self.nodes.len()];
         for place in &sorted {
             let node = &self.nodes[*place];
@@ -257,8 +258,8 @@ impl Partition {
 
         let readers = graph.readers(&self.outputs);
         // The claimed sizes of external data do not count.
-        let held = self.held.values().map(proto::Tensor::encoded_len);
-        let file: usize = self.nodes.iter().map(proto::Node::encoded_len).chain(held).sum();
+        let initializers = self.initializers.values().map(proto::Tensor::encoded_len);
+        let file: usize = self.nodes.iter().map(proto::Node::encoded_len).chain(initializers).sum();
         let mut left = LEAST_SHARED + MOST_SHARED * file as u64;
         let mut views = 0;
         let mut subgraphs = Vec::new();
@@ -285,8 +286,8 @@ impl Partition {
 
     /// Estimates the number of bytes to read for a node and its initializers.
     fn cost_of_node(&self, node: &proto::Node) -> u64 {
-        let held = node.input.iter().filter_map(|name| self.held.get(name));
-        held.map(cost).fold(node.encoded_len() as u64, u64::saturating_add)
+        let initializers = node.input.iter().filter_map(|name| self.initializers.get(name));
+        initializers.map(cost).fold(node.encoded_len() as u64, u64::saturating_add)
     }
 
     /// Builds the subgraph of the moving nodes `members`. `nodes` also has the nodes that control the movement.
@@ -320,10 +321,10 @@ impl Partition {
     }
 }
 
-/// Adds the named sizes of a tensor with the stated and the actual shape to `sizes`. Returns whether the shapes
+/// Adds the named sizes of a tensor with the declared and the actual shape to `sizes`. Returns whether the shapes
 /// match.
-fn bind(stated: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usize>) -> bool {
-    let PartialShape::Ranked(dimensions) = stated else { return true };
+fn bind(declared: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usize>) -> bool {
+    let PartialShape::Ranked(dimensions) = declared else { return true };
     let fits = |(dimension, size): (&Dimension, &usize)| match dimension {
         Dimension::Named(name) => *sizes.entry(name.clone()).or_insert(*size) == *size,
         Dimension::Fixed(fixed) => fixed == size,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::onnx::functions::Functions;
-use crate::onnx::operators::forms;
+use crate::onnx::operators::versions;
 use crate::onnx::proto;
 use crate::onnx::unsupported::unsupported;
 
@@ -58,7 +58,7 @@ pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
     {
         return None;
     }
-    let form = forms(kind)
+    let form = versions(kind)
         .max_by_key(|form| form.inputs.map_or(0, |[all, more]| all.len() + more.len()))?;
     let names = form.inputs.unwrap_or_default().concat();
     Some(names.into_iter().map(|name| (!MOVED_INPUTS.contains(&name)).then_some(name)).collect())

@@ -10,7 +10,7 @@ use super::graph::{Graph, names_given, with_inner};
 use super::role::{Role, says_shape};
 use super::wire::{Field, fields, payloads};
 use super::{Partition, cost};
-use crate::onnx::builder::held_graphs;
+use crate::onnx::builder::attribute_graphs;
 use crate::onnx::element::element_type;
 use crate::onnx::malformed;
 use crate::onnx::value_info::tensor_type;
@@ -62,17 +62,18 @@ impl<'a> Source<'a> {
         };
         let fields = fields(own)?;
         let nodes: Vec<Bytes> = payloads(&fields, field::NODE).cloned().collect();
-        let tensors = partition.held_names.iter().map(String::as_str);
+        let tensors = partition.initializer_names.iter().map(String::as_str);
         let tensors = tensors.zip(payloads(&fields, field::INITIALIZER).cloned()).collect();
         if nodes.len() != partition.nodes.len() {
             return Err(malformed("a node is not a message"));
         }
-        let held = partition.held.values().map(|tensor| (&tensor.name[..], tensor.data_type));
-        let stated = partition.infos.values().filter_map(|info| {
+        let initializers =
+            partition.initializers.values().map(|tensor| (&tensor.name[..], tensor.data_type));
+        let declared = partition.infos.values().filter_map(|info| {
             let tensor = info.r#type.as_ref()?.tensor.as_ref()?;
             Some((&info.name[..], tensor.elem_type))
         });
-        let mut types = ElementTypes::new(held.chain(stated));
+        let mut types = ElementTypes::new(initializers.chain(declared));
         let mut order = vec![0; nodes.len()];
         for (number, place) in graph.sorted()?.into_iter().enumerate() {
             types.add(&partition.nodes[place]);
@@ -85,19 +86,19 @@ impl<'a> Source<'a> {
     pub(super) fn is_known(&self, name: &str) -> bool {
         match self.graph.giver(name) {
             Some(place) => self.partition.roles[place] == Role::Known,
-            None => self.partition.held.contains_key(name),
+            None => self.partition.initializers.contains_key(name),
         }
     }
 
     /// Whether a tensor is an initializer that callers may override.
     pub(super) fn is_default(&self, name: &str) -> bool {
-        self.partition.has_defaults && self.partition.held_inputs.contains(name)
+        self.partition.has_defaults && self.partition.initialized_inputs.contains(name)
     }
 
     /// Whether a tensor is a small initializer that callers cannot override.
-    pub(super) fn is_held_short(&self, name: &str) -> bool {
-        let held = self.partition.held.get(name);
-        held.is_some_and(|tensor| cost(tensor) <= MOST_SHORT) && !self.is_default(name)
+    pub(super) fn is_short_initializer(&self, name: &str) -> bool {
+        let initializers = self.partition.initializers.get(name);
+        initializers.is_some_and(|tensor| cost(tensor) <= MOST_SHORT) && !self.is_default(name)
     }
 
     /// Returns the names of known tensors that are computed from the shape of one of the subgraph's own tensors.
@@ -130,12 +131,12 @@ impl<'a> Source<'a> {
 
     /// Returns the shape of a tensor, if the file states it completely.
     pub(super) fn shape(&self, name: &str) -> Option<Shape> {
-        if let Some(tensor) = self.partition.held.get(name) {
+        if let Some(tensor) = self.partition.initializers.get(name) {
             let sizes = tensor.dims.iter().map(|size| usize::try_from(*size).ok());
             return Shape::new(sizes.collect::<Option<Vec<_>>>()?).ok();
         }
-        let (_, stated) = tensor_type(self.partition.infos.get(name)?, name).ok()?;
-        Shape::new(stated.sizes()?).ok()
+        let (_, declared) = tensor_type(self.partition.infos.get(name)?, name).ok()?;
+        Shape::new(declared.sizes()?).ok()
     }
 
     /// Whether all inputs of the model have a fixed shape.
@@ -143,14 +144,14 @@ impl<'a> Source<'a> {
         self.partition.inputs.iter().all(|input| input.shape.sizes().is_some())
     }
 
-    /// Whether the model or a held graph has external data.
+    /// Whether the model or an attribute graph has external data.
     pub(super) fn external(&self) -> bool {
         let nodes = with_inner(&self.partition.nodes).into_iter();
         let inner = nodes.flat_map(|node| {
             let own = node.attribute.iter().filter_map(|attribute| attribute.t.as_deref());
-            own.chain(held_graphs(node).flat_map(|graph| &graph.initializer))
+            own.chain(attribute_graphs(node).flat_map(|graph| &graph.initializer))
         });
-        let mut tensors = self.partition.held.values().chain(inner);
+        let mut tensors = self.partition.initializers.values().chain(inner);
         tensors.any(|tensor| !tensor.external_data.is_empty())
     }
 }

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::proto::{Entry, data_location};
+use super::super::proto::{StringEntry, data_location};
 use super::*;
 use crate::{Data, Links, Operator};
 
 fn external(name: &str, dims: &[i64], entries: &[(&str, &str)]) -> Tensor {
-    let entry =
-        |(key, value): &(&str, &str)| Entry { key: key.to_string(), value: value.to_string() };
+    let entry = |(key, value): &(&str, &str)| StringEntry {
+        key: key.to_string(),
+        value: value.to_string(),
+    };
     Tensor {
         external_data: entries.iter().map(entry).collect(),
         data_location: data_location::EXTERNAL,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::onnx::proto::{Dimension, Entry};
+use crate::onnx::proto::{Dimension, StringEntry};
 use crate::onnx::{Fused, Partition, read_typed};
 use crate::{Data, ElementType, Given, Links, PlannedModel};
 use trundle_core::{DType, Shape};
@@ -103,8 +103,8 @@ fn what_moves_becomes_a_node_that_moves_it() {
     // The initializers that only the slices read are in the new node.
     assert!(graph.initializer.is_empty(), "{:?}", graph.initializer);
     let [info] = &graph.value_info[..] else { panic!("{:?}", graph.value_info) };
-    let stated = info.r#type.as_ref().unwrap().tensor.as_ref().unwrap();
-    assert_eq!((&info.name[..], stated.elem_type, &stated.shape), ("t", FLOAT, &None));
+    let declared = info.r#type.as_ref().unwrap().tensor.as_ref().unwrap();
+    assert_eq!((&info.name[..], declared.elem_type, &declared.shape), ("t", FLOAT, &None));
     let import = model.opset_import.last().unwrap();
     assert_eq!((&import.domain[..], import.version), ("trundle", 1));
 
@@ -405,7 +405,7 @@ fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there(
     let folder = tempfile::tempdir().unwrap();
     let beside = |name: &str, bytes: Vec<u8>| {
         std::fs::write(folder.path().join(name), bytes).unwrap();
-        vec![Entry { key: "location".to_owned(), value: name.to_owned() }]
+        vec![StringEntry { key: "location".to_owned(), value: name.to_owned() }]
     };
     let token = Tensor {
         external_data: beside("token.bin", floats_of([9])),

@@ -8,11 +8,15 @@ use crate::{Data, Given, PlannedModel};
 pub(super) const BOOL: i32 = 9;
 
 /// An input or output of a body: its name and element type.
-pub(super) type Stated<'a> = (&'a str, i32);
+pub(super) type TypedName<'a> = (&'a str, i32);
 
 /// The attribute `body`, a graph with these inputs and outputs.
-pub(super) fn body(inputs: &[Stated<'_>], node: Vec<Node>, outputs: &[Stated<'_>]) -> Attribute {
-    let values = |all: &[Stated<'_>]| -> Vec<ValueInfo> {
+pub(super) fn body(
+    inputs: &[TypedName<'_>],
+    node: Vec<Node>,
+    outputs: &[TypedName<'_>],
+) -> Attribute {
+    let values = |all: &[TypedName<'_>]| -> Vec<ValueInfo> {
         all.iter().map(|(name, r#type)| value(name, *r#type)).collect()
     };
     let (input, output) = (values(inputs), values(outputs));
@@ -30,7 +34,7 @@ pub(super) fn number(name: &str, value: i64) -> Node {
 }
 
 /// A model with a float input x and the inputs `others`. Its output is the first output of the last node.
-pub(super) fn looping(nodes: Vec<Node>, others: &[Stated<'_>]) -> Proto {
+pub(super) fn looping(nodes: Vec<Node>, others: &[TypedName<'_>]) -> Proto {
     let mut proto = model(17, nodes, FLOAT);
     let graph = proto.graph.as_mut().unwrap();
     let others = others.iter().map(|(name, r#type)| value(name, *r#type));
@@ -66,11 +70,11 @@ pub(super) fn refused(proto: &Proto, sizes: &[usize], others: &[&[u8]]) -> Strin
     run(proto, sizes, others).expect_err("this model is wrong").to_string()
 }
 
-const I: Stated<'_> = ("i", INT64);
-const GOES: Stated<'_> = ("goes", BOOL);
-const STILL: Stated<'_> = ("still", BOOL);
-const C: Stated<'_> = ("c", FLOAT);
-const D: Stated<'_> = ("d", FLOAT);
+const I: TypedName<'_> = ("i", INT64);
+const GOES: TypedName<'_> = ("goes", BOOL);
+const STILL: TypedName<'_> = ("still", BOOL);
+const C: TypedName<'_> = ("c", FLOAT);
+const D: TypedName<'_> = ("d", FLOAT);
 
 /// A node that copies `goes` to `still`.
 fn goes_on() -> Node {
@@ -114,7 +118,7 @@ fn a_loop_puts_together_what_its_iterations_make() {
 
 #[test]
 fn what_is_left_out_does_not_end_a_loop() {
-    let once = |most: &str, goes: &str, still: Vec<Node>, others: &[Stated<'_>]| {
+    let once = |most: &str, goes: &str, still: Vec<Node>, others: &[TypedName<'_>]| {
         let turned = node("Transpose", &["c"], &["d"], vec![]);
         let within = body(&[I, GOES, C], [still, vec![turned]].concat(), &[STILL, D]);
         looping(vec![node("Loop", &[most, goes, "x"], &["y"], vec![within])], others)
@@ -173,10 +177,10 @@ fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
 }
 
 /// A loop that stacks row `i` of x.
-fn stacking(stated: Option<TensorShape>) -> Proto {
+fn stacking(declared: Option<TensorShape>) -> Proto {
     let within = vec![goes_on(), node("Gather", &["x", "i"], &["row"], vec![])];
     let mut within = body(&[I, GOES], within, &[STILL, ("row", FLOAT)]);
-    within.g.as_mut().unwrap().output[1] = shaped("row", FLOAT, stated);
+    within.g.as_mut().unwrap().output[1] = shaped("row", FLOAT, declared);
     looping(vec![node("Loop", &["m"], &["y"], vec![within])], &[("m", INT64)])
 }
 
@@ -255,7 +259,7 @@ fn what_is_stacked_must_be_alike() {
         "Loop \"y\": stacked output 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
     );
     // Carried tensors may change their sizes, but not their type.
-    let same = |of: Stated<'_>| {
+    let same = |of: TypedName<'_>| {
         let within = body(&[I, GOES, ("c", of.1)], vec![goes_on()], &[STILL, of]);
         refused(
             &looping(

@@ -6,7 +6,7 @@ use std::path::Path;
 use trundle_core::Shape;
 
 use super::*;
-use crate::onnx::proto::{Dimension, Entry};
+use crate::onnx::proto::{Dimension, StringEntry};
 use crate::onnx::{Partition, Subgraph};
 use crate::{Given, Links, PlannedModel};
 
@@ -186,7 +186,10 @@ fn what_is_given_twice_or_by_itself_is_refused() {
 #[test]
 fn a_small_model_does_not_read_the_same_elements_for_ever() {
     let beside = Tensor {
-        external_data: vec![Entry { key: "location".to_owned(), value: "none.bin".to_owned() }],
+        external_data: vec![StringEntry {
+            key: "location".to_owned(),
+            value: "none.bin".to_owned(),
+        }],
         data_location: 1,
         ..tensor("beside", FLOAT, &[1 << 28])
     };

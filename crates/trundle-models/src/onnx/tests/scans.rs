@@ -1,11 +1,11 @@
 //! Scan: the body runs once for each index of an axis.
 
-use super::loops::{Stated, body, looping, refused, run};
+use super::loops::{TypedName, body, looping, refused, run};
 use super::*;
 
-const A: Stated<'_> = ("a", FLOAT);
-const B: Stated<'_> = ("b", FLOAT);
-const C: Stated<'_> = ("c", FLOAT);
+const A: TypedName<'_> = ("a", FLOAT);
+const B: TypedName<'_> = ("b", FLOAT);
+const C: TypedName<'_> = ("c", FLOAT);
 
 /// A Scan of x without states, whose body returns each part unchanged.
 fn parts(attributes: Vec<Attribute>) -> Proto {

@@ -1,13 +1,13 @@
 //! Truncated files and files of other formats.
 
-use super::super::proto::{Entry, Function};
+use super::super::proto::{Function, StringEntry};
 use super::*;
 
 /// A model with all kinds of messages. The functions come last, so that a truncated model calls unknown functions.
 fn whole() -> Vec<u8> {
     let data = Tensor {
         float_data: vec![1, 2, 3, 4, 5, 6],
-        external_data: vec![Entry { key: "location".to_owned(), value: String::new() }],
+        external_data: vec![StringEntry { key: "location".to_owned(), value: String::new() }],
         ..tensor("w", FLOAT, &[2, 3])
     };
     let body = vec![node("Transpose", &["a"], &["b"], vec![reference("perm", 7, "order")])];

@@ -51,8 +51,8 @@ fn what_is_said_has_to_fit() {
         refused(open(), &[F16, I64, I64]),
         "wrong number of inputs: the model takes 2, got 3"
     );
-    let stated = vec![value("x", FLOAT), named("shape")];
-    assert_eq!(refused(stated, &[F16, I64]), "input \"x\" is of f32, got f16");
+    let declared = vec![value("x", FLOAT), named("shape")];
+    assert_eq!(refused(declared, &[F16, I64]), "input \"x\" is of f32, got f16");
     let lacking = ElementType::Fixed(DType::U1);
     assert_eq!(refused(open(), &[lacking, I64]), "input \"x\" is of u1, which ONNX lacks");
 }

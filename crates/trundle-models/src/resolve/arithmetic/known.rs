@@ -4,9 +4,8 @@ use trundle_core::ops::Broadcast;
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
 
-use super::super::element::{Number, push};
+use super::super::element::{Number, is_float, is_integer, push};
 use super::super::moves::both_ways;
-use super::super::numbers::{is_float, is_integer};
 use super::super::site::Site;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, ElementType};
@@ -40,17 +39,17 @@ impl Known {
 
     /// The numbers broadcast to sizes, in row-major order; an error if they do not broadcast.
     pub(super) fn broadcast(&self, to: &[i64]) -> Checked<Vec<Number>> {
-        let places = self.places(to)?;
-        Ok(places.into_iter().map(|at| self.numbers[at]).collect())
+        let indices = self.indices(to)?;
+        Ok(indices.into_iter().map(|at| self.numbers[at]).collect())
     }
 
     /// For each element of a broadcast shape, the index of its number.
-    pub(super) fn places(&self, to: &[i64]) -> Checked<Vec<usize>> {
+    pub(super) fn indices(&self, to: &[i64]) -> Checked<Vec<usize>> {
         let map = Broadcast::new(to).index_map(&self.shape)?;
-        let mut places = Vec::with_capacity(map.out_shape().elements());
+        let mut indices = Vec::with_capacity(map.out_shape().elements());
         map.out_shape()
-            .for_each_index(|index| places.push(self.shape.ravel(&map.source_of(index))));
-        Ok(places)
+            .for_each_index(|index| indices.push(self.shape.ravel(&map.source_of(index))));
+        Ok(indices)
     }
 
     pub(super) fn sizes_with(&self, other: &[i64]) -> Vec<i64> {

@@ -10,8 +10,7 @@ mod select;
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape, normalize_axis};
 
-use super::element::Number;
-use super::numbers::is_integer;
+use super::element::{Number, is_integer};
 use super::site::Site;
 use crate::ElementType;
 use crate::arithmetic::{Arithmetic, Binary};
@@ -110,8 +109,8 @@ fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked
     let full = Shape::new(full)?;
     let mut numbers: Vec<Option<Number>> = vec![None; full.elements()];
     // Maps each number to its result by broadcasting the reduced shape back.
-    let place = Known { dtype: known.dtype, shape: full.clone(), numbers: Vec::new() };
-    for (number, at) in known.numbers.iter().zip(place.places(&known.sizes())?) {
+    let target = Known { dtype: known.dtype, shape: full.clone(), numbers: Vec::new() };
+    for (number, at) in known.numbers.iter().zip(target.indices(&known.sizes())?) {
         numbers[at] = Some(match numbers[at] {
             Some(before) => scalars::binary(by, before, *number, known.dtype)?,
             None => *number,

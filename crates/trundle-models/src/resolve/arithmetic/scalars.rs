@@ -2,8 +2,7 @@
 
 use trundle_core::DType;
 
-use super::super::element::{Number, holds};
-use super::super::numbers::is_integer;
+use super::super::element::{Number, holds, is_integer};
 use crate::arithmetic::{Binary, Unary};
 use crate::problem::{Checked, wrong};
 

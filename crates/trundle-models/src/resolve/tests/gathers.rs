@@ -227,13 +227,13 @@ fn slices_at_indices_of_several_axes() {
 #[test]
 fn elements_are_put_where_they_would_be_gathered() {
     let indices = i64s(&[2, 2], &[-1, 0, 1, 1]);
-    let (places, both) = ([2, 0, 1, 1], (&[2, 2][..], 2));
+    let (targets, both) = ([2, 0, 1, 1], (&[2, 2][..], 2));
     expect_put(scatter_elements(0), &[3, 4], std::slice::from_ref(&indices), both, |i| {
-        vec![places[2 * i[0] + i[1]], i[1]]
+        vec![targets[2 * i[0] + i[1]], i[1]]
     });
     // Two updates for one position: the last counts.
     expect_put(scatter_elements(-1), &[3, 3], &[indices], both, |i| {
-        vec![i[0], places[2 * i[0] + i[1]]]
+        vec![i[0], targets[2 * i[0] + i[1]]]
     });
     let many = i64s(&[6], &[1, 1, 0, 0, 2, 1]);
     expect_put(scatter_elements(0), &[5], &[many], (&[6], 2), |i| vec![[1, 1, 0, 0, 2, 1][i[0]]]);
@@ -298,7 +298,7 @@ fn slices_are_put_where_they_would_be_gathered() {
 
 #[test]
 fn slices_of_one_axis_are_put_at_its_indices() {
-    let places = [1, 0, 2, 2];
+    let targets = [1, 0, 2, 2];
     let indices = i64s(&[2, 2], &[1, 0, 2, 2]);
     for axis in [1, -1] {
         expect_put(
@@ -306,7 +306,7 @@ fn slices_of_one_axis_are_put_at_its_indices() {
             &[3, 4],
             std::slice::from_ref(&indices),
             (&[3, 2, 2], 2),
-            |i| vec![i[0], places[2 * i[1] + i[2]]],
+            |i| vec![i[0], targets[2 * i[1] + i[2]]],
         );
     }
     expect_put(scatter_update(0), &[3, 4], &[i64s(&[], &[1])], (&[4], 2), |i| vec![1, i[0]]);
@@ -435,13 +435,18 @@ fn scatters_into_data_that_is_only_claimed_are_bounded() {
         sketch.resolve().map(drop).map_err(|error| error.to_string())
     };
     let huge = 1 << 40;
-    let held = |result: Result<(), String>| {
+    let over_limit = |result: Result<(), String>| {
         let message = result.unwrap_err();
         assert!(message.contains("indices, over the limit of 268435456"), "{message}");
     };
-    held(refused(&[huge], Operator::ScatterNd, &[i64s(&[1, 1], &[0])], &[1]));
-    held(refused(&[2, huge], Operator::ScatterNd, &[i64s(&[1, 2], &[0, 0])], &[1]));
-    held(refused(&[2, huge], slice_scatter(&[0], &[1 << 39], &[1], &[1]), &[], &[2, 1 << 39]));
+    over_limit(refused(&[huge], Operator::ScatterNd, &[i64s(&[1, 1], &[0])], &[1]));
+    over_limit(refused(&[2, huge], Operator::ScatterNd, &[i64s(&[1, 2], &[0, 0])], &[1]));
+    over_limit(refused(
+        &[2, huge],
+        slice_scatter(&[0], &[1 << 39], &[1], &[1]),
+        &[],
+        &[2, 1 << 39],
+    ));
     // Along another axis there are only a few indices.
     assert_eq!(refused(&[2, huge], scatter_update(0), &[i64s(&[1], &[1])], &[1, huge]), Ok(()));
     let cache = Operator::TensorScatter { axis: 1, is_circular: false };

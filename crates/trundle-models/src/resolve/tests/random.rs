@@ -263,13 +263,13 @@ impl Growing {
                 let mut sizes = data.sizes.clone();
                 sizes[axis] = indices.len();
                 let updates = Tagged::counting(&sizes, 500_000);
-                let places = front(&indices, size);
-                let listed: Vec<i64> = places.iter().map(|place| *place as i64).collect();
+                let targets = front(&indices, size);
+                let listed: Vec<i64> = targets.iter().map(|target| *target as i64).collect();
                 let (list, new) = (self.constant(&listed), self.updates(&updates));
                 inputs.extend([list, new]);
                 let put = data.put(&updates, |index| {
                     let mut to = index.to_vec();
-                    to[axis] = places[index[axis]];
+                    to[axis] = targets[index[axis]];
                     to
                 });
                 (Operator::ScatterUpdate { axis: given(&[called]) }, put)

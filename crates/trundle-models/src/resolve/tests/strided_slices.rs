@@ -21,7 +21,7 @@ fn operator(begin: &[i64], end: &[i64], strides: &[i64], masks: [&[i64]; 5]) -> 
 
 /// Sizes, begin, end, strides, the masks in the order of [`StridedSliceMasks`], and the output for elements
 /// that count from 100.
-type Row = (
+type SliceCase = (
     &'static [usize],
     &'static [i64],
     &'static [i64],
@@ -32,7 +32,7 @@ type Row = (
 );
 
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const ROWS: &[SliceCase] = &[
     (&[4, 3, 4], &[0, 2, -2], &[5, 0, -1], &[-2, 2, 1], [&[1, 0, 1], &[1, 1, 0], &[1, 0, 0], &[0, 1, 0], &[0, 0, 0]], &[1, 2, 4], &[124, 125, 126, 127, 128, 129, 130, 131]),
     (&[2], &[6], &[4], &[-2], [&[1], &[1], &[], &[], &[1]], &[2], &[100, 101]),
     (&[1, 2], &[5], &[-2], &[-1], [&[0], &[], &[], &[0], &[]], &[1, 2], &[100, 101]),

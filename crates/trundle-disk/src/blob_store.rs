@@ -8,9 +8,8 @@ use std::sync::{Mutex, MutexGuard};
 use trundle_formats::{Begin, Blob, Problem, TemporaryFile, lock};
 
 /// The blobs of a run by key; in a folder, each is a temporary file.
-pub(crate) trait Store: Sync {
-    /// Opens the blob of `key`, new or existing. The blob is removed with the store unless it is
-    /// [kept](Store::keep).
+pub(crate) trait BlobStore: Sync {
+    /// Opens the blob of `key`, new or existing. It is removed with the store unless it is [kept](BlobStore::keep).
     ///
     /// # Errors
     /// [`Problem::Busy`] if another process uses the blob, [`Problem::Io`] if the blob cannot be created, or does
@@ -54,7 +53,7 @@ impl RunFiles {
     }
 }
 
-impl Store for RunFiles {
+impl BlobStore for RunFiles {
     fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem> {
         let mut open = self.opened();
         let mut file = TemporaryFile::tagged(&self.folder, &self.tag, key, begin, None)?;

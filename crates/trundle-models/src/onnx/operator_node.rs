@@ -6,7 +6,7 @@ use crate::problem::{Checked, Problem, wrong};
 use crate::{IntegerTypes, Integers, Operator, ValueId};
 
 /// A version of an operator: its name, its first opset, and a function that converts it to an [`Operator`].
-pub(super) struct Row {
+pub(super) struct OperatorVersion {
     pub(super) name: &'static str,
     pub(super) since: i64,
     /// The names of the required and of the optional inputs; `None` allows any inputs.
@@ -16,21 +16,21 @@ pub(super) struct Row {
     pub(super) read: Read,
 }
 
-type Read = fn(&mut Call) -> Checked<Operator>;
+type Read = fn(&mut OperatorNode) -> Checked<Operator>;
 
-/// Builds the row of a version with one output.
-pub(super) const fn row(
+/// Builds a version with one output.
+pub(super) const fn version(
     name: &'static str,
     since: i64,
     required: &'static [&'static str],
     optional: &'static [&'static str],
     read: Read,
-) -> Row {
-    Row { name, since, inputs: Some([required, optional]), one_output: true, read }
+) -> OperatorVersion {
+    OperatorVersion { name, since, inputs: Some([required, optional]), one_output: true, read }
 }
 
 /// A node of ONNX's own operators.
-pub(super) struct Call<'c, 'a> {
+pub(super) struct OperatorNode<'c, 'a> {
     pub(super) opset: i64,
     /// The inputs; `None` for an input that is omitted.
     pub(super) inputs: &'c [Option<ValueId>],
@@ -41,13 +41,13 @@ pub(super) struct Call<'c, 'a> {
     pub(super) tensors: &'c mut Tensors<'a>,
 }
 
-impl Call<'_, '_> {
-    /// Refuses inputs and outputs that do not match `form`.
-    pub(super) fn check(&self, form: &Row) -> Checked<()> {
-        if form.one_output && self.outputs != 1 {
+impl OperatorNode<'_, '_> {
+    /// Refuses inputs and outputs that do not match `version`.
+    pub(super) fn check(&self, version: &OperatorVersion) -> Checked<()> {
+        if version.one_output && self.outputs != 1 {
             return wrong!("it lists {} outputs, but produces 1", self.outputs);
         }
-        let Some([required, optional]) = form.inputs else { return Ok(()) };
+        let Some([required, optional]) = version.inputs else { return Ok(()) };
         for (number, name) in required.iter().enumerate() {
             if !self.has(number) {
                 return wrong!("input {number} ({name}) is missing");

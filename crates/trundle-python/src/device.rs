@@ -7,7 +7,7 @@ use dlpark::ffi::{DLDevice, DLDeviceType};
 
 /// The CPU or a GPU.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ArrayDevice {
     Cpu,
     Gpu(Gpu),
 }
@@ -23,7 +23,7 @@ pub(crate) struct Gpu {
 // SAFETY: a stream is a handle that any thread may pass to the driver.
 unsafe impl Send for Gpu {}
 
-impl Place {
+impl ArrayDevice {
     /// The index of the GPU; `None` for the CPU.
     pub(crate) fn ordinal(self) -> Option<u32> {
         self.gpu().map(|gpu| gpu.ordinal)
@@ -31,8 +31,8 @@ impl Place {
 
     pub(crate) fn gpu(self) -> Option<Gpu> {
         match self {
-            Place::Cpu => None,
-            Place::Gpu(gpu) => Some(gpu),
+            ArrayDevice::Cpu => None,
+            ArrayDevice::Gpu(gpu) => Some(gpu),
         }
     }
 }
@@ -43,11 +43,11 @@ pub(crate) fn ordinal(device: DLDevice) -> Option<u32> {
     u32::try_from(device.device_id).ok().filter(|_| is_gpu)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ArrayDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Cpu => f.write_str("the CPU"),
-            Place::Gpu(gpu) => write!(f, "GPU {}", gpu.ordinal),
+            ArrayDevice::Cpu => f.write_str("the CPU"),
+            ArrayDevice::Gpu(gpu) => write!(f, "GPU {}", gpu.ordinal),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn check_optional<T>(argument: &'static str, pointer: *const T) -> Re
 ///
 /// # Safety
 /// `needed` can be written to if it is aligned and not null, and so can `capacity` bytes of `buffer`.
-pub(crate) unsafe fn tell_words(
+pub(crate) unsafe fn write_words(
     words: &dyn Display,
     buffer: *mut c_char,
     capacity: usize,
@@ -48,7 +48,7 @@ pub(crate) unsafe fn tell_words(
 ///
 /// # Safety
 /// `rank` can be written to, and so can `capacity` numbers of `sizes` if it is aligned and not null.
-pub(crate) unsafe fn tell_sizes<T>(
+pub(crate) unsafe fn write_sizes<T>(
     known: impl ExactSizeIterator<Item = T>,
     sizes: *mut T,
     capacity: u32,

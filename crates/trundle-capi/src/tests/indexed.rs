@@ -12,7 +12,7 @@ use super::random::{CASES, Drawn, Tensor, check_written, drawn, dtypes, fill, in
 use super::*;
 
 /// Indices, and the source element of each gathered position.
-struct Places {
+struct GatherIndices {
     sizes: Vec<usize>,
     values: Vec<i64>,
     /// The sizes of the gathered tensor or of the updates.
@@ -37,7 +37,7 @@ fn number_of(index: &[usize], sizes: &[usize]) -> usize {
 }
 
 /// Draws one index along an axis for each position; `None` if no index is valid.
-fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Places> {
+fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<GatherIndices> {
     let size = |(at, size): (usize, &usize)| match choices.below(4) {
         _ if at == axis => choices.below(6),
         0 => choices.below(size + 1),
@@ -55,11 +55,11 @@ fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Pla
         number_of(&source, shape)
     };
     let sources = positions.iter().zip(&values).map(source).collect();
-    Some(Places { part: sizes.clone(), sizes, values, sources })
+    Some(GatherIndices { part: sizes.clone(), sizes, values, sources })
 }
 
 /// Draws indices of several axes behind `batch` batch axes; `None` if no index is valid.
-fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Places> {
+fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<GatherIndices> {
     let together = choices.below(shape.len() - batch + 1);
     let mut positions = shape[..batch].to_vec();
     positions.extend((0..choices.below(3)).map(|_| choices.below(4)));
@@ -84,12 +84,12 @@ fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Place
         }
     }
     let sizes = [&positions[..], &[together]].concat();
-    Some(Places { sizes, values, part, sources })
+    Some(GatherIndices { sizes, values, part, sources })
 }
 
 /// The function to call.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum IndexedFunction {
     /// The `_elements` functions, with an axis.
     Elements(i64),
     /// The `_nd` functions, with the number of batch axes.
@@ -97,34 +97,35 @@ enum Kind {
 }
 
 /// Calls or plans a gather and, if there is one, the scatter to the same positions, and checks the output against
-/// `places`.
+/// `indices`.
 fn check_both(
-    kind: Kind,
+    function: IndexedFunction,
     shape: &[usize],
-    places: &Places,
+    indices: &GatherIndices,
     [from, of_indices, of_part, to]: [&LayoutNumbers; 4],
     (wide, planned, (pick, seed, ones)): (bool, bool, Drawn),
 ) {
     let dtypes = dtypes();
     let (number, dtype) = dtypes[pick.index(dtypes.len())];
-    let what = format!("{dtype} {kind:?} {shape:?} at {:?} {:?}", places.sizes, places.values);
+    let what =
+        format!("{dtype} {function:?} {shape:?} at {:?} {:?}", indices.sizes, indices.values);
     let mut data = Tensor::new(number, dtype, &from.source(shape, 1));
     fill(data.buffer.content_mut(), seed);
-    let mut table = indices_tensor(&places.values, &places.sizes, wide, of_indices);
+    let mut table = indices_tensor(&indices.values, &indices.sizes, wide, of_indices);
     let elements = data.elements();
-    let gathered: Vec<_> = places.sources.iter().map(|source| &elements[*source]).collect();
+    let gathered: Vec<_> = indices.sources.iter().map(|source| &elements[*source]).collect();
     let ways = (to, seed, ones);
-    check_written((number, dtype), (&places.part, &gathered), ways, &what, |out| {
+    check_written((number, dtype), (&indices.part, &gathered), ways, &what, |out| {
         let (from, at, to) = (data.desc(), table.desc(), out.desc());
         let (data, indices, out) = (data.data(), table.data(), out.data());
         if planned {
             // SAFETY: every pointer is valid for its description.
             let plan = Owned::new(|plan| unsafe {
-                match kind {
-                    Kind::Elements(axis) => {
+                match function {
+                    IndexedFunction::Elements(axis) => {
                         trundle_gather_elements_plan(&from, &at, indices, axis, &to, plan)
                     }
-                    Kind::Nd(batch) => {
+                    IndexedFunction::Nd(batch) => {
                         trundle_gather_nd_plan(&from, &at, indices, batch, &to, plan)
                     }
                 }
@@ -133,22 +134,24 @@ fn check_both(
         }
         // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
-            match kind {
-                Kind::Elements(axis) => {
+            match function {
+                IndexedFunction::Elements(axis) => {
                     trundle_gather_elements(&from, data, &at, indices, axis, &to, out)
                 }
-                Kind::Nd(batch) => trundle_gather_nd(&from, data, &at, indices, batch, &to, out),
+                IndexedFunction::Nd(batch) => {
+                    trundle_gather_nd(&from, data, &at, indices, batch, &to, out)
+                }
             }
         });
     });
-    if let Kind::Nd(1..) = kind {
+    if let IndexedFunction::Nd(1..) = function {
         return;
     }
-    let mut updates = Tensor::new(number, dtype, &of_part.source(&places.part, 1));
+    let mut updates = Tensor::new(number, dtype, &of_part.source(&indices.part, 1));
     fill(updates.buffer.content_mut(), seed ^ 0x55);
     let mut scattered = elements;
-    for (update, place) in updates.elements().into_iter().zip(&places.sources) {
-        scattered[*place] = update;
+    for (update, target) in updates.elements().into_iter().zip(&indices.sources) {
+        scattered[*target] = update;
     }
     check_written((number, dtype), (shape, &scattered), ways, &what, |out| {
         let (from, at, new, to) = (data.desc(), table.desc(), updates.desc(), out.desc());
@@ -157,11 +160,13 @@ fn check_both(
         if planned {
             // SAFETY: every pointer is valid for its description.
             let plan = Owned::new(|plan| unsafe {
-                match kind {
-                    Kind::Elements(axis) => {
+                match function {
+                    IndexedFunction::Elements(axis) => {
                         trundle_scatter_elements_plan(&from, &at, indices, &new, axis, &to, plan)
                     }
-                    Kind::Nd(_) => trundle_scatter_nd_plan(&from, &at, indices, &new, &to, plan),
+                    IndexedFunction::Nd(_) => {
+                        trundle_scatter_nd_plan(&from, &at, indices, &new, &to, plan)
+                    }
                 }
             });
             let inputs = [data.cast_const(), updates.cast_const()];
@@ -169,11 +174,11 @@ fn check_both(
         }
         // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
-            match kind {
-                Kind::Elements(axis) => trundle_scatter_elements(
+            match function {
+                IndexedFunction::Elements(axis) => trundle_scatter_elements(
                     &from, data, &at, indices, &new, updates, axis, &to, out,
                 ),
-                Kind::Nd(_) => {
+                IndexedFunction::Nd(_) => {
                     trundle_scatter_nd(&from, data, &at, indices, &new, updates, &to, out)
                 }
             }
@@ -192,10 +197,10 @@ fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
         }
         let mut choices = Choices::of(seed);
         let axis = choices.below(shape.len());
-        let Some(places) = along_axis(&mut choices, &shape, axis) else { return Ok(()) };
+        let Some(indices) = along_axis(&mut choices, &shape, axis) else { return Ok(()) };
         let back = if choices.below(2) == 0 { shape.len() } else { 0 };
-        let kind = Kind::Elements(signed(axis) - signed(back));
-        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, planned, drawn));
+        let function = IndexedFunction::Elements(signed(axis) - signed(back));
+        check_both(function, &shape, &indices, [&from, &at, &part, &to], (wide, planned, drawn));
         Ok(())
     });
 }
@@ -208,9 +213,9 @@ fn every_slice_at_indices_of_several_axes_is_taken_from_its_place_or_put_there()
     holds(CASES, &cases, |(shape, seed, ((from, at, part, to), (wide, planned), drawn))| {
         let mut choices = Choices::of(seed);
         let batch = if choices.below(3) == 0 { choices.below(shape.len() + 1) } else { 0 };
-        let Some(places) = of_axes(&mut choices, &shape, batch) else { return Ok(()) };
-        let kind = Kind::Nd(batch.try_into().unwrap());
-        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, planned, drawn));
+        let Some(indices) = of_axes(&mut choices, &shape, batch) else { return Ok(()) };
+        let function = IndexedFunction::Nd(batch.try_into().unwrap());
+        check_both(function, &shape, &indices, [&from, &at, &part, &to], (wide, planned, drawn));
         Ok(())
     });
 }

@@ -15,7 +15,7 @@ const ALL_MEMORY: i128 = 1 << 57;
 pub(crate) const ARENA_BYTES: usize = 1 << 12;
 
 /// The memory of one tensor.
-pub(crate) struct Place {
+pub(crate) struct TensorMemory {
     pub(crate) pointer: *mut c_void,
     /// The allocation, unless the tensor is in the arena.
     pub(crate) own: Vec<u64>,
@@ -24,13 +24,13 @@ pub(crate) struct Place {
 /// The case needs more memory than allowed, and is skipped.
 pub(crate) struct TooMuch;
 
-impl Place {
+impl TensorMemory {
     pub(crate) fn any(
         bytes: &mut Unstructured<'_>,
         tensor: &Tensor,
         arena: &mut [u64],
-    ) -> Result<std::result::Result<Place, TooMuch>> {
-        let nowhere = |address| Place { pointer: without_provenance_mut(address), own: vec![] };
+    ) -> Result<std::result::Result<TensorMemory, TooMuch>> {
+        let nowhere = |address| TensorMemory { pointer: without_provenance_mut(address), own: vec![] };
         let known = tensor.width().is_some();
         let reach = match tensor.reach() {
             Some(reach) if known && (reach.end - reach.start) <= MOST_BYTES => reach,
@@ -41,20 +41,20 @@ impl Place {
             _ => return Ok(Ok(nowhere(4096))),
         };
         if bytes.ratio(1, 64)? {
-            return Ok(Ok(Place { pointer: null_mut(), own: vec![] }));
+            return Ok(Ok(TensorMemory { pointer: null_mut(), own: vec![] }));
         }
         let (before, length) = (-reach.start as usize, (reach.end - reach.start) as usize);
         let off = if bytes.ratio(1, 16)? { bytes.int_in_range(1..=7)? } else { 0 };
         if length + off <= ARENA_BYTES && bytes.ratio(1, 3)? {
             let at = bytes.int_in_range(0..=(ARENA_BYTES - length - off) / 8)? * 8 + off;
             let pointer = arena.as_mut_ptr().cast::<u8>().wrapping_add(at + before).cast();
-            return Ok(Ok(Place { pointer, own: vec![] }));
+            return Ok(Ok(TensorMemory { pointer, own: vec![] }));
         }
         let mut own = vec![0u64; (length + off).div_ceil(8)];
         // Align to the end of the allocation, so that the sanitizer detects accesses beyond it.
         let slack = own.len() * 8 - length;
         let at = if off > 0 { off } else { slack / 8 * 8 };
         let pointer = own.as_mut_ptr().cast::<u8>().wrapping_add(at + before).cast();
-        Ok(Ok(Place { pointer, own }))
+        Ok(Ok(TensorMemory { pointer, own }))
     }
 }

@@ -19,7 +19,7 @@ const MAX_TEXT_BYTES: usize = 1 << 26;
 type Items<'a> = Vec<(Cow<'a, str>, Id)>;
 
 /// An object that is not a dict, list or tuple, and its name, which is empty for the root.
-pub(super) struct Entry {
+pub(super) struct NamedObject {
     pub name: String,
     pub id: Id,
 }
@@ -28,13 +28,13 @@ pub(super) struct Entry {
 ///
 /// # Errors
 /// [`Problem::Unsupported`] if they exceed a limit, or a key is neither a string nor an integer.
-pub(super) fn entries(pickle: &Pickle) -> Result<Vec<Entry>, Problem> {
+pub(super) fn named_objects(pickle: &Pickle) -> Result<Vec<NamedObject>, Problem> {
     let mut found = Vec::new();
     let (mut count, mut bytes) = (0, 0);
     let mut waiting = vec![(String::new(), pickle.root(), 0)];
     while let Some((name, id, depth)) = waiting.pop() {
         let Some(items) = items(pickle, id, MAX_ENTRIES - count)? else {
-            found.push(Entry { name, id });
+            found.push(NamedObject { name, id });
             continue;
         };
         count += items.len();

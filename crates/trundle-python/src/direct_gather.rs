@@ -10,10 +10,10 @@ use trundle::ops::IndexMode;
 use trundle::{Along, Error, OpError};
 
 use crate::array::Class;
+use crate::device::ArrayDevice;
 use crate::error::refused;
-use crate::memory::{Extent, Memory, PerAxis};
+use crate::memory::{ArrayMemory, Extent, PerAxis};
 use crate::moved::copied;
-use crate::place::Place;
 use crate::run::{run_of, to_read, to_write};
 use crate::tensor::{Output, Tensor};
 
@@ -22,23 +22,25 @@ use crate::tensor::{Output, Tensor};
 const MOST_ROW_BYTES: usize = 2 << 10;
 
 /// The array, the axis and the indices of a call.
-pub(crate) struct Lent<'a, 'py> {
+pub(crate) struct DirectGather<'a, 'py> {
     x: &'a Tensor<'py>,
     axis: usize,
     indices: Tensor<'py>,
 }
 
-impl<'a, 'py> Lent<'a, 'py> {
+impl<'a, 'py> DirectGather<'a, 'py> {
     /// Returns the call if it can run directly. `axis` is a valid axis of `x`.
     pub(crate) fn of(
         x: &'a Tensor<'py>,
         axis: i64,
         indices: &Bound<'py, PyAny>,
-    ) -> Option<Lent<'a, 'py>> {
+    ) -> Option<DirectGather<'a, 'py>> {
         let axis = usize::try_from(axis).ok()?;
         let fits = |read: &Tensor<'py>| {
-            let Memory { place, .. } = read.memory;
-            matches!(place, Place::Cpu) && !read.memory.is_empty() && read.memory.is_contiguous()
+            let ArrayMemory { device, .. } = read.memory;
+            matches!(device, ArrayDevice::Cpu)
+                && !read.memory.is_empty()
+                && read.memory.is_contiguous()
         };
         if !fits(x) {
             return None;
@@ -49,7 +51,7 @@ impl<'a, 'py> Lent<'a, 'py> {
             true => given,
             false => of_64_bits(indices).filter(fits)?,
         };
-        Some(Lent { x, axis, indices })
+        Some(DirectGather { x, axis, indices })
     }
 
     fn along(&self, count: usize) -> Along {
@@ -112,8 +114,8 @@ impl<'a, 'py> Lent<'a, 'py> {
     pub(crate) fn put_along(
         &self,
         py: Python<'py>,
-        values: &Memory,
-        target: &Memory,
+        values: &ArrayMemory,
+        target: &ArrayMemory,
         threads: Option<usize>,
     ) -> Option<PyResult<()>> {
         let along = self.of_positions()?;

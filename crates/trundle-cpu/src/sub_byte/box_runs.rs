@@ -8,7 +8,7 @@ use trundle_kernels::AffineLoop;
 /// A box's elements in one tensor in address order, as loops over contiguous runs. The unpacked copy is contiguous in
 /// this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Side {
+pub(super) struct BoxRuns {
     /// Distance of the lowest element from the one at index 0 of every loop.
     lowest: isize,
     /// The loops around the runs, outermost first.
@@ -24,9 +24,9 @@ struct Steps {
     stride: isize,
 }
 
-impl Side {
+impl BoxRuns {
     /// Makes a box of loops with these strides and lengths.
-    pub(super) fn of(strides: &[isize], extents: &[usize]) -> Side {
+    pub(super) fn of(strides: &[isize], extents: &[usize]) -> BoxRuns {
         let backwards = strides.iter().zip(extents).filter(|(stride, _)| **stride < 0);
         let lowest = backwards.map(|(stride, len)| stride * (len - 1).cast_signed()).sum();
         let mut loops: Vec<Steps> = in_order(strides, extents)
@@ -41,7 +41,7 @@ impl Side {
         });
         let elements = loops.iter().map(|each| each.len).product();
         let run = loops.pop_if(|innermost| innermost.stride == 1).map_or(1, |run| run.len);
-        Side { lowest, loops, run, elements }
+        BoxRuns { lowest, loops, run, elements }
     }
 
     /// Calls `visit` for each run of the box. Element `origin` of the tensor is at index 0 of the box.
@@ -129,7 +129,7 @@ mod tests {
         ];
         for (strides, extents) in boxes {
             let (side, layout) =
-                (Side::of(strides, extents), unpacked_layout(strides, extents).unwrap());
+                (BoxRuns::of(strides, extents), unpacked_layout(strides, extents).unwrap());
             let mut copied = vec![None; side.elements];
             side.for_each_run(1000, |run| {
                 (0..side.run).for_each(|i| copied[run.copied + i] = Some(run.first + i));
