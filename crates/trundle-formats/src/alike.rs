@@ -26,12 +26,14 @@ impl StoredDType {
     }
 
     /// Returns the bytes of the unit that has a byte order: a number, a part of a complex number, or a
-    /// character.
+    /// character. It is 1 for types without a byte order.
     pub(crate) fn number_bytes(&self) -> usize {
         let width = self.dtype().width();
         match (self.dtype(), self.descr().get(2..3)) {
             (DType::Complex64 | DType::Complex128, _) | (_, Some("c")) => width / 2,
-            _ if self.holds_strings() => 4,
+            (_, Some("U")) => 4,
+            // Bytes, structured types, and packed elements. Times and long floats are also moved as bytes.
+            (DType::Bytes(_), kind) if !matches!(kind, Some("M" | "m" | "f")) => 1,
             _ => width,
         }
     }

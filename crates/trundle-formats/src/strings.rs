@@ -58,11 +58,7 @@ impl StoredDType {
 
     /// Converts the bytes of elements to little-endian.
     pub fn make_little_endian(&self, bytes: &mut [u8]) {
-        let number = self.number_bytes();
-        let has_order = !matches!(self.dtype(), DType::Bytes(_)) || self.holds_strings();
-        if self.byte_order() == ByteOrder::Big && has_order && number > 1 {
-            bytes.chunks_exact_mut(number).for_each(<[u8]>::reverse);
-        }
+        self.to_little_endian().adopt_byte_order(self, bytes);
     }
 }
 
@@ -114,5 +110,12 @@ mod tests {
         let mut bytes = [0, 0, 0, 65, 0, 1, 2, 3];
         text.make_little_endian(&mut bytes);
         assert_eq!(bytes, [65, 0, 0, 0, 3, 2, 1, 0]);
+        for (name, number) in [(">M8[s]", 8), (">m8", 8), (">f16", 16), (">c32", 16)] {
+            let mut bytes: Vec<u8> = (0..32).collect();
+            StoredDType::named(name).unwrap().make_little_endian(&mut bytes);
+            let expected = (0..32).collect::<Vec<u8>>();
+            let expected = expected.chunks(number).flat_map(|each| each.iter().rev()).copied();
+            assert_eq!(bytes, expected.collect::<Vec<u8>>(), "{name}");
+        }
     }
 }

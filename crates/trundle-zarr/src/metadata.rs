@@ -137,7 +137,7 @@ fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
             read.is_ok_and(|read| name == "blosc" || Codec::from_metadata(&read).is_ok());
         check_codec(name, codec, is_understood)?;
     }
-    stated["dtype"] = dtype.into();
+    document["dtype"] = dtype.into();
     let document = serde_json::from_value(document).map_err(|error| wrong(V2_ARRAY, error))?;
     let mut metadata = array_metadata_v2_to_v3(&document).map_err(|error| match error {
         ArrayMetadataV2ToV3Error::UnsupportedDataType(dtype) => {
