@@ -37,7 +37,7 @@ pub enum Problem {
     /// The memory limit is too low.
     #[error("{needed} bytes of memory are needed, {limit} may be used")]
     Memory {
-        /// The smallest limit that is enough, in bytes.
+        /// The smallest sufficient limit in bytes.
         needed: u64,
         /// The limit in bytes.
         limit: u64,

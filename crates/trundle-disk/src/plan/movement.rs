@@ -162,7 +162,7 @@ impl Movement {
         let simplified = program.clone().simplified(&device.budget());
         let mut passes = simplified.passes(&mut device.budget());
         let (whole_passes, mut scratch_bytes) = (passes.len(), 0);
-        // Several passes in memory may be one on disk, where regions cost less.
+        // What needs several passes in memory may need only one on disk, where additional regions cost less.
         if whole_passes > 1 {
             let planned = PlannedProgram::new(device, &simplified)?;
             scratch_bytes = planned.runner().temporary_bytes() as u64;
