@@ -62,7 +62,7 @@ impl JobIdentity {
         }
     }
 
-    /// Describes how another job differs; `None` if it is the same.
+    /// Returns how the job of `other` differs from this one; `None` if it is the same job.
     pub(crate) fn difference(&self, other: &JobIdentity) -> Option<Difference> {
         let JobIdentity { tensors, movements, output } = other;
         let mut differ = Vec::new();

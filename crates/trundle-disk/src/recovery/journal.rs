@@ -16,7 +16,7 @@ use crate::plan::storage::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
 use crate::store::Store;
 
-/// The extension of journals.
+/// The file extension of journals.
 pub(crate) const ENDING: &str = "journal";
 
 /// The largest size of a journal that is read, in bytes.

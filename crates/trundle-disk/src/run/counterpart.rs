@@ -146,7 +146,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// Converts a stored position to a row-major position.
+    /// Converts the index of a stored element to its position in row-major order.
     fn place(&self, element: usize) -> usize {
         if self.order == Order::RowMajor {
             return element;

@@ -113,8 +113,9 @@ impl Origin<'_> {
 }
 
 impl Source<'_> {
-    /// Returns the part of a grid (of a tensor with this `shape`) that is within the box, in indices of the source's
-    /// own shape, and adds the other parts to `rest`. `None` if the first element is outside the box.
+    /// Returns the part of a grid that is within the box, and adds the other parts to `rest`. The indices of the grid
+    /// belong to `shape`, those of the returned part to the source's own shape. Returns `None` if the first element of
+    /// the grid is outside the box.
     fn part(&self, grid: &Grid, shape: &Shape, rest: &mut Vec<Grid>) -> Option<Grid> {
         let (mut own, mut others, mut outside) = (grid.clone(), Vec::new(), Vec::new());
         own.reshape(shape, self.shape, &mut others);
