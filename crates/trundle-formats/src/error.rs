@@ -107,9 +107,9 @@ pub enum Problem {
     /// The format cannot represent a property of a tensor.
     #[error("a file of format {format} cannot hold tensor \"{tensor}\": {why}")]
     CannotHold {
-        /// Name of the format.
+        /// The name of the format.
         format: &'static str,
-        /// Name of the tensor.
+        /// The name of the tensor.
         tensor: String,
         /// The property that the format cannot represent.
         why: String,

@@ -28,7 +28,7 @@ pub struct Header {
     /// chunk are row-major, or have the order in `encoding`. Chunks at the edges have the full size, and padding beyond
     /// the tensor. [`TensorFile::load`](crate::TensorFile::load) returns one contiguous tensor.
     pub chunk: Option<Vec<usize>>,
-    /// The encoding of the chunks; `None` if the format does not encode them in a way that an output could keep.
+    /// The encoding of the chunks. `None` if there are no chunks, or the reader does not report their encoding.
     pub encoding: Option<Encoding>,
     /// For each axis, whether it is unlimited. Empty if no axis is.
     pub unlimited: Vec<bool>,
