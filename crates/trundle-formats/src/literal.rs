@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
         Ok(Some(char))
     }
 
-    /// Reads a character code of exactly `digits` hexadecimal digits, after its letter.
+    /// Reads the letter of an escape sequence, then a character code of exactly `digits` hexadecimal digits.
     fn code(&mut self, digits: usize) -> Result<char, SyntaxError> {
         self.next();
         let code = self

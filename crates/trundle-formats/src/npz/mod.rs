@@ -36,7 +36,7 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// Ending of a member's name, after the name of the tensor.
+/// The end of a member's name, after the name of the tensor.
 const ENDING: &str = ".npy";
 
 /// The names of members that identify a Zarr store in any folder.
