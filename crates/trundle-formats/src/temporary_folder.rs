@@ -210,7 +210,7 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
     }
 }
 
-/// Returns whether the kernel or file system lacks the requested kind of rename.
+/// Returns whether the error means that the kernel or the file system does not support this kind of rename.
 #[cfg(target_os = "linux")]
 fn cannot(error: rustix::io::Errno) -> bool {
     use rustix::io::Errno;

@@ -86,7 +86,7 @@ impl fmt::Display for TemporaryName {
     }
 }
 
-/// Returns a unique tag for a run to the output with `output_tag`.
+/// Returns a unique tag for a run to the output with the tag `output_tag`.
 pub(crate) fn random_tag(output_tag: &str) -> String {
     use std::hash::{BuildHasher, Hasher};
 

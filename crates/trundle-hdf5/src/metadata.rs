@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// A sequence of bytes that several threads can read at any position.
 pub trait ReadAt: Debug + Send + Sync {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn bytes(&self) -> u64;
 
     /// Fills `buffer` with the bytes at `offset`.

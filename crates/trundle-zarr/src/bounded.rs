@@ -39,8 +39,9 @@ enum Kind {
     Zlib,
     Bz2,
     Blosc,
-    /// The codec of numcodecs that zarrs lacks: the decoded size in 4 bytes, then one LZ4 block. It is only decoded,
-    /// because version 3 of Zarr does not have it. Its only parameter, the acceleration, does not matter for that.
+    /// A codec of numcodecs that zarrs does not have. Its data is the decoded size in 4 bytes, followed by one LZ4
+    /// block. It is only decoded, because version 3 of Zarr does not have it. Its only parameter, the acceleration, has
+    /// no effect on decoding.
     Lz4,
 }
 

@@ -82,7 +82,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Adds the node at a path. An error there is recorded and does not hide other nodes.
+    /// Adds the node at a path. An error of the node is recorded, and the other nodes are still read.
     fn add(
         &mut self,
         objects: &Arc<dyn ObjectStore>,

@@ -134,7 +134,7 @@ impl NewFile {
     }
 }
 
-/// Encodes a superblock of version 2, which HDF5 reads since version 1.8.
+/// Encodes a superblock of version 2, which HDF5 can read since version 1.8.
 fn superblock(places: &Places) -> Vec<u8> {
     let mut out = Encoder::default();
     out.bytes(SIGNATURE).u8(2).u8(8).u8(8).u8(0);
