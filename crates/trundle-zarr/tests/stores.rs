@@ -162,7 +162,7 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
     }
 }
 
-/// Creates a store with one array of four bytes. `changes` are applied to the metadata; The only chunk has the
+/// Creates a store with one array of four bytes. `changes` are applied to the metadata. The only chunk has the
 /// content `chunk`, or is missing if `chunk` is empty.
 fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
