@@ -9,8 +9,8 @@ use trundle_formats::{ExitClass, Shown};
 #[derive(Debug, thiserror::Error)]
 #[error("{subject}{problem}")]
 pub struct Error {
-    /// The name of the file or tensor, followed by a colon and a space. Empty if the message of the problem contains
-    /// the name.
+    /// The name of the file or tensor, followed by a colon and a space. It is empty if the message of the problem
+    /// contains the name.
     pub subject: String,
     /// The problem.
     pub problem: Box<Problem>,

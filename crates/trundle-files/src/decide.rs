@@ -29,7 +29,7 @@ pub struct Decided {
     pub(crate) opened: Vec<TensorFile>,
     pub(crate) decision: Decision,
     pub(crate) format: &'static Format,
-    /// One path for each job. Empty if the request does not name an output.
+    /// One path for each job. The list is empty if the request does not name an output.
     pub(crate) outputs: Vec<PathBuf>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) options: PlanOptions,
@@ -228,8 +228,8 @@ impl Decision {
         }
     }
 
-    /// Returns the tensors of the output. Empty for a join, which has several inputs, and for a split, which has
-    /// several outputs.
+    /// Returns the tensors of the output. The result is empty for a join, which has several inputs, and for a split,
+    /// which has several outputs.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         match self {
             Decision::Chain { choice, .. } => choice.wanted(|moved| (&moved.chain, &moved.others)),

@@ -21,7 +21,7 @@ pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
 }
 
-/// Formats the number of tensors of a job. Empty for a single tensor.
+/// Formats the number of tensors of a job. The result is empty for a single tensor.
 pub(crate) fn tensors(job: &Job) -> String {
     match job.tensors().len() {
         1 => String::new(),
@@ -76,7 +76,8 @@ fn doing(tensors: &[TensorJob]) -> &'static str {
     }
 }
 
-/// Describes the bytes that a job reads and writes in parts. Empty if every tensor is read and moved whole.
+/// Describes the bytes that a job reads and writes in parts. The result is empty if every tensor is read and moved
+/// whole.
 fn traffic(job: &Job) -> String {
     let is_simple =
         |tensor: &TensorJob| tensor.tiles().is_empty() || tensor.encoded_chunks().is_some();
@@ -96,7 +97,7 @@ fn traffic(job: &Job) -> String {
     )
 }
 
-/// Formats a duration. Empty for less than a second.
+/// Formats a duration. The result is empty for less than a second.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => String::new(),

@@ -388,7 +388,7 @@ fn said_of(element: &StoredDType) -> String {
     format!("{}{}", Shown(element.name()), order.unwrap_or_default())
 }
 
-/// Returns, for each axis, the name if it is the same in all tensors. Empty if no axis has such a name.
+/// Returns, for each axis, the name if it is the same in all tensors. The result is empty if no axis has such a name.
 fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
     let names = |part: &Named<'_>, axis: usize| {
         part.1.annotations.dimension_names.get(axis).cloned().flatten()

@@ -136,7 +136,7 @@ impl Decided {
         })
     }
 
-    /// Returns the tensors that operators are applied to. Empty if the work is not a chain.
+    /// Returns the tensors that operators are applied to. The result is empty if the work is not a chain.
     pub fn moved(&self) -> Vec<MovedTensor<'_>> {
         let Decision::Chain { choice, .. } = &self.decision else { return Vec::new() };
         let wanted = self.decision.wanted();
@@ -199,7 +199,7 @@ impl Decided {
         lines + &self.verify_line()
     }
 
-    /// Describes the verification in one line. Empty if the output is not verified.
+    /// Describes the verification in one line. The result is empty if the output is not verified.
     fn verify_line(&self) -> String {
         if !self.request.output.verify {
             return String::new();
@@ -344,7 +344,7 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
 
-/// States how many chunks would be copied without decoding them. Empty if there are none.
+/// States how many chunks would be copied without decoding them. The result is empty if there are none.
 fn encoded_line(job: &Job) -> String {
     match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
         0 => String::new(),

@@ -28,7 +28,7 @@ const MOST_BYTES: u64 = 16 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PlanFile {
     trundle_tasks: u64,
-    /// The folder to which relative paths in the request refer. Empty if all paths are absolute.
+    /// The folder to which relative paths in the request refer. It is empty if all paths are absolute.
     folder: PathBuf,
     /// The request, with the memory limit and the kind of storage for each task.
     request: Request,
@@ -63,7 +63,7 @@ impl Decided {
     /// is removed. Each task writes about `bytes` bytes.
     ///
     /// # Errors
-    /// If the work cannot be divided into tasks, or the output cannot be created. Also the error of `keep`.
+    /// If the work cannot be divided into tasks, or the output cannot be created. The error of `keep` is also returned.
     pub fn begin_tasks<T>(
         mut self,
         folder: PathBuf,

@@ -7,9 +7,9 @@ use crate::attributes;
 /// The metadata of a tensor except for its name, type and sizes. An output keeps what its format can represent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// The name of each axis that has one. Empty if no axis has a name.
+    /// The name of each axis that has one. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// The attributes as a JSON object. Empty if there are none.
+    /// The attributes as a JSON object. The object is empty if there are none.
     pub attributes: String,
     /// The bytes of the fill value in little-endian order; `None` if the file does not state it.
     pub fill: Option<Vec<u8>>,

@@ -105,7 +105,7 @@ impl BucketOutput {
     /// Begins a store at a URL. The tag must be unique.
     ///
     /// # Errors
-    /// The same as those of [`BucketOutput::check`]. Also if the bucket cannot be written to.
+    /// The same as those of [`BucketOutput::check`]. An error is also returned if the bucket cannot be written to.
     pub(crate) fn begin(
         url: &str,
         overwrite: bool,

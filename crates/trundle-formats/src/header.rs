@@ -30,7 +30,7 @@ pub struct Header {
     pub chunk: Option<Vec<usize>>,
     /// The encoding of the chunks. `None` if there are no chunks, or the reader does not report their encoding.
     pub encoding: Option<Encoding>,
-    /// For each axis, whether it is unlimited. Empty if no axis is.
+    /// For each axis, whether it is unlimited. The list is empty if no axis is unlimited.
     pub unlimited: Vec<bool>,
     /// The estimated time in picoseconds that one core takes to decode a byte of a chunk; 0 if the data is not encoded.
     pub decoding_picoseconds: u64,

@@ -81,7 +81,8 @@ impl Output {
     /// Checks that an output in `format`, a file or a folder, can be created, like [`Output::check`].
     ///
     /// # Errors
-    /// The same as those of [`Output::check`]. Also if a folder to overwrite does not have the format.
+    /// The same as those of [`Output::check`]. An error is also returned if a folder to overwrite does not have the
+    /// format.
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
         let check = || {
@@ -222,7 +223,7 @@ impl Output {
     /// what the format does not state.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open_as`]. Also if the output is not a regular file.
+    /// The same as those of [`TensorFile::open_as`]. An error is also returned if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let format = Format::of(&self.path)?;
         match &self.target {

@@ -37,7 +37,7 @@ pub struct Described<'a> {
 /// tensor contains only the part that is inside the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkedTensor {
-    /// The path of the array in the file. Empty if the file itself is the array.
+    /// The path of the array in the file. It is empty if the file itself is the array.
     pub(crate) path: String,
     pub(crate) sizes: Vec<usize>,
     pub(crate) chunk: Vec<usize>,

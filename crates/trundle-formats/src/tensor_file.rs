@@ -57,8 +57,8 @@ impl TensorFile {
     /// Opens the file like [`TensorFile::open`]. `hint` states what the file does not state.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open`]. Also if `hint` does not state something that the file does not state
-    /// either, or if `hint` contradicts the file.
+    /// The same as those of [`TensorFile::open`]. An error is also returned if neither `hint` nor the file states a
+    /// property that is needed, or if `hint` contradicts the file.
     pub fn open_as(path: &Path, hint: &TensorHint) -> Result<TensorFile, Error> {
         TensorFile::open_from(Format::of_ending(path), hint, path)
     }
@@ -220,7 +220,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`Error`] if the data cannot be read, is truncated, needs more memory than there is, or does not match its
-    /// CRC-32. Also if the file is a stream that has already passed the data.
+    /// CRC-32. An error is also returned if the file is a stream that has already passed the data.
     ///
     /// # Panics
     /// If `index` is not less than the number of headers.
@@ -232,8 +232,8 @@ impl TensorFile {
     /// Copies the data of the tensor at `index` to `out` in parts.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::load`]. Also if `out` returns an error. A wrong CRC-32 or truncated data is
-    /// detected only after the data was written to `out`.
+    /// The same as those of [`TensorFile::load`]. An error is also returned if `out` returns an error. A wrong CRC-32
+    /// or truncated data is detected only after the data was written to `out`.
     ///
     /// # Panics
     /// If `index` is not less than the number of headers.

@@ -35,8 +35,8 @@ impl Format {
     /// of data bytes written so far.
     ///
     /// # Errors
-    /// [`Problem`] if the bytes of a tensor do not match its shape, or cannot be written. Also those of
-    /// [`Format::skeleton`].
+    /// [`Problem`] if the bytes of a tensor do not match its shape, or cannot be written. The errors of
+    /// [`Format::skeleton`] are also returned.
     pub fn write_to(
         &self,
         out: &mut dyn Write,

@@ -28,7 +28,7 @@ pub struct Dataset {
     pub width: usize,
     /// The position of the data.
     pub data: Data,
-    /// The axis names. Empty if no axis has a name.
+    /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes, without those that HDF5 uses internally.
     pub attributes: Attributes,

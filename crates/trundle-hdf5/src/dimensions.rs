@@ -34,7 +34,7 @@ impl Named<'_> {
         self.text(metadata, heaps, "CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
     }
 
-    /// Whether the dataset is a scale without data, which only stands for a dimension.
+    /// Returns whether the dataset is a scale without data, which only stands for a dimension.
     pub(crate) fn is_no_variable(&self, metadata: &Metadata, heaps: &mut Heaps) -> bool {
         self.is_scale(metadata, heaps)
             && self.text(metadata, heaps, "NAME").is_some_and(|name| name.starts_with(NO_VARIABLE))
@@ -71,7 +71,7 @@ impl Scales {
         self.by_address.insert(named.address, name);
     }
 
-    /// Returns the axis names of a dataset. Empty if no axis has a name.
+    /// Returns the axis names of a dataset. The result is empty if no axis has a name.
     pub(crate) fn names(
         &self,
         named: &Named<'_>,

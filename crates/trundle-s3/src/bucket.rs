@@ -106,7 +106,7 @@ impl Bucket {
     /// with the sizes of the whole object and of the part.
     ///
     /// # Errors
-    /// The error of `check`. Also if the object cannot be read, or is too short for the part.
+    /// The error of `check`. An error is also returned if the object cannot be read, or is too short for the part.
     pub fn read(
         &self,
         key: &str,
@@ -265,7 +265,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Whether the server can copy objects from `other` directly. It can if both are in the same bucket.
+    /// Returns whether the server can copy objects from `other` directly. It can if both are in the same bucket.
     pub fn is_beside(&self, other: &Bucket) -> bool {
         self.name == other.name
     }

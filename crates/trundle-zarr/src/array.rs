@@ -41,7 +41,7 @@ type Inner = Array<Reader>;
 /// A Zarr array: its metadata, and access to its chunks. If the array is sharded, `chunk` is a chunk within a shard.
 #[derive(Debug)]
 pub struct ZarrArray {
-    /// The path below the root, without a leading or trailing slash. Empty for the root itself.
+    /// The path below the root, without a leading or trailing slash. It is empty for the root itself.
     pub path: String,
     /// The size of each axis in elements.
     pub shape: Vec<u64>,
@@ -64,7 +64,7 @@ pub struct ZarrArray {
     pub width: usize,
     /// The size of a decoded chunk in bytes.
     pub chunk_bytes: usize,
-    /// The axis names. Empty if no axis has a name.
+    /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes, without axis names.
     pub attributes: Attributes,
@@ -211,7 +211,7 @@ impl ZarrArray {
         reader.objects.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Whether each request to the store goes through a network.
+    /// Returns whether each request to the store goes through a network.
     pub fn is_remote(&self) -> bool {
         self.array.storage().objects.is_remote()
     }

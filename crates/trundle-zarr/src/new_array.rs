@@ -26,7 +26,7 @@ use crate::zstd_encoders::ZstdEncoders;
 /// A Zarr array that is to be written, with version 3 and little-endian elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
-    /// The path below the root, without a leading or trailing slash. Empty for the root itself.
+    /// The path below the root, without a leading or trailing slash. It is empty for the root itself.
     pub path: String,
     /// The size of each axis in elements.
     pub shape: Vec<u64>,
@@ -40,7 +40,7 @@ pub struct NewArray {
     pub codecs: Vec<Value>,
     /// The element type, as in [`ZarrArray::dtype`](crate::ZarrArray::dtype).
     pub dtype: String,
-    /// The axis names. Empty if no axis has a name.
+    /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
     pub attributes: Attributes,

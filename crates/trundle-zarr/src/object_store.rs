@@ -21,8 +21,8 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// refused before it is read.
     ///
     /// # Errors
-    /// The same as those of [`ObjectStore::stat`]. Also if the object cannot be read. [`io::ErrorKind::InvalidData`] if
-    /// the part has more than `most` bytes or is not within the object.
+    /// The same as those of [`ObjectStore::stat`]. An error is also returned if the object cannot be read.
+    /// [`io::ErrorKind::InvalidData`] if the part has more than `most` bytes or is not within the object.
     fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>>;
 
     /// Reads an object whose length must be exactly that of `out`. Returns whether the object exists.
@@ -48,7 +48,7 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// If the names cannot be listed.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>>;
 
-    /// Whether each request goes through a network.
+    /// Returns whether each request goes through a network.
     fn is_remote(&self) -> bool {
         false
     }

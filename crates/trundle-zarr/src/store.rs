@@ -25,7 +25,7 @@ pub type Attributes = serde_json::Map<String, Value>;
 /// A Zarr store, whose root is an array, or a group of arrays and groups.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// The attributes of the root group. Empty if the root is an array.
+    /// The attributes of the root group. They are empty if the root is an array.
     pub attributes: Attributes,
     /// The attributes of the other groups by path. Groups without attributes are left out.
     pub groups: BTreeMap<String, Attributes>,
@@ -52,12 +52,12 @@ enum Node {
 }
 
 impl Store {
-    /// Whether the folder at `path` is a store. It is if it contains a metadata file.
+    /// Returns whether the folder at `path` is a store. It is if it contains a metadata file.
     pub fn is_store(path: &Path) -> bool {
         [V3, V2_ARRAY, V2_GROUP].iter().any(|name| path.join(name).is_file())
     }
 
-    /// Whether `objects` contains a store. It does if there is a metadata object at the root.
+    /// Returns whether `objects` contains a store. It does if there is a metadata object at the root.
     ///
     /// # Errors
     /// [`Error`] if the objects cannot be queried.
@@ -174,7 +174,7 @@ fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
     })
 }
 
-/// Whether a regular object exists at this key.
+/// Returns whether a regular object exists at this key.
 fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
     match objects.stat(key) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Chunk or shard sizes: one for each axis in order, or for some axes by index or name. `-1` means the whole axis.
 ///
-/// Parsed from `24,48,-1`, `0=24,2=-1` or `lat=24,time=-1`.
+/// Examples of the text form are `24,48,-1`, `0=24,2=-1` and `lat=24,time=-1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
     /// Pairs of an axis and a size. An axis of `None` is the next axis in order; a size of `None` is the whole axis.
@@ -88,7 +88,7 @@ impl ChunkSizes {
         (self.sizes.len() == names.len()).then(|| each.join(","))
     }
 
-    /// Whether the sizes are given in order, but their number is not `rank`.
+    /// Returns whether the sizes are given in order, but their number is not `rank`.
     pub(crate) fn lacks_axes_of(&self, rank: usize) -> bool {
         self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
     }

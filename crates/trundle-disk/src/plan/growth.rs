@@ -208,7 +208,7 @@ impl<'a> Growth<'a> {
         (moved as u64, (read + written) as u64, tile.decoding(self.from))
     }
 
-    /// Whether larger tiles would gain nothing, and the number of tiles is small enough.
+    /// Returns whether larger tiles would gain nothing, and the number of tiles is small enough.
     fn is_enough(&self, steps: &[usize]) -> bool {
         let Some(tile) = self.tile(steps) else { return false };
         let (bytes, requests, decoding) = self.traffic(&tile);

@@ -359,12 +359,12 @@ impl FilePass {
         rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
     }
 
-    /// The memory of this many elements in bytes.
+    /// Returns the memory of this many elements in bytes.
     pub(crate) fn bytes(&self, width: Width, elements: usize) -> usize {
         if self.is_whole { file_bytes(width, elements) } else { elements * unit(width) }
     }
 
-    /// The memory of the sources and the output of a tile in bytes.
+    /// Returns the memory of the sources and the output of a tile in bytes.
     pub(crate) fn tile_bytes(&self, width: Width, tile: &Tile) -> usize {
         let sources = tile.sources.iter().map(|(_, source)| self.bytes(width, elements(source)));
         sources.fold(self.bytes(width, elements(&tile.out)), usize::saturating_add)

@@ -307,24 +307,24 @@ impl Job {
         Ok(Job { tensors: tensors.collect::<Result<_, _>>()?, budget, rates, ..self })
     }
 
-    /// The tensors in the order in which the output has them.
+    /// Returns the tensors in the order in which the output has them.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
     }
 
-    /// The metadata that the output does not have.
+    /// Returns the metadata that the output does not have.
     pub fn left_out(&self) -> &LeftOut {
         &self.left_out
     }
 
-    /// Codecs of the source that the output's format does not have, each with its replacement. Empty if the user chose
-    /// the codecs.
+    /// Returns the codecs of the source that the output's format does not have, each with its replacement. The result
+    /// is empty if the user chose the codecs.
     pub fn codecs_not_kept(&self) -> impl Iterator<Item = &str> {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// The number of concurrent reads. It is the number that the storage handles, or with codecs the number of cores if
-    /// that is larger.
+    /// Returns the number of concurrent reads. It is the number that the storage handles, or with codecs the number of
+    /// cores if that is larger.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
@@ -337,13 +337,13 @@ impl Job {
         self.at_once(in_codecs).min(self.encoders.unwrap_or(usize::MAX))
     }
 
-    /// The number of concurrent requests for bytes with this coding cost in picoseconds per byte.
+    /// Returns the number of concurrent requests for bytes with this coding cost in picoseconds per byte.
     fn at_once(&self, in_codecs: u64) -> usize {
         let Rates { storage, coders } = self.rates;
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
-    /// The size of the largest decoded chunk plus that of the largest encoded chunk or shard, in bytes.
+    /// Returns the size of the largest decoded chunk plus that of the largest encoded chunk or shard, in bytes.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
@@ -360,7 +360,7 @@ impl Job {
         encoded.map(picoseconds).fold(0, u64::saturating_add)
     }
 
-    /// The indices of the inputs that are actually read.
+    /// Returns the indices of the inputs that are actually read.
     pub(crate) fn inputs_read(&self) -> BTreeSet<usize> {
         let read = |tensor: &TensorJob| -> Vec<usize> {
             tensor.movement.inputs().iter().map(|(input, _)| tensor.inputs[*input]).collect()
@@ -373,22 +373,22 @@ impl Job {
         read.into_iter().filter_map(|input| self.inputs[input].tensor())
     }
 
-    /// The size of the output in bytes.
+    /// Returns the size of the output in bytes.
     pub fn bytes(&self) -> u64 {
         self.skeleton.bytes()
     }
 
-    /// Whether the output is a Zarr store.
+    /// Returns whether the output is a Zarr store.
     pub fn writes_store(&self) -> bool {
         self.format.is_folder()
     }
 
-    /// The storage model for which the job was planned.
+    /// Returns the storage model for which the job was planned.
     pub fn storage(&self) -> &Storage {
         &self.rates.storage
     }
 
-    /// The estimated cost.
+    /// Returns the estimated cost.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
         let mut held = 0;
@@ -446,7 +446,7 @@ fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Resu
     Ok(())
 }
 
-/// Whether every tensor is moved whole and all are so small that the speed of the storage does not matter.
+/// Returns whether every tensor is moved whole and all are so small that the speed of the storage does not matter.
 fn is_small(tensors: &[TensorJob]) -> bool {
     let is_whole = |tensor: &TensorJob| tensor.is_whole() || tensor.file_passes.is_empty();
     let both = |tensor: &TensorJob| {

@@ -124,7 +124,7 @@ impl Location {
         if self.is_packed || self.count() > 1 { &self.cuts } else { &[] }
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }

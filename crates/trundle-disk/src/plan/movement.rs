@@ -217,7 +217,7 @@ impl Movement {
         given.filter(|(_, id)| is_read(id)).collect()
     }
 
-    /// Whether the movement copies its only input without changing any position.
+    /// Returns whether the movement copies its only input without changing any position.
     pub(crate) fn is_copy(&self) -> bool {
         matches!(&self.passes[..], [only] if matches!(made_of_output(&only.program), Made::Given(_)))
     }

@@ -39,7 +39,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// The numbers of the tasks.
+    /// Returns the numbers of the tasks.
     pub fn numbers(&self) -> Range<usize> {
         self.first..self.first + self.tasks
     }

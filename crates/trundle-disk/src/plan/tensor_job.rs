@@ -28,7 +28,7 @@ pub struct TensorJob {
     /// The element order of the source; `None` if the source is chunked, or if there are several sources.
     in_order: Option<Order>,
     pub(crate) movement: Movement,
-    /// The file passes. Empty if the tensor has no elements.
+    /// The file passes. The list is empty if the tensor has no elements.
     pub(crate) file_passes: Vec<FilePass>,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
@@ -51,37 +51,37 @@ impl TensorJob {
         TensorJob { encoded: None, ..self }
     }
 
-    /// The name of the tensor in the output.
+    /// Returns the name of the tensor in the output.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub fn element(&self) -> &StoredDType {
         &self.element
     }
 
-    /// The shape of the output.
+    /// Returns the shape of the output.
     pub fn out_shape(&self) -> &Shape {
         &self.out_shape
     }
 
-    /// The order of the elements in the output.
+    /// Returns the order of the elements in the output.
     pub fn out_order(&self) -> Order {
         self.out_order
     }
 
-    /// Whether elements keep their positions and only the header changes, to state another order of axes.
+    /// Returns whether elements keep their positions and only the header changes, to state another order of axes.
     pub fn is_by_header(&self) -> bool {
         self.movement.is_copy() && self.in_order.is_some_and(|order| order != self.out_order)
     }
 
-    /// Whether the output has the same bytes in the same order.
+    /// Returns whether the output has the same bytes in the same order.
     pub fn is_copy(&self) -> bool {
         self.movement.is_copy()
     }
 
-    /// The number of encoded chunks that are copied; `None` if the tensor is decoded.
+    /// Returns the number of encoded chunks that are copied; `None` if the tensor is decoded.
     pub fn encoded_chunks(&self) -> Option<usize> {
         self.encoded().map(EncodedChunks::count)
     }
@@ -90,22 +90,22 @@ impl TensorJob {
         self.encoded.as_ref().filter(|_| !self.file_passes.is_empty())
     }
 
-    /// Whether copied chunks can be verified, which requires that the elements can be read in one pass.
+    /// Returns whether copied chunks can be verified, which requires that the elements can be read in one pass.
     pub(crate) fn verifies_encoded(&self) -> bool {
         self.file_passes.len() == 1
     }
 
-    /// Whether the tensor is read whole and moved in memory.
+    /// Returns whether the tensor is read whole and moved in memory.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_passes.iter().any(|pass| pass.is_whole)
     }
 
-    /// The size of the output in bytes.
+    /// Returns the size of the output in bytes.
     pub fn out_bytes(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
     }
 
-    /// The number of passes over the elements.
+    /// Returns the number of passes over the elements.
     pub fn passes(&self) -> usize {
         match self.encoded() {
             Some(_) => 1,
@@ -114,8 +114,8 @@ impl TensorJob {
         }
     }
 
-    /// For each file pass: the number of tiles, and the mean sizes in bytes of a contiguous read and of a contiguous
-    /// write. Empty if the tensor is read whole.
+    /// Returns, for each file pass, the number of tiles and the mean sizes in bytes of a contiguous read and of a
+    /// contiguous write. The result is empty if the tensor is read whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &FilePass| {
@@ -274,7 +274,7 @@ impl Unplanned {
         })
     }
 
-    /// The codecs of the source that the format of the output does not have.
+    /// Returns the codecs of the source that the format of the output does not have.
     pub(crate) fn codecs_not_kept(&self) -> &[String] {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
@@ -283,7 +283,7 @@ impl Unplanned {
         (&self.job.name, &self.job.out_shape, &self.annotations.dimension_names)
     }
 
-    /// The name, and the annotations, which the format may be unable to keep.
+    /// Returns the name, and the annotations, which the format may be unable to keep.
     pub(crate) fn annotated(&self) -> (&str, &Annotations) {
         (&self.job.name, &self.annotations)
     }

@@ -60,7 +60,7 @@ impl Budget {
         (self.bytes / LISTS_SHARE / TILE_BYTES).max(LEAST_TILES)
     }
 
-    /// Whether the budget is enough for the elements of a tile and for the plans of its spans in `to`.
+    /// Returns whether the budget is enough for the elements of a tile and for the plans of its spans in `to`.
     pub(crate) fn holds(self, tile: &Tile, to: &Location) -> bool {
         let plans = tile.count_plans(to).saturating_sub(LEAST_SPANS).saturating_mul(SPAN_BYTES);
         tile.elements().saturating_mul(self.unit).saturating_add(plans) <= self.bytes

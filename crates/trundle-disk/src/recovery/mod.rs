@@ -92,13 +92,13 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
     }
 }
 
-/// Whether these are files of an unfinished run. Files of planned tasks do not count, because the tasks may continue
-/// another day.
+/// Returns whether these are files of an unfinished run. Files of planned tasks do not count, because the tasks may
+/// continue another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
     left.state != LeftoverState::Finished && !left.is_planned()
 }
 
-/// Whether these are files of a run that only checked whether its output can be written.
+/// Returns whether these are files of a run that only checked whether its output can be written.
 pub(crate) fn is_check(left: &Leftover) -> bool {
     left.files.iter().all(|file| file.ending == "check")
 }

@@ -14,7 +14,7 @@ use crate::run::prepared_task::PreparedTask;
 pub(crate) struct Batch<'a> {
     pub(crate) index: usize,
     pub(crate) tasks: Vec<PreparedTask<'a>>,
-    /// The checksum of each task's source. Empty unless checksums are needed.
+    /// The checksum of each task's source. The list is empty unless checksums are needed.
     pub(crate) checksums: Vec<Checksum>,
     pub(crate) budget: usize,
 }
@@ -66,7 +66,8 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Whether the source of `batch` fits into memory together with the moved elements, which are still being written.
+    /// Returns whether the source of `batch` fits into memory together with the moved elements, which are still being
+    /// written.
     pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
         let both = batch.source_bytes().saturating_add(self.moved.len());
         self.moved.is_empty() || both <= batch.budget

@@ -49,8 +49,8 @@ impl<'a> Checkpoint<'a> {
         self.progress = self.progress.max(progress);
     }
 
-    /// Whether there is new progress to write to the journal. Unless `now` is true, the interval since the last line
-    /// must also have passed.
+    /// Returns whether there is new progress to write to the journal. Unless `now` is true, the interval since the last
+    /// line must also have passed.
     pub(crate) fn is_due(&self, now: bool) -> bool {
         let (noted, before) = self.noted;
         let is_time = now || noted.elapsed() >= NOTE_EVERY;

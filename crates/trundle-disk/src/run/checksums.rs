@@ -209,7 +209,7 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
 /// Rows of fewer bytes than this are short.
 const SHORT_BYTES: usize = 64;
 
-/// Whether the rows are short and their positions together are contiguous.
+/// Returns whether the rows are short and their positions together are contiguous.
 fn is_short<N: Numbers>(row: Spacing, across: Spacing) -> bool {
     let is_contiguous = row.distance == 1 && across.distance == row.count;
     is_contiguous && row.count * N::WIDTH < SHORT_BYTES

@@ -30,7 +30,7 @@ pub(crate) struct Executor<'a> {
     checkpoint: Checkpoint<'a>,
     /// The intermediates of the current tensor, one for each pass.
     pub(super) intermediates: Vec<Box<dyn Blob>>,
-    /// For each tensor, the checksum of the source of the current group. Used only if checksums are needed.
+    /// For each tensor, the checksum of the source of the current group. This is used only if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
     /// The number of bytes handled in this phase. A byte that is handled several times counts each time.

@@ -216,7 +216,7 @@ impl Job {
         output + self.cost().temporary_bytes
     }
 
-    /// Whether the output is large enough to be resumed, and all inputs can be read without unpacking them.
+    /// Returns whether the output is large enough to be resumed, and all inputs can be read without unpacking them.
     fn is_resumable(&self) -> bool {
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
         in_place && !self.format.is_folder() && self.skeleton.bytes() >= RESUMABLE_BYTES

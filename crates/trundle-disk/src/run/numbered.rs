@@ -58,7 +58,7 @@ impl TaskPlan {
         SharedOutput::work_folder(path, &self.tag)
     }
 
-    /// Whether each task reads its output back.
+    /// Returns whether each task reads its output back.
     pub fn verifies(&self) -> bool {
         self.verify
     }
@@ -108,7 +108,7 @@ impl Job {
     ///
     /// # Errors
     /// [`Error`] if the output cannot be created or another process writes it, if an input can only be read
-    /// sequentially, or if elements are smaller than a byte. Also the error of `keep`.
+    /// sequentially, or if elements are smaller than a byte. The error of `keep` is also returned.
     pub fn begin_tasks<T, E: From<Error>>(
         &self,
         sources: &[Source<'_>],

@@ -112,7 +112,7 @@ impl<'a> PreparedTask<'a> {
         if self.pass.is_whole { Width::Bytes(1) } else { self.tensor.movement.width() }
     }
 
-    /// Whether the output has the same bytes as the source.
+    /// Returns whether the output has the same bytes as the source.
     pub(crate) fn is_copy(&self) -> bool {
         self.source_bytes() == self.written_bytes()
             && matches!(&self.spans[..], [Span { plan: Some(SpanPlan::Copy), .. }])

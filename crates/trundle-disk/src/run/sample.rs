@@ -28,7 +28,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// A single index.
+    /// Returns a single index.
     pub fn one(index: usize) -> Steps {
         Steps { start: index, step: 1, count: 1 }
     }

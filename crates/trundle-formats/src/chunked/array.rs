@@ -68,7 +68,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         false
     }
 
-    /// Returns the metadata as text. Empty if it is not stored separately from the chunks.
+    /// Returns the metadata as text. The result is empty if it is not stored separately from the chunks.
     fn metadata(&self) -> String {
         String::new()
     }

@@ -17,7 +17,7 @@ const HEAD_BYTES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Heap<'a> {
-    /// The addresses of the heaps. Empty until they are known.
+    /// The addresses of the heaps. The list is empty until they are known.
     places: &'a [u64],
     /// Whether a single string is stored in the attribute, as netCDF does. Otherwise it is stored in a heap, as h5py
     /// does.

@@ -36,7 +36,7 @@ pub struct NewDataset {
     pub dtype: String,
     /// The size of the data in bytes.
     pub bytes: u64,
-    /// The axis names. Empty if no axis has a name.
+    /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
     pub attributes: Attributes,
@@ -61,7 +61,7 @@ const SUPERBLOCK_BYTES: u64 = 48;
 /// The type of a message that is only written. It states how a group stores its links.
 const GROUP_INFO: u16 = 0x0a;
 
-/// The addresses of all blocks. Empty until they are known.
+/// The addresses of all blocks. The list is empty until they are known.
 #[derive(Debug, Default)]
 struct Places {
     /// The addresses of groups, datasets and dimensions without data, in the order of the tree.

@@ -58,7 +58,7 @@ impl Scales {
         (tree, scales)
     }
 
-    /// Whether the file has scales. Every netCDF file has some.
+    /// Returns whether the file has scales. Every netCDF file has some.
     pub(super) fn are_there(&self) -> bool {
         !self.ids.is_empty()
     }
@@ -147,7 +147,7 @@ fn wanted(
     free
 }
 
-/// Whether a dataset is the coordinate of axes with this name and length: it has one axis, which has that name.
+/// Returns whether a dataset is the coordinate of axes with this name and length: it has one axis, which has that name.
 fn is_coordinate(dataset: &NewDataset, name: &str, size: u64) -> bool {
     dataset.shape[..] == [size] && dataset.dimension_names[..] == [Some(name.to_owned())]
 }
