@@ -200,7 +200,7 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
     move |source| {
         let source = match (source.kind(), source.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
-            // Such an error was made by a library, and its text would be a file name. Its kind is more useful.
+            // A library made this error. Its text would be only a file name, so the kind of the error is more useful.
             (kind, None) => kind.into(),
             (_, Some(_)) => source,
         };

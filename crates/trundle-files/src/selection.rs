@@ -32,7 +32,7 @@ pub(crate) struct Moved {
 }
 
 impl Choice {
-    /// Applies the operation to the tensors that `name` selects, or to all tensors. The other tensors are copied. They
+    /// Applies the operation to the tensors that `name` selects, or to all tensors. The other tensors are copied. These
     /// are left out if `only` is true or a file of `format` holds a single tensor.
     ///
     /// # Errors

@@ -26,8 +26,8 @@ const METADATA: &str = "zarr.json";
 /// The largest size of a tag or a note in bytes.
 pub(crate) const MOST_NOTE_BYTES: u64 = 16 << 20;
 
-/// The unfinished stores of this process. They must be removed if a signal ends the process, because destructors do not
-/// run then.
+/// The unfinished stores of this process. These stores must be removed if a signal ends the process, because
+/// destructors do not run then.
 static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 
 /// A Zarr store that is being written to a bucket.

@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
             return Err(self.expected("a digit"));
         }
         if digits.len() > 1 && digits.starts_with('0') {
-            // Such a number is octal in Python 2 and an error in Python 3.
+            // A number with a leading 0 is octal in Python 2 and an error in Python 3.
             return Err(self.error(format!("expected no leading 0, found {digits}")));
         }
         let number = &self.text[start..self.at];

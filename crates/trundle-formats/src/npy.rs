@@ -114,8 +114,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     Ok((text, data_offset))
 }
 
-/// Interprets the entries of the header. Each of the three keys must occur exactly once, and there must be no other
-/// keys.
+/// Interprets the entries of the header. The three keys must each occur exactly once, without other keys.
 fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Shape), Problem> {
     let mut values = [const { None }; 3];
     let keys = ["descr", "fortran_order", "shape"];

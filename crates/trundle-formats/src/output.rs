@@ -145,7 +145,7 @@ impl Output {
     /// [keeps](Output::keep) the file, a later run with the same `tag` finds it.
     ///
     /// # Errors
-    /// The same as those of [`Output::create`]. Also [`Problem::Busy`] if another process writes the file.
+    /// The same as those of [`Output::create`]. [`Problem::Busy`] is also returned if another process writes the file.
     pub fn create_tagged(
         path: &Path,
         overwrite: bool,
@@ -409,7 +409,7 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Returns the error for a format that cannot be written to a bucket. Only Zarr stores can.
+/// Returns the error for a format that cannot be written to a bucket. Only Zarr stores can be written to buckets.
 pub(crate) fn only_stores() -> Problem {
     Problem::unsupported("only Zarr stores are written to a bucket: --to zarr")
 }

@@ -200,7 +200,7 @@ impl SharedOutput {
     pub fn finish(self) -> Result<(), Error> {
         self.shared.finish().map_err(|problem| self.error(problem))?;
         if url_of(&self.path).is_some() {
-            // These are the shared files on this machine. They do no harm if they remain.
+            // This removes the shared files on this machine, which do no harm if they remain.
             let _ = SharedFolder::discard(&self.path, &self.tag);
         }
         Ok(())

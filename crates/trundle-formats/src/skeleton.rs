@@ -1,7 +1,7 @@
 //! The layout of a file without the data of its tensors.
 //!
 //! A skeleton is complete before any data is read, so threads or processes can write the data in any order. Only the
-//! CRC-32 fields of an archive depend on the data. They are filled in at the end.
+//! CRC-32 fields of an archive depend on the data. These fields are filled in at the end.
 
 use trundle_core::Shape;
 
@@ -97,7 +97,7 @@ impl ChunkedTensor {
         })
     }
 
-    /// Returns the bytes of the fill value. They are zeros if the metadata does not state them.
+    /// Returns the bytes of the fill value. The bytes are 0 if the metadata states no fill value.
     pub(crate) fn fill(&self) -> Vec<u8> {
         let stated = self.annotations.fill.clone();
         stated.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])

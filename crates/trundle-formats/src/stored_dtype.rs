@@ -194,7 +194,7 @@ impl StoredDType {
             DType::U32 => f64::from(u32::from_le_bytes(self.bits(bytes)?)),
             DType::U64 => u64::from_le_bytes(self.bits(bytes)?) as f64,
             DType::F8E4M3 => f8e4m3(self.bits::<1>(bytes)?[0]),
-            // These bits are the upper half of a binary16.
+            // The bits of a float8_e5m2 are the upper half of a binary16.
             DType::F8E5M2 => f16::from_le_bytes([0, self.bits::<1>(bytes)?[0]]).to_f64(),
             DType::F8E8M0 => f8e8m0(self.bits::<1>(bytes)?[0]),
             DType::BF16 => bf16::from_le_bytes(self.bits(bytes)?).to_f64(),

@@ -133,8 +133,8 @@ impl TensorHint {
     /// Applies the hint to chunked tensors. It cannot change their shapes or the widths of their elements.
     ///
     /// # Errors
-    /// The same as those of [`TensorHint::apply_to_any`]. Also [`Problem::HintDiffers`] if the hint would change a
-    /// shape or a width.
+    /// The same as those of [`TensorHint::apply_to_any`]. [`Problem::HintDiffers`] is also returned if the hint would
+    /// change a shape or a width.
     #[cfg(any(feature = "zarr", feature = "hdf5"))]
     pub(crate) fn apply_to_chunked(&self, stated: &[Header]) -> Result<Vec<Header>, Problem> {
         let described = self.apply_to_any(stated.to_vec())?;

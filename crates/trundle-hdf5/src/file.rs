@@ -52,7 +52,7 @@ struct Walk<'a> {
     found: Vec<Found>,
     unreadable: Vec<Unreadable>,
     attributes: Vec<(String, Vec<Attribute>)>,
-    /// The addresses of the groups that were visited. They are needed because hard links can form cycles.
+    /// The addresses of the groups that were visited. The search needs them because hard links can form cycles.
     groups: HashSet<u64>,
 }
 

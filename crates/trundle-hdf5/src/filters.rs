@@ -35,7 +35,7 @@ const OTHERS: [(u16, &str); 9] = [
     (32026, "Blosc2"),
 ];
 
-/// The most bytes that filters add to a chunk that does not compress. They include checksums.
+/// The most bytes that filters add to a chunk that does not compress. The number includes checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
 /// The filters of a dataset, in the order in which they were applied.

@@ -73,7 +73,7 @@ fn runtime() -> io::Result<Arc<Runtime>> {
     Ok(runtime)
 }
 
-/// Returns the settings for a bucket. They are taken from the environment, or otherwise from the files of the AWS
+/// Returns the settings for a bucket. The settings come from the environment, or otherwise from the files of the AWS
 /// command line.
 fn builder(bucket: &str) -> io::Result<AmazonS3Builder> {
     let backoff = BackoffConfig { init_backoff: FIRST_WAIT, max_backoff: LONGEST_WAIT, base: 2.0 };

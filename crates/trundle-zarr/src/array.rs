@@ -31,7 +31,7 @@ const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 /// The most chunks in a shard. The index of the shard needs 16 bytes of memory for each of them.
 const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 
-/// The most bytes that codecs add to a chunk that does not compress. They include the checksum.
+/// The most bytes that codecs add to a chunk that does not compress. The number includes the checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
 
 pub(crate) const MOST_AXES: usize = 32;

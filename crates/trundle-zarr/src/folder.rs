@@ -28,7 +28,7 @@ impl Folder {
         Folder { root: root.to_owned(), made_in: None, cached: CachedFiles::default() }
     }
 
-    /// Returns a folder to which several processes write. They may write the same keys.
+    /// Returns a folder to which several processes write. Several of them may write the same key.
     ///
     /// Each file is created in the folder `made_in`, which must be on the same file system, and then renamed.
     pub fn shared(root: &Path, made_in: &Path) -> Folder {

@@ -103,8 +103,8 @@ impl Location {
         }
     }
 
-    /// Returns the number of elements of `bounds` in incomplete chunks. They wait in an intermediate for the rest of
-    /// their chunk.
+    /// Returns the number of elements of `bounds` in incomplete chunks. These elements wait in an intermediate for the
+    /// rest of their chunk.
     pub(crate) fn waiting(&self, bounds: &[Range<usize>]) -> usize {
         if !self.is_packed {
             return 0;

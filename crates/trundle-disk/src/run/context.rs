@@ -24,10 +24,10 @@ pub struct RunOptions {
 
 /// Observes a run, and can stop it.
 pub trait Observer: Sync {
-    /// Called when a phase that handles `bytes` bytes begins.
+    /// Is called when a phase that handles `bytes` bytes begins.
     fn phase(&self, name: &str, bytes: u64);
 
-    /// Called when `bytes` more bytes of the phase are done.
+    /// Is called when `bytes` more bytes of the phase are done.
     fn advance(&self, bytes: u64);
 
     /// Returns whether to stop the run. Several threads may call this, several times a second. If it returns true, the
@@ -37,8 +37,8 @@ pub trait Observer: Sync {
         false
     }
 
-    /// Called with true when the run becomes resumable. If the run ends early after this call, only the work since the
-    /// call is lost. Called with false when the run is no longer resumable.
+    /// Is called with true when the run becomes resumable. If the run ends early after this call, only the work since
+    /// the call is lost. It is called with false when the run is no longer resumable.
     fn resumable(&self, _is: bool) {}
 }
 

@@ -202,9 +202,9 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// Opens the intermediates that a group reads and writes. Those of earlier passes must exist. The one that the
-    /// group writes must exist if `is_begun` is true. A pass that runs again to verify its output (`again`) writes an
-    /// unnamed intermediate.
+    /// Opens the intermediates that a group reads and writes. The intermediates of earlier passes must exist. The
+    /// intermediate that the group writes must exist if `is_begun` is true. A pass that runs again to verify its output
+    /// (`again`) writes an unnamed intermediate.
     fn open_intermediates(
         &mut self,
         group: &TaskGroup,

@@ -33,8 +33,8 @@ impl Steps {
         Steps { start: index, step: 1, count: 1 }
     }
 
-    /// Returns at most `most` indices that are spread evenly over an axis of `size`, which must not be 0. They are the
-    /// centres of equal parts.
+    /// Returns at most `most` indices that are spread evenly over an axis of `size`, which must not be 0. The indices
+    /// are the centres of equal parts.
     ///
     /// A step that is longer than `chunk` is a multiple of `chunk`. A shorter step divides `chunk` if there is a
     /// divisor nearby. The sample then has the same positions in each chunk, so that it can be loaded in one pass.

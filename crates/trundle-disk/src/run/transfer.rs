@@ -13,8 +13,8 @@ use crate::together::together;
 
 const REQUEST_BYTES: usize = 4 << 20;
 
-/// The number of elements in the largest request for sub-byte elements. They are repacked, and take one byte each in
-/// memory.
+/// The number of elements in the largest request for sub-byte elements. Each of these elements takes one byte in
+/// memory, because it is repacked.
 const PACKED_REQUEST: usize = 128 << 10;
 
 /// Requests for sub-byte elements are cut at multiples of this number of elements, which are whole bytes in every

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
 use crate::{Codecs, Encoding};
 
-/// Returns the encoding with the codecs that an output can keep. These are compression and checksums, which are
-/// lossless whatever the order of the elements. `width` is the size of an element in bytes.
+/// Returns the encoding with the codecs that an output can keep. An output can keep compression and checksums, which
+/// are lossless whatever the order of the elements. `width` is the size of an element in bytes.
 ///
 /// The names of all other codecs are listed in the encoding, each with its replacement if there is one.
 pub(super) fn encoding(
@@ -95,7 +95,7 @@ fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&
         "numcodecs.fletcher32" | "numcodecs.adler32" => {
             return Some((Codec::Crc32c, Some("crc32c")));
         }
-        // These are the most similar codecs of version 3.
+        // Version 3 has neither lz4 nor bz2, so the most similar codecs are written instead.
         "numcodecs.lz4" => {
             let (compressor, shuffle) = ("lz4".to_owned(), "noshuffle".to_owned());
             let (level, block_bytes, element_bytes) = (5, 0, None);

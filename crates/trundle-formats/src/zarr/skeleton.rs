@@ -83,8 +83,9 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
         if let Err(why) = check_relative(tensor.name) {
             return refused(&format!("its name {why}"));
         }
-        // These are the rules of "Node names" in Zarr version 3. It also reserves names that begin with "__", but
-        // xarray uses `__xarray_dataarray_variable__` for arrays without a name, so these are allowed.
+        // The rules are those of "Node names" in the specification of Zarr version 3. The specification also reserves
+        // names that begin with "__". They are allowed here, because xarray names an array without a name
+        // `__xarray_dataarray_variable__`.
         if tensor.name.split('/').any(|part| part.chars().all(|c| c == '.')) {
             return refused("a part of its name is empty or of dots alone");
         }

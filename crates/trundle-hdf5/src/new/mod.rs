@@ -198,7 +198,7 @@ fn group(
     places: &Places,
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
-    // In compact storage, links are messages in the header. They are in the order of their creation.
+    // In compact storage, links are messages in the header. The links are in the order of their creation.
     let mut info = Encoder::default();
     info.u8(0).u8(1).u64(children.len() as u64).u64(UNDEFINED).u64(UNDEFINED);
     let mut messages = vec![(kind::LINK_INFO, info.0), (GROUP_INFO, vec![0, 0])];
