@@ -103,7 +103,7 @@ pub(crate) fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
-/// Adds the memory of the process itself to `bytes`, as far as it counts within `limit`.
+/// Adds to `bytes` the memory of the process itself, as [`own_within`] counts it.
 pub(crate) fn beside(bytes: u64, limit: u64) -> u64 {
     own_within(limit).saturating_add(bytes)
 }
@@ -113,7 +113,7 @@ pub(crate) fn enough(needed: u64, limit: u64) -> u64 {
     needed.saturating_add(own() - own_within(limit))
 }
 
-/// Returns the memory of the process itself, as far as it counts within `limit`.
+/// Returns the memory of the process itself, but at most so much that `ROOM_BYTES` of `limit` are left for the job.
 fn own_within(limit: u64) -> u64 {
     own().min(limit.saturating_sub(ROOM_BYTES))
 }

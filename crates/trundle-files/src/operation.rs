@@ -133,7 +133,7 @@ impl Operation {
             numbers.insert(file.to_owned(), read.clone());
             Ok(read)
         };
-        // This parse checks the syntax. Axis names are resolved later, for each tensor.
+        // Only the syntax is checked here. Axis names are resolved later, for each tensor.
         let chain = Chain::parse_named(text, &mut AxisNames::any(), read)?;
         let others = named_files(&chain, path)?;
         let unnamed = Chain::parse(text, known(&numbers)).map(Arc::new).map_err(Failure::refused);

@@ -7,7 +7,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// Returns the CRC-32 of two consecutive ranges of bytes, from the CRC-32 of each and the length of the second. With
+/// Returns the CRC-32 of two consecutive byte ranges, given their own CRC-32s and the length of the second range. With
 /// this function, parts can be written in any order.
 pub fn combined_crc32(first: u32, second: u32, second_bytes: u64) -> u32 {
     let mut hasher = Hasher::new_with_initial(first);

@@ -205,7 +205,7 @@ impl Problem {
         ))
     }
 
-    /// Returns the problem of a member of an archive, or of an entry of another file.
+    /// Returns a problem with a member of an archive, or with an entry of another file.
     pub(crate) fn member(name: impl Into<String>, problem: Problem) -> Problem {
         Problem::Member { member: name.into(), problem: Box::new(problem) }
     }

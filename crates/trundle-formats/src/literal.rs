@@ -203,7 +203,7 @@ impl<'a> Parser<'a> {
         let value = number
             .parse()
             .map_err(|_| self.error(format!("{number} is not within the range of i64")))?;
-        // Python 2 writes this letter after a long integer.
+        // Python 2 writes an L after a long integer.
         self.eat('L');
         Ok(Literal::Int(value))
     }

@@ -195,8 +195,8 @@ fn float(cursor: &mut Cursor<'_>, width: usize, flags: u32) -> Result<Class, Err
         (flags >> 8) & 0xff,
     ];
     let known = FLOATS.iter().find(|(_, sizes)| *sizes == found && sizes[0] as usize == 8 * width);
-    // This is the usual form: the leading 1 of the mantissa is implied, and the bytes are in little-endian or
-    // big-endian order.
+    // In the usual form, the leading 1 of the mantissa is implied, and the bytes are in little-endian or big-endian
+    // order.
     let is_usual = place == 0 && (flags >> 4) & 3 == 2 && flags & 0x40 == 0;
     Ok(match known.filter(|_| is_usual) {
         Some((kind, _)) => Class::Float { kind: *kind, is_big: flags & 1 != 0 },

@@ -60,7 +60,7 @@ fn runtime() -> io::Result<Arc<Runtime>> {
     {
         return Ok(Arc::clone(runtime));
     }
-    // This fails if a provider is already installed, which is then used.
+    // The call fails if a provider is already installed. That provider is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)

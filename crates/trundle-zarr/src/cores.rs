@@ -27,7 +27,7 @@ struct Count {
     all: isize,
 }
 
-/// The cores of the process that used them first.
+/// The cores of the first process. A forked process inherits this value and uses [`Cores::of_child`] instead.
 static CORES: OnceLock<Box<Cores>> = OnceLock::new();
 
 fn all() -> isize {

@@ -91,7 +91,8 @@ impl Folder {
 
 impl ObjectStore for Folder {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
-        // This is checked before the file is opened, because opening a pipe would block until a process writes to it.
+        // The file type is checked before the file is opened, because opening a pipe would block until a process writes
+        // to it.
         match fs::metadata(self.root.join(key)) {
             Ok(found) if !found.is_file() => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "is not a regular file"))

@@ -38,7 +38,7 @@ pub fn create_groups(
     for array in arrays {
         list.push((&array.path, array.metadata()?));
     }
-    // This is the order of zarr-python: by depth, then by path.
+    // zarr-python orders the groups by depth, and then by path.
     list.sort_by_key(|(path, _)| (path.matches('/').count(), *path));
     let list: serde_json::Map<String, Value> =
         list.into_iter().map(|(path, metadata)| (path.to_owned(), metadata)).collect();

@@ -166,8 +166,8 @@ impl Blob for Counterpart<'_> {
         Ok(self.written.width().bytes(self.shape.elements() * self.written.width().units()) as u64)
     }
 
-    /// Returns the stored elements. A write that changes only some elements of a byte reads the byte first, and so the
-    /// other elements do not differ.
+    /// Returns the stored elements. A write of only some elements of a byte first reads the whole byte here, so the
+    /// other elements are found to be equal.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.read(buffer, offset).inspect_err(|error| {
             lock(&self.fault).get_or_insert(copy_of(error));

@@ -108,8 +108,8 @@ pub(crate) fn bytes_of_chunks(shape: &Shape, chunk: &[usize], chunk_bytes: usize
 /// The largest slab of [`copy_all`] in bytes.
 const MOST_SLAB_BYTES: usize = 1 << 28;
 
-/// Writes all elements of an array to `out` in row-major order. `header` describes the array. It is read in slabs along
-/// the first axis, each of which is within one row of chunks.
+/// Writes all elements of an array to `out` in row-major order. `header` describes the array. The array is read in
+/// slabs along the first axis, each of which is within one row of chunks.
 ///
 /// # Errors
 /// [`Problem`] if a chunk cannot be read, or `out` returns an error.

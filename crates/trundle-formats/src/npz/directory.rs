@@ -50,8 +50,8 @@ pub(crate) fn read(
     check_unique(entries.iter().map(|entry| &entry.member.name[..])).map_err(|name| {
         Problem::Malformed(format!("two members of the archive are named \"{name}\""))
     })?;
-    // This is checked before any member is read: no byte belongs to two members, so the size of the archive limits the
-    // size of the data of all members.
+    // Check before any member is read that no byte belongs to two members: then the size of the archive limits the size
+    // of the data of all members.
     let mut by_place: Vec<&mut Entry> = entries.iter_mut().collect();
     by_place.sort_by_key(|entry| entry.header_offset);
     let ends: Vec<u64> = by_place.iter().skip(1).map(|entry| entry.header_offset).collect();

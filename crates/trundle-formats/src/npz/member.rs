@@ -52,7 +52,7 @@ impl Member {
 
     pub(crate) fn problem(&self, problem: Problem) -> Problem {
         let problem = match problem {
-            // This is an error of the decoder, not of the system.
+            // The decoder returned this error, not the system.
             Problem::Io { doing: "read", source }
                 if source.raw_os_error().is_none()
                     && matches!(

@@ -119,7 +119,7 @@ impl Archive {
             let mut reader = member.read(source)?;
             copy(&mut reader, *header_bytes, &mut io::sink(), &mut |_| ())?;
             let taken = take(&mut reader, data_bytes)?;
-            // This reports data that ends too early.
+            // `finish` returns an error if the data ends too early.
             reader.finish()?;
             Ok(taken)
         };

@@ -330,7 +330,7 @@ impl Parts {
         let file = self.file()?;
         file.write_all_at(bytes, offset)?;
         {
-            // This is counted after the write, so that the thread that adds the last part finds all other parts.
+            // The bytes are counted after the write, so that the thread that adds the last part finds all other parts.
             let mut held = self.held();
             let covered = held.covered.entry(chunk.begin).or_default();
             *covered += bytes.len();

@@ -119,7 +119,7 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
             out.u32(sizes[5]);
         }
         Class::Complex { kind, is_big } => {
-            // This is how h5py writes it: a compound of version 3 with two members, whose offsets have 1 byte.
+            // As in files of h5py, the type is a compound of version 3 with two members, whose offsets have 1 byte.
             let part = Class::Float { kind: *kind, is_big: *is_big };
             let part = encoded(&Datatype { width: width / 2, class: part });
             out.u32(2 << 8 | 0x30 | 6).u32(width as u32);

@@ -75,7 +75,7 @@ impl Scales {
         if let Some(id) = self.ids.get(&at) {
             let name = match dataset.path.rsplit('/').next() {
                 Some(name) if !name.is_empty() => name.to_owned(),
-                // This is the name that netCDF-4 gives to a dimension without a variable.
+                // netCDF-4 gives this name to a dimension without a variable.
                 _ => {
                     let size = dataset.shape.first().copied().unwrap_or(0);
                     format!("This is a netCDF dimension but not a netCDF variable. {size:>10}")
