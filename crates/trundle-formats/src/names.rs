@@ -6,8 +6,7 @@
 use std::fmt::{self, Write};
 
 /// Displays a string from a file, or the path of a file, on one line. [Control characters](is_steering) are escaped,
-/// such as `
-/// ` and `\u{1b}`. Escaping a string twice has the same result as escaping it once.
+/// as in `\n` and `\u{1b}`. Escaping a string twice has the same result as escaping it once.
 ///
 /// ```
 /// use trundle_formats::Shown;
