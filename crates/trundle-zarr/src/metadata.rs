@@ -144,8 +144,8 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
 
 /// Converts a fill value of version 2 to the form that zarrs expects. Returns `None` to keep it as it is.
 ///
-/// The value null (undefined) becomes zero. In version 2, a number may also be a string or a boolean, and an integer may
-/// be written as a float.
+/// The value null (undefined) becomes zero. In version 2, a number may also be a string or a boolean, and an integer
+/// may be written as a float.
 fn fill_of_v2(dtype: &str, fill: &Value) -> Option<Value> {
     let number = match fill {
         Value::Null => Some(0.0),
