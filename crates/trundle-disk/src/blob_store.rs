@@ -1,4 +1,4 @@
-//! The blobs that a run writes in addition to its output: journals and intermediates.
+//! Stores the blobs that a run writes in addition to its output: journals and intermediates.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,16 +7,16 @@ use std::sync::{Mutex, MutexGuard};
 
 use trundle_formats::{Begin, Blob, Problem, TemporaryFile, lock};
 
-/// The blobs of a run by key; in a folder, each is a temporary file.
+/// The blobs of a run, which are found by key. In a folder, each blob is a temporary file.
 pub(crate) trait BlobStore: Sync {
     /// Opens the blob of `key`, new or existing. It is removed with the store unless it is [kept](BlobStore::keep).
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process uses the blob, [`Problem::Io`] if the blob cannot be created, or does
-    /// not exist when resuming.
+    /// [`Problem::Busy`] if another process uses the blob. [`Problem::Io`] if the blob cannot be created, or does not
+    /// exist when a run is resumed.
     fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem>;
 
-    /// Creates a blob without a key, which is removed when it is dropped.
+    /// Creates a blob without a key. It is removed when it is dropped.
     ///
     /// # Errors
     /// If the blob cannot be created.
@@ -25,11 +25,11 @@ pub(crate) trait BlobStore: Sync {
     /// Sets whether the blobs with keys remain when the run ends.
     fn keep(&self, kept: bool);
 
-    /// Removes the blob of `key`, which this store has opened.
+    /// Removes the blob with the key `key`, if this store has opened it.
     fn remove(&self, key: &str);
 }
 
-/// Temporary files in a folder, which a later run with the same tag finds again. Keys are file extensions.
+/// Temporary files in a folder. A later run with the same tag finds them again. Keys are file extensions.
 #[derive(Debug)]
 pub(crate) struct RunFiles {
     folder: PathBuf,

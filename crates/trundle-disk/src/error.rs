@@ -1,21 +1,22 @@
-//! The errors of planning and running a job.
+//! Errors of planning and running a job.
 
 use std::io;
 use std::path::Path;
 
 use trundle_formats::{ExitClass, Shown};
 
-/// A problem and its file or tensor.
+/// A problem, and the file or tensor that has it.
 #[derive(Debug, thiserror::Error)]
 #[error("{subject}{problem}")]
 pub struct Error {
-    /// The file or tensor, with a colon and a space; empty if the problem names it.
+    /// The name of the file or tensor, followed by a colon and a space. It is empty if the message of the problem
+    /// contains the name.
     pub subject: String,
     /// The problem.
     pub problem: Box<Problem>,
 }
 
-/// The reason of an [`Error`].
+/// The reason for an [`Error`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -28,15 +29,15 @@ pub enum Problem {
     /// A read or write failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// The attempted operation, as it follows "cannot".
+        /// The operation that failed: the words that follow "cannot" in the message.
         doing: &'static str,
-        /// The error of the system.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The memory limit is too low.
     #[error("{needed} bytes of memory are needed, the limit is {limit}")]
     Memory {
-        /// The smallest limit that is enough, in bytes.
+        /// The smallest sufficient limit in bytes.
         needed: u64,
         /// The limit in bytes.
         limit: u64,
@@ -47,9 +48,9 @@ pub enum Problem {
     /// The disk has too little space for the output and intermediates.
     #[error("{needed} bytes of disk space are needed, {available} are free")]
     Space {
-        /// The bytes of the output and of intermediates.
+        /// The size of the output and of intermediates in bytes.
         needed: u64,
-        /// The free bytes.
+        /// The free space in bytes.
         available: u64,
     },
     /// The observer stopped the run.
@@ -61,7 +62,7 @@ pub enum Problem {
     /// An interrupted run cannot be resumed.
     #[error("cannot resume: {0}")]
     Resume(String),
-    /// The output replaces an input, and no journal tells whether an earlier run has moved it already.
+    /// The output replaces an input, and there is no journal that shows whether an earlier run has already moved it.
     #[error(
         "nothing to resume, and the output is the input, which an earlier run may have moved already"
     )]
@@ -72,10 +73,10 @@ pub enum Problem {
     /// A job cannot be divided into tasks, or does not match the planned tasks.
     #[error("{0}")]
     Tasks(String),
-    /// Tasks of an earlier stage are not done yet; their numbers.
+    /// Tasks of an earlier stage are not done yet. Contains the numbers of these tasks.
     #[error("{} done yet: {}", are_missing(.0), ranges(.0))]
     MissingTasks(Vec<usize>),
-    /// The output read back differs from the source.
+    /// The output was read back and differs from the source.
     #[error("verification failed: {0}")]
     Different(String),
 }
@@ -88,7 +89,7 @@ fn are_missing(tasks: &[usize]) -> String {
     }
 }
 
-/// Formats rising numbers with ranges, as Slurm accepts them: `1-3,7`.
+/// Formats ascending numbers as Slurm accepts them, with ranges: `1-3,7`.
 fn ranges(numbers: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for number in numbers {
@@ -109,7 +110,7 @@ impl Error {
         Error::from(problem).within(subject)
     }
 
-    /// Replaces the subject.
+    /// Sets the subject to a name.
     pub(crate) fn within(self, subject: impl std::fmt::Display) -> Error {
         Error { subject: format!("{}: ", Shown(subject)), ..self }
     }
@@ -130,7 +131,7 @@ impl Problem {
     pub fn exit_class(&self) -> ExitClass {
         match self {
             Problem::File(error) => error.exit_class(),
-            // The contents are wrong, not the disk.
+            // The content of the file is wrong; reading it worked.
             Problem::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 ExitClass::Refused
             }
@@ -163,7 +164,8 @@ impl From<trundle::Error> for Problem {
     }
 }
 
-/// Converts an error of reading the file at `path`; an unexpected end means that the file has changed.
+/// Returns a function that converts errors of reading the file at `path`. An unexpected end of the file means that it
+/// has changed.
 pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
     let name = name_of(path, "stdin");
     move |source| {
@@ -180,12 +182,13 @@ pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Error {
     move |source| Error::of(&name, Problem::Io { doing: "write", source })
 }
 
-/// Returns the name of a file in messages; `stream` for `-`.
+/// Returns the name of a file for messages; `stream` if the path is `-`.
 fn name_of(path: &Path, stream: &str) -> String {
     if path == Path::new("-") { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// Converts an error of writing a temporary file in `folder`, or in the system's temporary folder.
+/// Returns a function that converts errors of writing a temporary file in `folder` (default: the system's temporary
+/// folder).
 pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + use<> {
     let (name, doing) = match folder {
         Some(folder) => (folder.to_string_lossy().into_owned(), "write a temporary file"),
@@ -197,7 +200,7 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
     move |source| {
         let source = match (source.kind(), source.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
-            // The text of a synthetic error would be a file name; its kind says more.
+            // A library made this error. Its text would be only a file name, so the kind of the error is more useful.
             (kind, None) => kind.into(),
             (_, Some(_)) => source,
         };

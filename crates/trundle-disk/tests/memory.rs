@@ -15,7 +15,7 @@ use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wan
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 use trundle_testing::everything;
 
-/// The system's allocator, counting the current and the maximum bytes.
+/// Wraps the system's allocator, and counts the bytes that are allocated now and their maximum.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, pointer: *mut u8, memory: AllocLayout, size: usize) -> *mut u8 {
         more(size.saturating_sub(memory.size()));
         NOW.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
-        // SAFETY: as in `alloc`; every block comes from `System`.
+        // SAFETY: as in `alloc`. In addition, every block was allocated by `System`.
         unsafe { System.realloc(pointer, memory, size) }
     }
 
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns the most bytes that `call` allocates at once.
+/// Returns the result of `call`, and the maximum number of bytes that were allocated at the same time during the call.
 fn most<T>(call: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -70,12 +70,12 @@ struct Case {
     element: DType,
     shape: &'static [usize],
     order: Order,
-    /// The chains of consecutive tensors, repeated cyclically.
+    /// The tensor with the index i has the chain `chains[i % chains.len()]`.
     chains: Vec<Chain>,
     from: &'static str,
     to: &'static str,
     tensors: usize,
-    /// A memory limit that is too low.
+    /// A number of bytes with which the case cannot be planned. The test skips limits up to this one; 0 skips none.
     too_little: usize,
 }
 
@@ -220,7 +220,8 @@ fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
-        // The other cases take turns: only every second one runs, with one limit.
+        // A case with `too_little` always runs, with each limit. Without the full test, only every second one of the
+        // other cases runs, with one limit.
         let all = everything() || case.too_little > 0;
         if !all && number % 2 == 1 {
             continue;
@@ -250,7 +251,8 @@ fn no_movement_takes_more_memory_than_it_may() {
     }
 }
 
-/// Plans movements of a sparse file, and checks that a plan that is too large is refused.
+/// Plans movements of a sparse file. Checks that planning allocates at most `max_bytes`, and that a movement is refused
+/// only because it needs more memory.
 fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();

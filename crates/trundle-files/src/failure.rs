@@ -1,4 +1,4 @@
-//! Failures of a request. Converts errors of lower layers to a message, hints and an exit code.
+//! Failures of a request. Errors of lower layers are converted to a message, hints and an exit code.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
@@ -15,23 +15,23 @@ pub struct Failure {
     code: u8,
     message: String,
     hints: Vec<Hint>,
-    /// The underlying system error, if there is one.
+    /// The system error that caused the failure, if there is one.
     system: Option<SystemError>,
-    /// Whether the only problem is that stdout was closed by its reader.
+    /// Whether the only problem is that the reader of stdout has closed it.
     is_unread: bool,
 }
 
 /// A setting of a front end: a command line option or a keyword argument.
 ///
-/// Each front end names every setting or declares that it lacks it. Matches are exhaustive, so that a new setting
-/// breaks the build of the front ends.
+/// Each front end must name every setting, or declare that it does not have the setting. Front ends match settings
+/// exhaustively, so that they do not compile until they handle a new setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// Axis names.
     Dims,
     /// The element type, for a file that does not state it.
     DType,
-    /// Follow links out of a model's folder.
+    /// Follow links that lead out of a model's folder.
     FollowLinks,
     /// Overwrite the output.
     Force,
@@ -47,23 +47,23 @@ pub enum Setting {
     Tensor,
     /// The format of the output.
     To,
-    /// Wait for the tasks of earlier stages.
+    /// Wait until the tasks of earlier stages are done.
     Wait,
 }
 
-/// Advice to the user. Each front end prints it with its own name of the setting.
+/// Advice to the user. Each front end prints it with its own name for the setting.
 #[derive(Clone, Debug)]
 pub struct Hint {
-    /// The setting that begins the sentence. `None` if the text is a complete sentence.
+    /// The setting whose name begins the sentence. `None` if the text is a complete sentence.
     pub setting: Option<Setting>,
-    /// The text after the setting.
+    /// The sentence, or what follows the name of the setting.
     pub text: String,
 }
 
-/// A system error, and the file that caused it.
+/// An error of the operating system, and the file that caused it.
 #[derive(Clone, Debug)]
 pub struct SystemError {
-    /// The error number of the system (`errno`), if it has one.
+    /// The number of the error (`errno`), if it has one.
     pub number: Option<i32>,
     /// The kind of the error.
     pub kind: ErrorKind,
@@ -79,17 +79,17 @@ impl SystemError {
 }
 
 impl Failure {
-    /// Creates a failure at run time: I/O, no space, or a failed verification (exit code 1).
+    /// Creates a failure at run time, such as an I/O error, a full disk or a failed verification (exit code 1).
     pub fn running(message: impl Display) -> Failure {
         Failure { code: 1, message: message.to_string(), ..Failure::default() }
     }
 
-    /// Creates the failure of a comparison whose difference the command has already printed.
+    /// Creates the failure of a comparison after the command has already printed the difference.
     pub fn different() -> Failure {
         Failure::running("")
     }
 
-    /// Changes exit code 1 to 2, for `trundle cmp`, where 1 means that the files differ.
+    /// Changes exit code 1 to 2, for `trundle cmp`, for which 1 means that the files differ.
     #[must_use]
     pub fn of_comparison(self) -> Failure {
         Failure { code: self.code.max(2), ..self }
@@ -100,18 +100,20 @@ impl Failure {
         Failure { code: 2, ..Failure::running(message) }
     }
 
-    /// Creates a refusal: the input is malformed or unsupported, or does not fit the operator (exit code 3).
+    /// Creates a refusal (exit code 3): the input is malformed or unsupported, or does not fit the operator.
     pub fn refused(message: impl Display) -> Failure {
         Failure { code: 3, ..Failure::running(message) }
     }
 
-    /// Changes a usage error to a refusal, for a request that a plan stores. The user did not type it in this command.
+    /// Changes a usage error to a refusal. It is for a request that comes from a stored plan, which the user did not
+    /// type in this command.
     #[must_use]
     pub(crate) fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 
-    /// Creates the failure of a resumed job that replaces its input but has no journal: it may be complete.
+    /// Creates the failure of a job that is to be resumed and replaces its input, but has no journal. An earlier run
+    /// may have completed it.
     pub fn maybe_done(path: &Path) -> Failure {
         let subject = format!("{}: ", Shown(&path.to_string_lossy()));
         let problem = Box::new(trundle_disk::Problem::MaybeDone);
@@ -140,7 +142,8 @@ impl Failure {
         self
     }
 
-    /// Adds a hint about a setting. It reads `SETTING TEXT`; front ends that lack the setting omit the hint.
+    /// Adds a hint about a setting. The printed hint is `SETTING TEXT`. A front end that does not have the setting
+    /// omits the hint.
     #[must_use]
     pub fn with_setting(mut self, setting: Setting, text: impl Into<String>) -> Failure {
         self.hints.push(Hint { setting: Some(setting), text: text.into() });
@@ -151,12 +154,12 @@ impl Failure {
         Failure { system, ..self }
     }
 
-    /// Returns whether the only problem is that the reader of stdout has stopped (`| head`).
+    /// Returns whether the only problem is that the reader of stdout has closed it, as `| head` does.
     pub fn is_unread(&self) -> bool {
         self.is_unread
     }
 
-    /// Returns whether the message was already printed, so that only the exit code is left to report.
+    /// Returns whether the message was already printed, so that only the exit code remains to be reported.
     pub fn is_said(&self) -> bool {
         self.message.is_empty()
     }
@@ -171,13 +174,13 @@ impl Failure {
         &self.hints
     }
 
-    /// Returns the underlying system error, if there is one.
+    /// Returns the system error that caused the failure, if there is one.
     pub fn system(&self) -> Option<&SystemError> {
         self.system.as_ref()
     }
 }
 
-/// The message, without the hints.
+/// Formats the message without the hints.
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

@@ -1,4 +1,4 @@
-//! Forecasts of a job in words: tensors, bytes, passes, time.
+//! Describes the work of a job in words: tensors, bytes, passes and time.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use trundle_formats::Format;
 use crate::names::shown_path;
 use crate::numbers::readable;
 
-/// The maximum number of listed tensors. Further ones are counted.
+/// The maximum number of lines in a list. The lines after them are only counted.
 const MOST_LINES: usize = 20;
 
-/// Describes a job in one sentence: tensors, bytes, passes, time, and how the elements move.
+/// Describes a job in one sentence: tensors, bytes, passes, time, and how the elements are moved.
 pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
     let time = duration(job.cost().seconds);
@@ -21,7 +21,7 @@ pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
 }
 
-/// Counts the tensors of a job. Empty for a single tensor.
+/// Formats the number of tensors of a job. The result is empty for a single tensor.
 pub(crate) fn tensors(job: &Job) -> String {
     match job.tensors().len() {
         1 => String::new(),
@@ -29,7 +29,7 @@ pub(crate) fn tensors(job: &Job) -> String {
     }
 }
 
-/// Formats a number of things, with the plural.
+/// Formats a number and the name of the things, in the plural if necessary.
 pub fn counted(number: usize, thing: &str) -> String {
     match (number, thing) {
         (1, _) => format!("1 {thing}"),
@@ -40,7 +40,7 @@ pub fn counted(number: usize, thing: &str) -> String {
     }
 }
 
-/// Returns the first lines, and a last line that counts the others.
+/// Returns the first lines, and then a line with the number of the other lines if there are more.
 pub fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
     let mut lines = lines.into_iter();
     let mut first: Vec<String> = lines.by_ref().take(MOST_LINES).collect();
@@ -76,7 +76,8 @@ fn doing(tensors: &[TensorJob]) -> &'static str {
     }
 }
 
-/// Describes the bytes read and written by a job in parts. Empty if every tensor goes through memory whole.
+/// Describes the bytes that a job reads and writes in parts. The result is empty if every tensor is read and moved
+/// whole.
 fn traffic(job: &Job) -> String {
     let is_simple =
         |tensor: &TensorJob| tensor.tiles().is_empty() || tensor.encoded_chunks().is_some();
@@ -96,7 +97,7 @@ fn traffic(job: &Job) -> String {
     )
 }
 
-/// Formats a time. Empty for less than a second.
+/// Formats a duration. The result is empty for less than a second.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => String::new(),
@@ -106,7 +107,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Describes the destination, and whether a file there would be overwritten.
+/// Describes the destination, and states whether an existing file would be overwritten.
 pub(crate) fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {

@@ -1,4 +1,4 @@
-//! Input files and their descriptions by the user.
+//! Input files, and what the user states about them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 use crate::failure::{Failure, Setting};
 use crate::request::{Description, Written};
 
-/// A path, and the user's description of the file.
+/// The path of a file, and what the user states about the file.
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// The format, if the user states one.
+    /// The format; `None` unless the user states it.
     format: Option<&'static Format>,
     hint: TensorHint,
 }
 
 impl Input {
-    /// Returns the path, `-` for stdin.
+    /// Returns the path. It is `-` for stdin.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -27,7 +27,7 @@ impl Input {
     /// Opens the file and reads its headers.
     ///
     /// # Errors
-    /// If the file cannot be read, is malformed, or contradicts the description.
+    /// If the file cannot be read, is malformed, or contradicts what the user states.
     pub fn open(&self) -> Result<TensorFile, Failure> {
         let format = self.format.or_else(|| Format::of_ending(&self.path));
         TensorFile::open_from(format, &self.hint, &self.path).map_err(|error| {
@@ -42,7 +42,7 @@ impl Input {
     }
 }
 
-/// Pairs opened files with their paths, for a job.
+/// Pairs each opened file with its path, for a job.
 pub(crate) fn sources<'a>(
     opened: &'a mut [TensorFile],
     inputs: impl IntoIterator<Item = &'a Input>,
@@ -52,12 +52,13 @@ pub(crate) fn sources<'a>(
 }
 
 impl Description {
-    /// Describes the files at `paths`.
+    /// Applies the description to each of the files at `paths`.
     ///
-    /// A format, offset, shape or byte order applies only to files that do not state it themselves, if there are any.
+    /// A format, offset, shape or byte order applies only to raw files, if there are raw files among them. Other files
+    /// state these themselves.
     ///
     /// # Errors
-    /// As [`Description::of`].
+    /// The same as those of [`Description::of`].
     pub fn of_all(&self, paths: &[&Path]) -> Result<Vec<Input>, Failure> {
         let says_itself = |path: &Path| {
             Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name())
@@ -67,7 +68,8 @@ impl Description {
         let input = |path: &&Path| {
             let mut input = self.of_one(path, says_itself(path) && !is_overridden)?;
             let is_packed = |element: &StoredDType| element.width().packing().is_some();
-            // The shape describes the raw file. A file of packed elements stores bytes and does not state their shape.
+            // The shape describes the raw file. Files of other formats state their own shape, except if packed elements
+            // are stored in them as bytes.
             if is_mixed && says_itself(path) && !input.hint.element.as_ref().is_some_and(is_packed)
             {
                 (input.hint.shape, input.hint.free_axis) = (None, None);
@@ -92,10 +94,10 @@ impl Description {
         Ok(input)
     }
 
-    /// Describes the file at `path`.
+    /// Applies the description to the file at `path`.
     ///
     /// # Errors
-    /// If the shape is too large, or the element type cannot be packed in this bit order.
+    /// If the shape is too large, or if elements of this type cannot be packed in this bit order.
     pub fn of(&self, path: &Path) -> Result<Input, Failure> {
         let dtype = Written::value_of(&self.dtype);
         let bit_order = Written::value_of(&self.bit_order);

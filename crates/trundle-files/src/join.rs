@@ -18,7 +18,7 @@ use crate::input::Input;
 use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Along, Axis, Request};
 
-/// The index of the input file for each part of the result: the user may name a file several times.
+/// The index of the input file for each part of the result. The user may name the same file several times.
 pub(crate) struct Files(Vec<usize>);
 
 impl Files {
@@ -39,10 +39,10 @@ impl Files {
         Ok((Files(of_part), request.described.of_all(&paths)?))
     }
 
-    /// Joins the tensors of all files. `name` selects one tensor.
+    /// Joins the tensors of all files. If `name` is given, only the tensors with that name are joined.
     ///
     /// # Errors
-    /// If the tensors do not fit each other.
+    /// If the shapes, types or attributes of the tensors are too different.
     pub(crate) fn joined(
         self,
         inputs: &[Input],
@@ -78,10 +78,10 @@ impl Files {
 }
 
 /// Checks that attributes that define the meaning of elements, such as a scale, have the same values in all files.
-/// `chosen` has the indices of each tensor in all files.
+/// `chosen` contains, for each tensor, its index in each file.
 ///
 /// # Errors
-/// If any differ, except the `ignored` ones; the message lists them with their values.
+/// If any attributes differ, except those in `ignored`. The message lists the attributes with their values.
 fn check_meaning(
     inputs: &[Input],
     opened: &[TensorFile],
@@ -130,9 +130,9 @@ fn check_meaning(
     Err(Failure::refused(refusal).with_hint(hint))
 }
 
-/// Matches the tensors of all files by name, or takes the only tensor of each file.
+/// Matches the tensors of all files by name. If every file has only one chosen tensor, names do not matter.
 ///
-/// Returns the indices of each tensor in all files.
+/// Returns, for each tensor, its index in each file.
 ///
 /// # Errors
 /// If a tensor is missing in a file, or cannot be read.
@@ -184,7 +184,7 @@ pub(crate) struct Joined {
     of_part: Vec<usize>,
 }
 
-/// A tensor of the output, and the program that computes it.
+/// A tensor of the output, and the program that makes it.
 pub(crate) struct Tensor {
     name: String,
     element: StoredDType,
@@ -204,10 +204,10 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
-    /// Plans one tensor of the output. `of_part` gives the order of the files.
+    /// Plans one tensor of the output. `of_part` is the index of the file for each part of the result.
     ///
     /// # Errors
-    /// If the tensors do not fit each other.
+    /// If the shapes or types of the tensors are too different.
     fn of(
         parts: &[Named<'_>],
         indices: &[usize],
@@ -251,7 +251,7 @@ impl Tensor {
                 names.insert(axis, name.clone());
             }
         }
-        // The first chunked tensor determines the chunks and the encoding.
+        // The first chunked tensor determines the chunks and the encoding of the result.
         let in_chunks = parts.iter().find(|(_, part)| part.chunk.is_some());
         let mut chunk = in_chunks.and_then(|(_, part)| part.chunk.clone());
         if let (Some(chunk), Some(axis), true) = (&mut chunk, axis, is_new) {
@@ -322,10 +322,10 @@ impl Tensor {
     }
 }
 
-/// Finds the axis with this name. All tensors must have it at the same position, or none may have it.
+/// Finds the axis with this name. It must have the same index in all tensors, or be missing in all.
 ///
 /// # Errors
-/// If the positions differ, or a tensor has several axes with the name.
+/// If the indices differ, or a tensor has several axes with the name.
 fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     let place = |(path, header): &Named<'_>| {
         axes::called(header, name).map_err(|failure| failure.within(&path.to_string_lossy()))
@@ -348,7 +348,7 @@ fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     Ok(first)
 }
 
-/// Checks that a tensor has the shape of the first one, except for the size of axis `free`.
+/// Checks that a tensor has the shape of the first tensor. Only the sizes along axis `free` may differ.
 fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result<(), Failure> {
     let (own, expected) = (&part.1.shape, &first.1.shape);
     let agree = |axis: usize| Some(axis) == free || own[axis] == expected[axis];
@@ -363,7 +363,7 @@ fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result
     Err(Failure::refused(format!("{file}: shape {own}, but {expected} in {other}: {but}")))
 }
 
-/// Returns the common element type, as `format` stores it. If the byte orders differ, the result is little-endian.
+/// Returns the common element type as `format` stores it. If the byte orders differ, the result is little-endian.
 ///
 /// # Errors
 /// If the types differ.
@@ -383,13 +383,13 @@ fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failu
     Ok(if is_same { format.element_as_written(first) } else { first.to_little_endian() })
 }
 
-/// Returns the name of a type for messages, with its bit order if it is packed.
+/// Returns the name of a type for messages. For a packed type, the bit order follows the name.
 fn said_of(element: &StoredDType) -> String {
     let order = element.width().packing().map(|packing| format!(" {}", packing.order()));
     format!("{}{}", Shown(element.name()), order.unwrap_or_default())
 }
 
-/// Returns the axis names that all tensors share. Empty if there are none.
+/// Returns, for each axis, the name if it is the same in all tensors. The result is empty if no axis has such a name.
 fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
     let names = |part: &Named<'_>, axis: usize| {
         part.1.annotations.dimension_names.get(axis).cloned().flatten()
@@ -436,7 +436,8 @@ impl Joined {
         differ.map(|tensor| tensor.name.clone()).collect()
     }
 
-    /// Checks that tensors without the axis, which are copied from the first file, are equal in all files.
+    /// Checks that tensors that do not have the axis are equal in all files. Such a tensor is copied from the first
+    /// file.
     ///
     /// # Errors
     /// If an element differs.

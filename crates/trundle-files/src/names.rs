@@ -1,4 +1,4 @@
-//! Selection of tensors by name, and names in messages.
+//! Selects tensors by name, and formats names for messages.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use trundle_formats::{Header, Shown, TensorFile};
 
 use crate::failure::{Failure, Setting};
 
-/// Checks that the tensor called `name` can be read, or all tensors if `name` is `None`.
+/// Checks that the tensor called `name` can be read. If `name` is `None`, checks all tensors.
 ///
 /// # Errors
-/// If one cannot be read; the message says which and why.
+/// If a tensor cannot be read. The message names the tensor and the reason.
 pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
     let is_meant = |own: &str| name.is_none_or(|name| name == own);
     let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) else {
@@ -24,19 +24,20 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     })
 }
 
-/// Returns the failure for an unreadable tensor that would be lost in the output.
+/// Returns the failure for a tensor that cannot be read and so would be missing in the output.
 pub(crate) fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
     let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
     Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
 }
 
-/// Returns the indices of the tensors that a name or pattern selects, or of all tensors if `name` is `None`.
+/// Returns the indices of the tensors that a name or a pattern selects. If `name` is `None`, returns the indices of all
+/// tensors.
 ///
 /// # Errors
-/// If no tensor matches; the message lists the names.
+/// If no tensor matches. The message lists the names of the tensors.
 pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec<usize>, Failure> {
     let Some(name) = name else { return Ok((0..headers.len()).collect()) };
-    // The literal name comes first, since names such as params['w'] contain pattern characters.
+    // Compare the literal name first, because names such as params['w'] contain characters of patterns.
     if let Some(index) = headers.iter().position(|header| header.name == name) {
         return Ok(vec![index]);
     }
@@ -57,7 +58,7 @@ pub(crate) fn not_found(file: &Path, headers: &[Header], name: &str) -> Failure 
     Failure::refused(format!("{file}: no tensor is named \"{name}\"; the file has {names}"))
 }
 
-/// Lists the first names, and counts the others.
+/// Lists the first names, and states the number of the others.
 pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
     const MOST: usize = 20;
     let more = names.len().saturating_sub(MOST);
@@ -69,7 +70,7 @@ pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> S
     }
 }
 
-/// Joins the first sizes or shapes by plus signs, and counts the others.
+/// Joins the first sizes or shapes by plus signs, and states the number of the others.
 pub(crate) fn sum(parts: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
     const MOST: usize = 4;
     let more = parts.len().saturating_sub(MOST);

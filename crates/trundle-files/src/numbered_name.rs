@@ -1,4 +1,4 @@
-//! Numbered output names: `part-{}.npy` gives `part-0.npy`, `part-1.npy`, ...
+//! Numbers the names of outputs: `part-{}.npy` becomes `part-0.npy`, `part-1.npy`, and so on.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,11 @@ use crate::names::shown_path;
 
 /// Returns the paths of `count` outputs, numbered from 0.
 ///
-/// The number replaces `{}`, padded to the digits of the last number, or `%d` or `%03d`, as in ffmpeg and csplit.
+/// The number replaces `{}`, `%d` or `%03d`. For `{}`, it has as many digits as the last number. `%d` and `%03d` have
+/// the same meaning as in ffmpeg and csplit.
 ///
 /// # Errors
-/// If the path is not UTF-8, has no placeholder or several, or has one in a folder name.
+/// If the path is not UTF-8, does not have exactly one placeholder, or has it in the name of a folder.
 pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failure> {
     let Some(text) = path.to_str() else {
         return Err(Failure::usage(format!("{}: is not valid UTF-8", shown_path(path))));
@@ -39,7 +40,7 @@ pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failur
 struct Placeholder {
     start: usize,
     end: usize,
-    /// The minimum number of digits, for `%d` and `%03d`.
+    /// The minimum number of digits for `%d` and `%03d`; `None` for `{}`.
     digits: Option<usize>,
 }
 
@@ -50,7 +51,7 @@ fn placeholders(text: &str) -> Vec<Placeholder> {
         if rest.starts_with("{}") {
             placeholders.push(Placeholder { start, end: start + 2, digits: None });
         } else if let Some(rest) = rest.strip_prefix('%') {
-            // A width of two digits after the zero is enough for any file name.
+            // Two digits after the zero are enough for the width of any file name.
             let width = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let digits = &rest[..width];
             let is_width = digits.is_empty() || (digits.starts_with('0') && width <= 3);
@@ -63,7 +64,7 @@ fn placeholders(text: &str) -> Vec<Placeholder> {
     placeholders
 }
 
-/// Suggests a path with a placeholder before the file ending.
+/// Suggests a path with a placeholder before the file extension.
 fn with_placeholder(path: &Path) -> PathBuf {
     let name = |part: Option<&std::ffi::OsStr>| {
         part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default()

@@ -1,26 +1,26 @@
-//! Parsers for numbers that users write: bytes, threads, sizes.
+//! Parses numbers that users write: sizes in bytes, threads, and sizes of axes.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use trundle_formats::Shown;
 
-/// Sizes of axes, parsed from `4,6`, `4x6` or `(4, 6)`. Empty text gives no sizes.
+/// Sizes of axes, parsed from `4,6`, `4x6` or `(4, 6)`. An empty string gives no sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
-    /// The sizes. A size given as -1 is stored as 1.
+    /// The sizes. A size of -1 is stored as 1.
     pub sizes: Vec<usize>,
-    /// The axis whose size is given as -1. The length of the file determines its size.
+    /// The axis whose size was -1. Its size follows from the length of the file.
     pub free: Option<usize>,
 }
 
-/// Strips the brackets from a list such as `[2, 0]` or `(2, 0)`.
+/// Removes the brackets from a list such as `[2, 0]` or `(2, 0)`.
 pub fn without_brackets(text: &str) -> &str {
     let text = text.trim();
     let inner = [('[', ']'), ('(', ')')]
         .into_iter()
         .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
-    // Python writes a tuple of one entry with a trailing comma.
+    // Python writes a comma after the only entry of a tuple.
     inner.map_or(text, |inner| inner.trim().trim_end_matches(',').trim_end())
 }
 
@@ -52,7 +52,7 @@ impl FromStr for Sizes {
     }
 }
 
-/// A number of bytes: digits, and optionally K, M, G or T for powers of 1024.
+/// A number of bytes, written as digits and optionally K, M, G or T for a power of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes(
     /// The number of bytes.
@@ -89,10 +89,11 @@ impl FromStr for Bytes {
     }
 }
 
-/// The lower limit of `--max-mem`: a page. A job cannot move anything with only a few elements of memory.
+/// The lowest `--max-mem` that is accepted: a page. With memory for only a few elements, a job would not make progress
+/// in a useful time.
 const LEAST_MEMORY: u64 = 4 << 10;
 
-/// The upper limit of `--threads`: several times the cores of the largest machines.
+/// The most `--threads` that are accepted: several times the cores of the largest machines.
 const MOST_THREADS: usize = 4096;
 
 /// Parses a memory limit.
@@ -123,10 +124,10 @@ pub fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a positive count.
+/// Parses a number that must be at least 1.
 ///
 /// # Errors
-/// If `text` is not a positive number.
+/// If `text` is not such a number.
 pub fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if count > 0 => Ok(count),
@@ -134,7 +135,7 @@ pub fn count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Formats a number of bytes for people: `64.0 MiB`.
+/// Formats a number of bytes for people, such as `64.0 MiB`.
 pub fn readable(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes == 1 {

@@ -1,4 +1,4 @@
-//! Output paths: their formats, and the checks before anything is written.
+//! Determines the formats of output paths, and checks the paths before anything is written.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::failure::{Failure, Setting};
 use crate::names::shown_path;
 use crate::request::{Destination, Written};
 
-/// Writes a file atomically: the whole file appears at `path`, or nothing.
+/// Writes a file atomically: either the complete file gets the name `path`, or nothing changes.
 ///
 /// # Errors
-/// If the file exists and `force` is false, or if it cannot be written.
+/// If the file exists and `force` is false, or the file cannot be written.
 pub fn write_with(
     path: &Path,
     force: bool,
@@ -34,13 +34,13 @@ pub(crate) fn shown_output(path: &Path) -> String {
     }
 }
 
-/// Returns whether the path exists and is neither a file nor a folder, such as a device or a pipe.
+/// Returns whether the path is a device or a pipe: it exists, but is neither a file nor a folder.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 impl Destination {
-    /// Checks that the output at `path` can be read back, if `verify` is set.
+    /// Checks that the output at `path` can be read back, if `verify` is true.
     ///
     /// # Errors
     /// If the output is a stream or a device.
@@ -57,25 +57,25 @@ impl Destination {
         Ok(())
     }
 
-    /// Checks that an output of this format can be written at `path`.
+    /// Checks that an output of this format can be written to `path`.
     ///
     /// # Errors
-    /// If the path exists and may not be overwritten, or its folder does not exist.
+    /// If the path exists and must not be overwritten, or its folder does not exist.
     pub(crate) fn check_writable(&self, path: &Path, format: &Format) -> Result<(), Failure> {
-        // With --resume, a bucket holds only the unfinished output.
+        // With --resume, the path in a bucket contains only the unfinished output.
         if self.resume && is_url(path) {
             return Ok(());
         }
         Ok(Output::check_as(format, path, self.overwrite)?)
     }
 
-    /// Returns the format of an output at `path`: the requested one, or else the format of the ending.
-    /// Devices and pipes get .npy.
+    /// Returns the format of an output at `path`: the requested format, or the format of the file extension. The format
+    /// of a device or a pipe is .npy.
     ///
-    /// `None` means the input's format: no format has the ending, but the input has the same ending.
+    /// Returns `None` for the format of the input: no format has the extension, but the input has the same extension.
     ///
     /// # Errors
-    /// If the ending is unknown.
+    /// If the extension is unknown.
     pub(crate) fn format_at(
         &self,
         path: &Path,
@@ -88,7 +88,7 @@ impl Destination {
             return Ok(Some(Format::of(Path::new("-"))?));
         }
         if path.is_dir() {
-            // `check` reports that the path is a folder, which is the problem whatever its ending.
+            // `check` reports that the path is a folder. That is the problem to report, whatever the extension.
             Output::check(path, true)?;
         }
         if path.extension().is_some() && path.extension() == input.extension() {
@@ -104,8 +104,8 @@ impl Destination {
     }
 }
 
-/// Returns the format of an output that the request does not name: the input's, if trundle can write it, or else the
-/// first writable format that holds several tensors.
+/// Returns the format for a request that does not name an output: the format of the input, or, if trundle cannot write
+/// that, the first format that trundle writes and that holds several tensors.
 pub(crate) fn format_like(file: &TensorFile) -> &'static Format {
     let written = || FORMATS.iter().find(|format| format.is_written() && !format.holds_one());
     Some(file.format()).filter(|format| format.is_written()).or_else(written).unwrap_or(&FORMATS[0])

@@ -1,4 +1,4 @@
-//! Gives the tensors of a file another order of axes, by rules for their names.
+//! Changes the order of the axes of tensors, by rules for their names.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) enum Fate {
     Moved(Arc<Rule>),
 }
 
-/// A file whose tensors are moved by rules, planned.
+/// A file, and the plan for each of its tensors.
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
     pub(crate) metadata: Vec<(String, String)>,
@@ -52,7 +52,7 @@ impl Relaid {
     /// Applies the rules to a file and its record of axes.
     ///
     /// # Errors
-    /// If something in the file cannot be read, or the rules do not fit the tensors, each other, or the record.
+    /// If a tensor in the file cannot be read, or the rules do not fit the tensors, each other, or the record.
     pub(crate) fn of(
         file: &TensorFile,
         path: &Path,
@@ -98,7 +98,8 @@ impl Relaid {
         each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
     }
 
-    /// Counts the tensors that are moved, that already have the order, and that no rule names, in this order.
+    /// Returns three numbers of tensors: those that are moved, those whose axes already have the new order, and those
+    /// that no rule names.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for fate in &self.fates {
@@ -112,7 +113,7 @@ impl Relaid {
     }
 }
 
-/// Formats [`Relaid::counts`] for people.
+/// Formats the result of [`Relaid::counts`] for people.
 pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
     let already = match already {
         0 => String::new(),
@@ -122,7 +123,7 @@ pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
 }
 
 impl Fate {
-    /// Describes the tensor in one line. `None` if no rule names it.
+    /// Describes the tensor in one line. `None` if no rule names the tensor.
     fn line(&self, header: &Header, out_shape: &Shape) -> Option<String> {
         let Header { name, element, shape, .. } = header;
         let (name, dtype) = (Shown(name), element.name());
@@ -150,7 +151,7 @@ impl Fate {
     }
 }
 
-/// Decides the fate of a tensor that a rule names. `known` are its recorded axes, if there are any.
+/// Decides what is done with a tensor that a rule names. `known` is its recorded axes; `None` if there is no record.
 fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, Failure> {
     match known {
         Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),

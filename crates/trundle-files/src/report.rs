@@ -1,4 +1,4 @@
-//! Reports of decided work, as text for people and as JSON for programs.
+//! Describes decided work, as text for people and as JSON for programs.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::request::BIT_ORDERS;
 use crate::run::{add, not_kept};
 
 impl Decided {
-    /// Describes the work: a sentence and a line for each tensor, and with `verbose` also every stage.
+    /// Describes the work: one sentence, and a line for each tensor. With `verbose`, also describes every pass.
     ///
     /// # Errors
     /// If the moves in memory cannot be planned.
@@ -71,11 +71,11 @@ impl Decided {
         format!("{}\n{}{}", sentence(what, job), lines_text(lines), self.destination_lines(job))
     }
 
-    /// Describes the work as JSON: an object for each tensor that operators are applied to, or a single one for joins,
-    /// splits and relayouts.
+    /// Describes the work as JSON. For a chain, returns an object for each tensor that operators are applied to. For
+    /// other work, returns a single object.
     ///
     /// # Errors
-    /// As [`Decided::plan_text`].
+    /// The same as those of [`Decided::plan_text`].
     pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
         let Decided { decision, jobs, opened, inputs, .. } = self;
         let job = &jobs[0];
@@ -136,7 +136,7 @@ impl Decided {
         })
     }
 
-    /// Returns the tensors that operators are applied to. Empty if the work is not a chain.
+    /// Returns the tensors that operators are applied to. The result is empty if the work is not a chain.
     pub fn moved(&self) -> Vec<MovedTensor<'_>> {
         let Decision::Chain { choice, .. } = &self.decision else { return Vec::new() };
         let wanted = self.decision.wanted();
@@ -159,7 +159,7 @@ impl Decided {
         std::iter::once(&self.opened[0].headers()[wanted.index]).chain(others).collect()
     }
 
-    /// Describes every stage of the moves in memory, after an empty line.
+    /// Describes every pass of the moves in memory. The text begins with an empty line.
     fn stages(&self) -> Result<String, Failure> {
         let mut text = "\n".to_owned();
         for moved in self.moved() {
@@ -199,7 +199,7 @@ impl Decided {
         lines + &self.verify_line()
     }
 
-    /// Describes the verification in one line. Empty if there is none.
+    /// Describes the verification in one line. The result is empty if the output is not verified.
     fn verify_line(&self) -> String {
         if !self.request.output.verify {
             return String::new();
@@ -212,7 +212,7 @@ impl Decided {
 /// A tensor that operators are applied to.
 pub struct MovedTensor<'a> {
     file: &'a Path,
-    /// The headers of the tensor and of the tensors that the chain names.
+    /// The headers of the tensor and of the other tensors that the chain names.
     inputs: Vec<&'a Header>,
     tensor: &'a TensorJob,
     chain: &'a Chain,
@@ -220,12 +220,12 @@ pub struct MovedTensor<'a> {
 
 enum InMemory {
     Chain(Box<Plan>),
-    /// The plan of a chain with several tensors, or with a constant.
+    /// The plan of a chain that has several tensors or a constant.
     Program(Box<ProgramPlan>),
 }
 
 impl MovedTensor<'_> {
-    /// Builds the program of the operators.
+    /// Builds the program that the operators form.
     ///
     /// # Errors
     /// If the operators do not fit the tensors.
@@ -237,19 +237,19 @@ impl MovedTensor<'_> {
         program.map_err(|error| self.named(Failure::from(PlanError::from(error))))
     }
 
-    /// Prefixes a failure with the tensor's name.
+    /// Adds the name of the tensor to a failure.
     pub fn named(&self, failure: Failure) -> Failure {
         failure.within(&self.inputs[0].name)
     }
 
-    /// Formats the element type and the shapes before and after.
+    /// Formats the name, the element type, and the shapes before and after the operators.
     pub fn title(&self) -> String {
         let (name, element) = (Shown(&self.inputs[0].name), self.inputs[0].element.name());
         let from: Vec<String> = self.inputs.iter().map(|input| input.shape.to_string()).collect();
         format!("{name}: {element} {} to {}", from.join(", "), self.tensor.out_shape())
     }
 
-    /// Combines the tensor, its operators, and the fields of `plan` in a JSON object.
+    /// Returns a JSON object with the tensor, its operators, and the fields of `plan`.
     pub fn report(&self, plan: Value) -> Value {
         let mut report = json!({
             "file": self.file.to_string_lossy(),
@@ -268,7 +268,7 @@ impl MovedTensor<'_> {
         self.chain.ops().iter().map(|op| format!("{op:#}")).collect()
     }
 
-    /// Plans the move in memory, to a packed output in the axis order that the file will have.
+    /// Plans the move in memory. The output is contiguous, in the axis order that the file will have.
     fn in_memory(&self, threads: Option<usize>) -> Result<InMemory, Failure> {
         let MovedTensor { inputs, tensor, chain, .. } = self;
         let width = tensor.element().width();
@@ -344,7 +344,7 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
 
-/// Counts the chunks that would be copied encoded. Empty if all are decoded.
+/// States how many chunks would be copied without decoding them. The result is empty if there are none.
 fn encoded_line(job: &Job) -> String {
     match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
         0 => String::new(),
@@ -352,7 +352,7 @@ fn encoded_line(job: &Job) -> String {
     }
 }
 
-/// Describes the reads and writes of the tensors that `is_told` selects by index.
+/// Describes the reads and writes of those tensors for whose index `is_told` returns true.
 fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
@@ -422,7 +422,7 @@ fn part_report(tensor: &TensorJob) -> Value {
     })
 }
 
-/// Reports a layer of an index map as JSON. `in_axes` is null for a reshape.
+/// Describes a layer of an index map as JSON. `in_axes` is null for a reshape.
 fn layer_report(layer: &Layer) -> Value {
     let axes = layer.axes().map(|axes| axes.iter().map(AxisMap::to_string).collect::<Vec<_>>());
     json!({
@@ -454,7 +454,7 @@ fn cpu_report(plan: &trundle::lowering::CpuPlan) -> Value {
     })
 }
 
-/// Reports a tensor's header as JSON, for `--json`.
+/// Describes a tensor's header as JSON, for `--json`.
 pub fn header_report(header: &Header) -> Value {
     let mut report = json!({
         "name": header.name,
@@ -485,13 +485,13 @@ pub fn header_report(header: &Header) -> Value {
     report
 }
 
-/// Returns the bit order of packed elements, as `--bit-order` names it. `None` for elements of whole bytes.
+/// Returns the name that `--bit-order` has for the bit order of packed elements. `None` for elements of whole bytes.
 pub fn bit_order(header: &Header) -> Option<&'static str> {
     let packing = header.element.width().packing()?;
     BIT_ORDERS.into_iter().find(|(_, order)| *order == packing.order()).map(|(name, _)| name)
 }
 
-/// Returns the axis order as numpy's letter, `C` or `F`.
+/// Returns numpy's letter for the axis order: `C` or `F`.
 pub fn order(header: &Header) -> &'static str {
     match header.order {
         Order::RowMajor => "C",

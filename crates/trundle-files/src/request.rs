@@ -1,4 +1,4 @@
-//! The request of a front end, as plain data. A task plan stores it as JSON.
+//! The request of a front end, as plain data. The plan of numbered tasks stores it as JSON.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::numbers::{Bytes, Sizes};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Request {
-    /// The input files; `-` is stdin. Only a join takes several, and may name a file more than once.
+    /// The input files; `-` is stdin. Only a join accepts several files, and may name the same file more than once.
     pub inputs: Vec<PathBuf>,
-    /// Properties that the files do not state themselves.
+    /// Properties of the files that they do not state themselves.
     pub described: Description,
     /// The name of a tensor, or a pattern of names. `None` selects all tensors.
     pub tensor: Option<String>,
@@ -27,12 +27,12 @@ pub struct Request {
     pub work: Work,
     /// The output.
     pub output: Destination,
-    /// Limits on threads and memory, and the storage class.
+    /// The limits for threads and memory, and the kind of storage.
     pub resources: Resources,
 }
 
 impl Request {
-    /// Creates a request for all tensors, with files that describe themselves and without an output or limits.
+    /// Creates a request for all tensors of the files. It has no output, no limits, and no description of the files.
     pub fn new(inputs: Vec<PathBuf>, work: Work) -> Request {
         let (output, resources) = (Destination::default(), Resources::default());
         Request { inputs, described: Description::default(), tensor: None, work, output, resources }
@@ -47,36 +47,36 @@ pub enum Work {
     Chain {
         /// The operators.
         operators: Operators,
-        /// Leave out the tensors that the request does not name, instead of copying them.
+        /// Whether to leave out the tensors that the request does not name, instead of copying them.
         only: bool,
-        /// Move the elements even if a column-major header would be enough.
+        /// Whether to move the elements even if a column-major header would be enough.
         row_major: bool,
     },
     /// Join the tensors of several files.
     Join {
-        /// The axis along which they are joined.
+        /// The axis along which the tensors are joined.
         along: Along,
-        /// Attributes that may differ; the output has the values of the first file.
+        /// Attributes that may differ between the files. The output has the values of the first file.
         ignored_attributes: Vec<String>,
     },
     /// Split the tensors of a file into several files.
     Split {
-        /// The axis along which they are split.
+        /// The axis along which the tensors are split.
         axis: Axis,
         /// The sizes of the parts.
         parts: Parts,
     },
     /// Change the axis order of the tensors of a file.
     Relayout {
-        /// Rules: `conv*.weight: o i h w -> o h w i`.
+        /// The rules, such as `conv*.weight: o i h w -> o h w i`.
         rules: Vec<String>,
-        /// Files with a rule on each line.
+        /// Files that contain one rule on each line.
         rule_files: Vec<PathBuf>,
     },
 }
 
 impl Work {
-    /// Creates the work of a chain, with the unnamed tensors copied.
+    /// Creates the work of a chain. Tensors that the request does not name are copied.
     pub fn chain(operators: Operators) -> Work {
         Work::Chain { operators, only: false, row_major: false }
     }
@@ -86,7 +86,7 @@ impl Work {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Operators {
-    /// No operator: the file is only converted to another format or order.
+    /// No operator. The file is only converted to another format or order.
     Convert,
     /// A chain in the chain language.
     Chain(String),
@@ -94,7 +94,7 @@ pub enum Operators {
     Call {
         /// The operator's name in the chain language.
         operator: String,
-        /// An argument for each parameter; an empty list for lengths or indices.
+        /// One argument for each parameter. The argument for lengths or indices is an empty list.
         arguments: Vec<Argument>,
         /// The lengths or indices: a list, or the name of a file.
         numbers: String,
@@ -105,9 +105,9 @@ pub enum Operators {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
-    /// Integers, or axes by number.
+    /// Integers, or the indices of axes.
     Integers(Vec<i64>),
-    /// Axes by name.
+    /// The names of axes.
     Names(Vec<String>),
 }
 
@@ -125,7 +125,7 @@ impl Argument {
 pub enum Along {
     /// An existing axis.
     Axis(Axis),
-    /// A new axis, and its name if it has one.
+    /// A new axis at this index, and its name if it has one.
     New(i64, Option<String>),
 }
 
@@ -133,18 +133,18 @@ pub enum Along {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Axis {
-    /// The axis number. A negative number counts from the end.
+    /// The index of the axis. A negative index counts from the end.
     Number(i64),
-    /// The axis name.
+    /// The name of the axis.
     Name(String),
 }
 
 /// The sizes of the parts along an axis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Parts {
-    /// This number of parts, as equal as possible; the first ones are longer by one if needed.
+    /// The number of parts. Their sizes are as equal as possible; if they differ, the first parts are longer by one.
     Count(usize),
-    /// Explicit sizes.
+    /// The size of each part.
     Sizes(Sizes),
 }
 
@@ -161,13 +161,13 @@ impl Parts {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Description {
-    /// The format, regardless of the file ending.
+    /// The format. It takes precedence over the file extension.
     pub format: Option<Written<&'static Format>>,
     /// The element type.
     pub dtype: Option<Written<StoredDType>>,
     /// The axis sizes.
     pub shape: Option<Sizes>,
-    /// The offset of raw data.
+    /// The offset of the data in a raw file.
     pub offset: Option<Bytes>,
     /// The bit order of elements smaller than a byte.
     pub bit_order: Option<Written<BitOrder>>,
@@ -177,27 +177,28 @@ pub struct Description {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Destination {
-    /// The path, or `-` for stdout. Several outputs need a placeholder for numbers. Only reports can do without a path.
+    /// The path, or `-` for stdout. For several outputs it needs a placeholder for their numbers. `None` is allowed
+    /// only for reports.
     pub path: Option<PathBuf>,
-    /// The format, regardless of the file ending.
+    /// The format. It takes precedence over the file extension.
     pub format: Option<Written<&'static Format>>,
-    /// The chunk sizes (default: the source's).
+    /// The chunk sizes (default: those of the source).
     pub chunks: Option<Written<ChunkSizes>>,
-    /// The shard sizes.
+    /// The shard sizes (default: those of the source if `chunks` is not set).
     pub shards: Option<Written<ChunkSizes>>,
-    /// The codecs of the chunks (default: the source's).
+    /// The codecs of the chunks (default: those of the source).
     pub codecs: Option<Written<Codecs>>,
-    /// Copy chunks in their encoded form, and refuse work that would decode them.
+    /// Whether to copy chunks without decoding them, and to refuse work that would need to decode them.
     pub metadata_only: bool,
-    /// Replace an existing output.
+    /// Whether to replace an existing output.
     pub overwrite: bool,
-    /// Read the output back and compare it with the input.
+    /// Whether to read the output back and compare it with the input.
     pub verify: bool,
-    /// Continue an interrupted run.
+    /// Whether to continue an interrupted run.
     pub resume: bool,
 }
 
-/// Limits of the work.
+/// The resources that the work may use.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Resources {
@@ -205,15 +206,15 @@ pub struct Resources {
     pub threads: Option<usize>,
     /// The memory limit (default: a quarter of the free memory).
     pub max_mem: Option<Bytes>,
-    /// The storage class of the files (default: detected).
+    /// The kind of storage of the files (default: detected).
     pub storage: Option<StorageChoice>,
-    /// The number of concurrent tasks that share the threads and the memory. A task plan stores the share of one task
-    /// of the memory, but not of the threads: the caller of each task passes them.
+    /// The number of concurrent tasks that share the threads and the memory. A plan of tasks stores the memory limit of
+    /// one task. It does not store the number of threads, which the caller of each task passes.
     pub sharing: Option<NonZeroUsize>,
 }
 
 impl Resources {
-    /// Creates limits. Each may be missing.
+    /// Creates the limits. `None` stands for the default.
     pub fn new(
         threads: Option<usize>,
         max_mem: Option<Bytes>,
@@ -222,7 +223,7 @@ impl Resources {
         Resources { threads, max_mem, storage, sharing: None }
     }
 
-    /// Returns the share of one of the concurrent tasks.
+    /// Returns the limits of one of the concurrent tasks.
     pub(crate) fn share(self) -> Resources {
         let Some(count) = self.sharing.map(NonZeroUsize::get) else { return self };
         let threads = self.threads.unwrap_or_else(|| trundle::Machine::detect().threads);
@@ -233,7 +234,8 @@ impl Resources {
         }
     }
 
-    /// Returns the limits for work on `files`. If any file is in a bucket, the storage is a bucket.
+    /// Returns the limits for work on `files`. If a file is in a bucket and the storage is not given, the storage is
+    /// that of a bucket.
     pub(crate) fn among<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Resources {
         let in_bucket = || files.into_iter().any(is_url);
         let bucket = || in_bucket().then_some(StorageChoice::Kind(Storage::BUCKET));
@@ -241,16 +243,16 @@ impl Resources {
     }
 }
 
-/// The storage class of files.
+/// The kind of storage of the files.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum StorageChoice {
-    /// A known class.
+    /// A known kind.
     Kind(Storage),
-    /// Measure the storage anew, and forget earlier measurements.
+    /// Measure the storage again, and forget earlier measurements.
     Measure,
 }
 
-/// A value together with its text. A stored request holds the text.
+/// A value with the text that it was parsed from. A stored request contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T> {
     text: String,
@@ -264,12 +266,12 @@ impl<T: Clone> Written<T> {
     }
 }
 
-/// Values that are parsed from texts.
+/// A value that is parsed from text.
 pub trait FromText: Sized {
     /// Parses a text.
     ///
     /// # Errors
-    /// If the text is not such a value; the message says why.
+    /// Returns a message with the reason if the text is not such a value.
     fn from_text(text: &str) -> Result<Self, String>;
 }
 

@@ -1,4 +1,4 @@
-//! Relayout rules: name patterns, each with the new order of axes for the tensors that match.
+//! Parses relayout rules: patterns of tensor names, each with the new order of axes for the tensors that match.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,9 +19,9 @@ use crate::names::{listed, shown_path};
 #[derive(Debug)]
 pub(crate) struct Rule {
     text: String,
-    /// Where the rule was given. Messages begin with it.
+    /// The option or the line of a file that contains the rule. Messages begin with it.
     place: String,
-    /// The name pattern as written, a prefix of the text.
+    /// The pattern of names as the user wrote it. `text` begins with it.
     names: String,
     pattern: Pattern,
     axes_begin: usize,
@@ -35,7 +35,7 @@ const FORM: &str = "a rule names tensors and their axes, as in conv*.weight: o i
 /// Parses the rules of a request and of its rule files.
 ///
 /// # Errors
-/// If a rule cannot be parsed, or a file cannot be read or has no rule.
+/// If a rule cannot be parsed, or a file cannot be read or contains no rules.
 pub(crate) fn rules(given: &[String], files: &[PathBuf]) -> Result<Vec<Arc<Rule>>, Failure> {
     let mut rules = Vec::with_capacity(given.len());
     for text in given {
@@ -75,7 +75,7 @@ impl Rule {
             error.suggestion = Some(suggestion.to_owned());
             fault(error)
         };
-        // An axis pattern has no colon, but a tensor name may have one.
+        // A tensor name can contain a colon, an axis pattern cannot.
         let Some(colon) = text.rfind(':') else {
             return Err(formed("a rule without a colon", 0..text.len(), FORM));
         };
@@ -102,15 +102,15 @@ impl Rule {
         Ok(Rule { text, place, names, pattern, axes_begin, chain, from, to })
     }
 
-    /// Returns whether the rule names a tensor: by its pattern, or literally.
+    /// Returns whether the rule names a tensor: the pattern matches the name or is equal to it.
     fn is_for(&self, tensor: &str) -> bool {
         self.names == tensor || self.pattern.matches(tensor)
     }
 
-    /// Checks that the rule fits a tensor and the axis names in its file.
+    /// Checks that the rule fits a tensor and the axis names that the file states.
     ///
     /// # Errors
-    /// If the rule does not fit; the message shows the position in the rule.
+    /// If the rule does not fit. The message shows the position in the rule.
     pub(crate) fn check(&self, header: &Header) -> Result<(), Failure> {
         let misfit = |message: String, span: Range<usize>, suggestion: Option<String>| {
             let span = self.axes_begin + span.start..self.axes_begin + span.end;
@@ -131,10 +131,10 @@ impl Rule {
     }
 }
 
-/// Returns the rule for each tensor, if one matches.
+/// Returns, for each tensor, the rule that matches it; `None` if no rule does.
 ///
 /// # Errors
-/// If two rules match the same tensor, or a rule matches none.
+/// If two rules match the same tensor, or a rule matches no tensor.
 pub(crate) fn assigned(
     rules: &[Arc<Rule>],
     headers: &[Header],
@@ -171,12 +171,13 @@ fn names_none(rule: &Rule, headers: &[Header]) -> Failure {
     Failure::usage(format!("{}: {error}", rule.place))
 }
 
-/// Returns the tensor names most similar to a pattern, best first.
+/// Returns the tensor names that are most similar to a pattern, the most similar first.
 fn near<'a>(pattern: &str, headers: &'a [Header]) -> Vec<&'a str> {
     const MOST: usize = 3;
-    /// The threshold of similarity, the same as clap's for misspelt words.
+    /// The least similarity. It is the same as clap's for misspelt words.
     const LIKE: f64 = 0.7;
-    /// Longer names are skipped: the comparison takes time proportional to the product of the lengths.
+    /// The greatest length in bytes of a name to compare. The time of a comparison is proportional to the product of
+    /// both lengths.
     const MOST_BYTES: usize = 256;
     let name = |header: &'a Header| (strsim::jaro(pattern, &header.name), &header.name[..]);
     let short = headers.iter().filter(|header| header.name.len() <= MOST_BYTES);
@@ -220,7 +221,7 @@ mod tests {
             ("l.[0-3].w", "l.4.w", false),
             ("l.[!0-3].w", "l.4.w", true),
             ("W", "w", false),
-            // Some libraries name nested dictionary entries this way.
+            // Some libraries use such names for the entries of nested dictionaries.
             ("['a']['b']", "['a']['b']", true),
             ("[[]'a'[]]*", "['a']['b']", true),
         ];

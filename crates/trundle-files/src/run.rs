@@ -1,4 +1,4 @@
-//! Runs decided work and describes the result.
+//! Runs decided work, and describes the result.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,31 +20,31 @@ use crate::{axes, left_out, relayout};
 #[non_exhaustive]
 pub struct Outcome {
     output: String,
-    /// The JSON object of each output tensor, for `--json`.
+    /// A JSON object for each output tensor, for `--json`.
     pub outputs: Vec<Value>,
-    /// The maximum number of passes of a tensor.
+    /// The largest number of passes of any tensor.
     pub passes: usize,
-    /// The time, and whether the output was verified or resumed.
+    /// The time of the run, and whether the output was verified and the run was a resumed one.
     pub ran: trundle_disk::Outcome,
-    /// Whether only the header states the new axis order, and the elements are not moved.
+    /// Whether elements keep their positions and only the header states the new axis order.
     by_header: bool,
     /// The number of input tensors that are not in the output.
     left_out: usize,
-    /// Warnings that are printed even with `--quiet`: metadata and codecs that the output lacks, and attributes that
-    /// differ between the inputs.
+    /// Warnings, which are printed even with `--quiet`: about metadata and codecs that the output does not have, and
+    /// about attributes that differ between the inputs.
     pub warnings: Vec<String>,
     more: Value,
-    /// The result of relayout rules: a line for each tensor that a rule names, and the counts of tensors that are
-    /// moved, that already have the order, and that no rule names.
+    /// The result of relayout rules: a line for each tensor that a rule names, and the result of
+    /// [`relayout::Relaid::counts`].
     relaid: Option<(Vec<String>, [usize; 3])>,
 }
 
 impl Decided {
-    /// Runs the work. If there are several outputs, none appears before all are complete.
+    /// Runs the work. If there are several outputs, none gets its name before all are complete.
     ///
     /// # Errors
-    /// If something cannot be read or written, or a verification fails. Unfinished outputs are removed, unless a later
-    /// run can resume them.
+    /// If a file cannot be read or written, or a verification fails. Unfinished outputs are removed, unless a later run
+    /// can resume them.
     pub fn run(mut self, observer: &dyn Observer) -> Result<Outcome, Failure> {
         if self.outputs.is_empty() {
             return Err(Failure::usage("an output is missing"));
@@ -53,7 +53,7 @@ impl Decided {
         let Decided { decision, options, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
-            // A comparison does not write, so chunks and codecs do not apply.
+            // A comparison does not write anything, so it needs no chunks and no codecs.
             let (chunks, shards, codecs) = (None, None, None);
             let options = PlanOptions { chunks, shards, codecs, metadata_only: false, ..options };
             joined.check_kept(&mut sources, &options, observer)?;
@@ -68,7 +68,7 @@ impl Decided {
         Ok(outcome)
     }
 
-    /// Returns the outcome without the fields that are only known after the work ran.
+    /// Returns the outcome. The fields that become known when the work runs have default values.
     fn outcome(&self) -> Outcome {
         let Decided { jobs, outputs, decision, .. } = self;
         let all = || jobs.iter().zip(outputs);
@@ -101,7 +101,7 @@ impl Decided {
         }
     }
 
-    /// Describes the losses in the output, as warnings and as fields of the report.
+    /// Describes what the output does not keep, as warnings and as fields of the report.
     fn losses(&self, output: &str) -> (Vec<String>, Value) {
         let costs = self.jobs.iter().map(Job::cost);
         let mut more = json!({
@@ -148,10 +148,10 @@ impl Decided {
     }
 }
 
-/// Runs jobs on the same files, each with its own output. No output appears before all are complete.
+/// Runs jobs on the same files, each with its own output. No output gets its name before all are complete.
 ///
 /// # Errors
-/// As [`Decided::run`].
+/// The same as those of [`Decided::run`].
 pub fn run_jobs(
     jobs: Vec<(Job, PathBuf)>,
     sources: &mut [Source<'_>],
@@ -169,7 +169,7 @@ pub fn run_jobs(
     })
 }
 
-/// Records whether a later run could resume the work, and forwards all else to the observer.
+/// Records whether a later run could resume the work, and forwards all calls to the observer.
 struct Watched<'a> {
     observer: &'a dyn Observer,
     is_resumable: AtomicBool,

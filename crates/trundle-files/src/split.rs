@@ -36,7 +36,7 @@ impl Parts {
     /// Computes the sizes of the parts of an axis.
     ///
     /// # Errors
-    /// Returns a message if the parts do not add up to the size of the axis.
+    /// Returns a message if the sizes of the parts do not add up to the size of the axis.
     fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
         let asked = match self {
             Parts::Count(parts) if *parts > size => {
@@ -63,7 +63,7 @@ impl Parts {
     }
 }
 
-/// A tensor that is split: each part along the axis goes to one output.
+/// How a tensor is split: each part along the axis goes to one output.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     rank: usize,
@@ -73,10 +73,11 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Splits a tensor along an axis. `None` if it has no axis with this name.
+    /// Splits a tensor along an axis. Returns `None` if the tensor has no axis with the name.
     ///
     /// # Errors
-    /// If the tensor does not have an axis of this number, or the parts do not add up to its size.
+    /// If the tensor does not have an axis with the index, or the sizes of the parts do not add up to the size of the
+    /// axis.
     fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Option<Cut>, Failure> {
         let axis = match axis {
             Axis::Name(name) => axes::called(header, name)?,
@@ -90,14 +91,14 @@ impl Cut {
     }
 }
 
-/// A file whose tensors are split, planned.
+/// A file, and the plan for each tensor that is split.
 pub(crate) struct Parted {
     pub(crate) fates: Fates<Cut>,
     pub(crate) parts: usize,
 }
 
 impl Parted {
-    /// Splits the tensor called `name`, or all tensors of the file.
+    /// Splits the tensors that `name` selects, or all tensors of the file.
     ///
     /// # Errors
     /// If a chosen tensor cannot be split or cannot be read.
@@ -137,7 +138,7 @@ impl Parted {
     }
 
     pub(crate) fn metadata(&self, file: &TensorFile) -> Metadata {
-        // A part has the axes of the whole.
+        // The axes of a part are those of the whole tensor.
         axes::still_true_of(file, &self.fates.map(|cut| Some((0..cut.rank).collect())))
     }
 

@@ -1,6 +1,6 @@
-//! Plan files of numbered tasks, for clusters and job arrays.
+//! Files that contain a plan of numbered tasks, for clusters and job arrays.
 //!
-//! A plan stores the request and how it was divided into tasks. Each task decides the request again.
+//! A plan contains the request, and how the job was divided into tasks. Each task plans the job of the request again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::request::{Request, StorageChoice, Work};
 
 const VERSION: u64 = 2;
 
-/// The size limit of a plan file. A plan holds only a request and a few numbers.
+/// The largest size of a plan file in bytes. A plan contains only a request and a few numbers.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A plan of numbered tasks.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PlanFile {
     trundle_tasks: u64,
-    /// The folder that relative paths in the request start from. Empty if all paths are absolute.
+    /// The folder to which relative paths in the request refer. It is empty if all paths are absolute.
     folder: PathBuf,
-    /// The request, with the memory and the storage class of each task filled in.
+    /// The request, with the memory limit and the kind of storage for each task.
     request: Request,
     tasks: TaskPlan,
 }
 
 impl Decided {
     /// Creates the unfinished output and its numbered tasks, and writes the plan to `path`. Each task writes about
-    /// `bytes`. Relative paths in the request start from the current folder.
+    /// `bytes` bytes. Relative paths in the request refer to the current folder.
     ///
     /// # Errors
     /// If the work cannot be divided into tasks, or the output or the plan cannot be written.
@@ -62,10 +62,10 @@ impl Decided {
     }
 
     /// Creates the unfinished output and its numbered tasks, and passes the plan to `keep`. If `keep` fails, the output
-    /// is removed. Each task writes about `bytes`.
+    /// is removed. Each task writes about `bytes` bytes.
     ///
     /// # Errors
-    /// If the work cannot be divided into tasks, or the output cannot be created.
+    /// If the work cannot be divided into tasks, or the output cannot be created. The error of `keep` is also returned.
     pub fn begin_tasks<T>(
         mut self,
         folder: PathBuf,
@@ -91,7 +91,7 @@ impl Decided {
     }
 }
 
-/// Returns the output of a request that can be divided into tasks.
+/// Returns the path of the output of a request that can be divided into tasks.
 fn output(request: &Request) -> Result<PathBuf, Failure> {
     if !matches!(request.work, Work::Chain { .. }) {
         return Err(Failure::refused(
@@ -129,7 +129,7 @@ impl PlanFile {
     /// Parses the text of a plan.
     ///
     /// # Errors
-    /// If the text is not a plan, or was written by an older trundle.
+    /// If the text is not a plan, or was written by another version of trundle.
     pub fn parse(text: &str) -> Result<PlanFile, Failure> {
         #[derive(Deserialize)]
         struct Version {
@@ -147,12 +147,12 @@ impl PlanFile {
         }
     }
 
-    /// Decides the request again and passes its job to `work`. Returns `None` if all tasks are finished.
+    /// Plans the job of the request again, and passes it to `work`. Returns `None` if all tasks are finished.
     ///
-    /// A task uses `threads`, or else the threads of the request.
+    /// A task uses `threads` threads; if it is `None`, it uses the number in the request.
     ///
     /// # Errors
-    /// If an input has changed since the plan was made, or the unfinished output is missing.
+    /// If an input has changed since the plan was made, or the unfinished output does not exist.
     pub fn join<T>(
         &self,
         threads: Option<usize>,
@@ -176,12 +176,12 @@ impl PlanFile {
         Ok(self.tasks.discard(&output(&self.request)?)?)
     }
 
-    /// Changes to the folder that relative paths in the request start from.
+    /// Changes to the folder to which relative paths in the request refer.
     ///
     /// # Errors
-    /// If the folder cannot be entered.
+    /// If the system does not allow it.
     pub fn go_there(&self) -> Result<(), Failure> {
-        // A plan whose paths are absolute has no folder.
+        // A plan whose paths are all absolute has no folder.
         if self.folder.as_os_str().is_empty() {
             return Ok(());
         }
@@ -191,10 +191,10 @@ impl PlanFile {
         })
     }
 
-    /// Checks that relative paths in the request start from the current folder.
+    /// Checks that relative paths in the request refer to the current folder.
     ///
     /// # Errors
-    /// If the paths start from another folder.
+    /// If they refer to another folder.
     pub fn check_here(&self) -> Result<(), Failure> {
         let is_here =
             || Some(self.folder.canonicalize().ok()? == here().ok()?.canonicalize().ok()?);
@@ -213,7 +213,7 @@ impl PlanFile {
         memory::limit(self.request.resources.max_mem)
     }
 
-    /// Describes the plan in lines. `plan` is the path of its file.
+    /// Describes the plan for people. `plan` is the path of the plan file.
     pub fn lines(&self, plan: &Path) -> String {
         let stages = self.tasks.stages();
         let (count, memory) = (self.tasks.tasks(), readable(self.max_mem()));
@@ -238,7 +238,7 @@ impl PlanFile {
         text + &format!("next: trundle task {plan} N for each, then trundle finish {plan}\n")
     }
 
-    /// Describes the plan as JSON. `plan` is the path of its file.
+    /// Describes the plan as JSON. `plan` is the path of the plan file.
     pub fn report(&self, plan: &Path) -> serde_json::Value {
         json!({
             "plan": plan.to_string_lossy(),
@@ -252,7 +252,7 @@ impl PlanFile {
 /// Returns the current folder.
 ///
 /// # Errors
-/// If the system cannot report it.
+/// If the system does not report it.
 fn here() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .map_err(|error| Failure::running(format!("cannot find out the current folder: {error}")))

@@ -4,39 +4,39 @@ use serde_json::Value;
 
 use crate::attributes;
 
-/// Metadata of a tensor apart from name, type and sizes. Formats that can represent it preserve it.
+/// The metadata of a tensor except for its name, type and sizes. An output keeps what its format can represent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// Name of each axis, if it has one; empty if no axis has a name.
+    /// The name of each axis that has one. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// A JSON object; empty without attributes.
+    /// The attributes as a JSON object. The object is empty if there are none.
     pub attributes: String,
-    /// Bytes of the fill value, little-endian, if the file states one.
+    /// The bytes of the fill value in little-endian order; `None` if the file does not state it.
     pub fill: Option<Vec<u8>>,
-    /// Whether the tensor is the whole file. It then has the file's name, and the file's metadata belongs to
-    /// the tensor.
+    /// Whether the tensor is the only content of the file. It then has the name of the file, and the metadata of the
+    /// file belongs to the tensor.
     pub is_whole: bool,
-    /// Metadata that the reader could not represent, described for messages.
+    /// Descriptions of metadata that the reader could not represent, for messages.
     pub unread: Vec<String>,
 }
 
 trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fill, is_whole } except { unread });
 
-/// Metadata key under which `trundle relayout` records the axes of tensors by name.
+/// The metadata key under which `trundle relayout` records the axes of tensors by name.
 pub const AXES_KEY: &str = "trundle.axes";
 
-/// Attributes that say how to decode elements or state their unit, by the conventions of CF, netCDF and
+/// The attributes that describe how to decode elements or that state their unit, in the conventions of CF, netCDF and
 /// `NIfTI`.
 const DECODING: &str = "\
     scale_factor add_offset _FillValue missing_value _Unsigned units calendar scl_slope \
     scl_inter";
 
-/// An attribute that gives equal elements different meanings in two tensors.
+/// An attribute whose values give equal elements of two tensors different meanings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Name of the attribute.
+    /// The name of the attribute.
     pub attribute: &'static str,
-    /// Its value in each tensor, as JSON; `None` where it is missing.
+    /// The value in each tensor as JSON; `None` if the tensor does not have the attribute.
     pub values: [Option<String>; 2],
 }
 
@@ -46,8 +46,8 @@ impl Annotations {
         attributes::of_text(&self.attributes).into_iter().map(|(name, _)| name)
     }
 
-    /// Returns the annotations for a result whose axis `i` was axis `axes[i]` of this tensor. `axes` is
-    /// `None` if the result has other axes; it then has no axis names.
+    /// Returns the annotations for a result whose axis `i` was axis `axes[i]` of this tensor. `axes` is `None` if the
+    /// result has other axes; it then has no axis names.
     #[must_use]
     pub fn of_axes(&self, axes: Option<&[usize]>) -> Annotations {
         let named = axes.filter(|_| !self.dimension_names.is_empty());
@@ -56,7 +56,7 @@ impl Annotations {
         Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
     }
 
-    /// Lists the attributes, such as `scale_factor` and `units`, that give equal elements of the two tensors
+    /// Lists the attributes, such as `scale_factor` and `units`, whose values give equal elements of the two tensors
     /// different meanings.
     pub fn differences_of_meaning(&self, other: &Annotations) -> Vec<Difference> {
         if self.attributes == other.attributes {
@@ -76,8 +76,8 @@ impl Annotations {
     }
 }
 
-/// Compares two attribute values, ignoring differences between formats: `1` equals `1.0`, and a list of one
-/// value equals that value.
+/// Returns whether two attribute values are the same, apart from differences between formats: `1` is the same as `1.0`,
+/// and a list of one value is the same as the value.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) if one.is_f64() != other.is_f64() => {

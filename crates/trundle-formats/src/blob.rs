@@ -1,27 +1,27 @@
-//! Random access to bytes from several threads: a file, or bytes in memory.
+//! Random access to bytes by several threads. The bytes are in a file or in memory.
 //!
-//! For atomic outputs and locks see [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile).
+//! [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile) provide atomic outputs and locks.
 
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Identifies the content of a blob, to detect changes between runs.
+/// Identifies the content of a blob, so that a later run can detect changes.
 ///
-/// Paths are excluded, because they differ between machines. Samples distinguish files of equal size and
+/// The path is not included, because it differs between machines. The samples distinguish files of the same size and
 /// time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobIdentity {
-    /// Size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Time of the last write, in nanoseconds since 1970.
+    /// The time of the last write, in nanoseconds since 1970.
     pub modified: u128,
-    /// Sampled bytes, or metadata of sampled chunks.
+    /// Some of the bytes, or metadata of some of the chunks.
     pub samples: Vec<u8>,
 }
 
-/// Samples taken of a file, the first at its start and the last at its end.
+/// The number of samples of a file. The first is at the start of the file, and the last at its end.
 const SAMPLES: u64 = 16;
 
 const SAMPLE_BYTES: u64 = 4 << 10;
@@ -34,16 +34,16 @@ pub(crate) fn nanoseconds(time: SystemTime) -> u128 {
 /// An encoded chunk.
 #[derive(Debug)]
 pub enum EncodedChunk {
-    /// In a file of its own, which the system can copy.
+    /// A chunk in a file of its own, which the system can copy.
     File(File),
-    /// In memory.
+    /// A chunk in memory.
     Bytes(Vec<u8>),
-    /// In a remote store that can copy it without a download.
+    /// A chunk in a remote store, which can copy it without a download.
     #[cfg(feature = "zarr")]
     Elsewhere(Box<dyn trundle_zarr::Elsewhere>),
 }
 
-/// Bytes that several threads read and write at any offset. The methods for writing fail by default.
+/// Bytes that several threads read and write at any offset. By default, the methods that write return an error.
 pub trait Blob: Debug + Send + Sync {
     /// Returns the size in bytes.
     ///
@@ -51,13 +51,13 @@ pub trait Blob: Debug + Send + Sync {
     /// If the size cannot be determined.
     fn bytes(&self) -> io::Result<u64>;
 
-    /// Reads bytes at `offset` and returns how many. May read fewer than requested, but 0 only at the end.
+    /// Reads bytes at `offset`, and returns their number. It may be less than requested, but is 0 only at the end.
     ///
     /// # Errors
     /// If the bytes cannot be read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes bytes at `offset` and returns how many. May write fewer than given.
+    /// Writes bytes at `offset`, and returns their number. It may be less than given.
     ///
     /// # Errors
     /// If the bytes cannot be written.
@@ -65,7 +65,7 @@ pub trait Blob: Debug + Send + Sync {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// Sets the size and reserves the disk space, so that later writes do not run out of it.
+    /// Sets the size, and reserves the disk space so that later writes do not run out of space.
     ///
     /// # Errors
     /// If there is not enough space.
@@ -73,7 +73,7 @@ pub trait Blob: Debug + Send + Sync {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// Waits until everything written would survive a power failure.
+    /// Waits until everything that was written would survive a power failure.
     ///
     /// # Errors
     /// If the data cannot be written to disk.
@@ -81,21 +81,20 @@ pub trait Blob: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Announces that the bytes at `offset` are not needed soon.
+    /// States that the bytes at `offset` will not be needed soon.
     fn forget(&self, _offset: u64, _bytes: u64) {}
 
-    /// Sets the number of threads that will read at the same time, which determines how many decoded chunks
-    /// are cached.
+    /// Sets the number of threads that will read concurrently. It determines how many decoded chunks are cached.
     fn expect_readers(&self, _readers: usize) {}
 
-    /// Returns whether each contiguous range should be written with one call, because chunks are encoded as a
+    /// Returns whether each contiguous range should be written by a single call. This is so if chunks are encoded as a
     /// whole.
     fn takes_whole(&self) -> bool {
         false
     }
 
-    /// Returns the encoded shard or chunk at `index` of the tensor whose data begins at byte `tensor`; `None`
-    /// if it was never written and all its elements have the fill value.
+    /// Returns the encoded shard or chunk at `index` of the tensor whose data begins at byte `tensor`. Returns `None`
+    /// if it was never written; all its elements then have the fill value.
     ///
     /// # Errors
     /// If the chunk cannot be opened, or the data is not in chunks.
@@ -116,12 +115,12 @@ pub trait Blob: Debug + Send + Sync {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// Returns the local file, so that the speed of its disk can be measured.
+    /// Returns the local file, whose disk can be measured; `None` if there is none.
     fn file(&self) -> Option<&File> {
         None
     }
 
-    /// Returns the identity of the content; `None` if another process could not find the blob again.
+    /// Returns the identity of the content; `None` if another process could not open the blob again.
     ///
     /// # Errors
     /// If the blob cannot be read.
@@ -132,7 +131,7 @@ pub trait Blob: Debug + Send + Sync {
     /// Fills `buffer` from the bytes at `offset`.
     ///
     /// # Errors
-    /// As [`Blob::read_at`], and [`io::ErrorKind::UnexpectedEof`] if the blob ends before.
+    /// The same as those of [`Blob::read_at`], and [`io::ErrorKind::UnexpectedEof`] if the blob is too short.
     fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !buffer.is_empty() {
             match self.read_at(buffer, offset) {
@@ -148,7 +147,7 @@ pub trait Blob: Debug + Send + Sync {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// As [`Blob::write_at`].
+    /// The same as those of [`Blob::write_at`].
     fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write_at(bytes, offset) {
@@ -162,12 +161,12 @@ pub trait Blob: Debug + Send + Sync {
     }
 }
 
-/// A reader or writer that goes through a blob from front to back.
+/// Reads or writes a blob from front to back.
 #[derive(Debug)]
 pub struct Sequential<'a>(&'a dyn Blob, u64);
 
 impl<'a> Sequential<'a> {
-    /// Creates a reader or writer at the first byte.
+    /// Starts at the first byte.
     pub fn new(blob: &'a dyn Blob) -> Sequential<'a> {
         Sequential(blob, 0)
     }
@@ -198,8 +197,7 @@ impl Write for Sequential<'_> {
     }
 }
 
-/// A local file, accessed through the page cache. Direct I/O was slower in all measurements
-/// (docs/kernels.md).
+/// A local file, which is accessed through the page cache. Direct I/O was slower in all measurements (docs/kernels.md).
 impl Blob for File {
     fn bytes(&self) -> io::Result<u64> {
         self.metadata().map(|found| found.len())
@@ -225,7 +223,7 @@ impl Blob for File {
             use rustix::io::Errno;
 
             match rustix::fs::fallocate(self, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-                // The file system cannot reserve space, or a sandbox blocks the call.
+                // The file system cannot reserve space, or a sandbox does not allow the call.
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => {}
                 Err(error) => return Err(error.into()),
                 Ok(()) => {}
@@ -238,14 +236,14 @@ impl Blob for File {
         self.sync_data()
     }
 
-    /// Writes the pages to disk and drops them from the page cache.
+    /// Writes the pages to the disk and removes them from the page cache.
     ///
-    /// A file that is used once would evict pages that other programs need, and fresh pages cost more than
-    /// reused ones. On systems other than Linux this does nothing.
+    /// Otherwise, a file that is used once would displace pages that other programs need, and fresh pages cost more
+    /// than reused ones. On systems other than Linux, nothing is removed.
     #[cfg(target_os = "linux")]
     fn forget(&self, offset: u64, bytes: u64) {
         let bytes = std::num::NonZeroU64::new(bytes);
-        // Only advice to the system, so errors do not matter.
+        // The call is only advice to the system, so its errors do not matter.
         let _ = rustix::fs::fadvise(self, offset, bytes, rustix::fs::Advice::DontNeed);
     }
 
@@ -258,7 +256,7 @@ impl Blob for File {
         let bytes = metadata.len();
         let mut samples = vec![0; (bytes.min(SAMPLES * SAMPLE_BYTES)) as usize];
         let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
-        // Samples of a short file are contiguous and cover all of it.
+        // The samples of a short file are contiguous and cover the whole file.
         let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
         for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
             self.read_exact_at(sample, index as u64 * distance)?;
@@ -267,7 +265,7 @@ impl Blob for File {
     }
 }
 
-/// Read-only bytes in memory.
+/// Bytes in memory, which can only be read.
 impl<T: AsRef<[u8]> + Debug + Send + Sync> Blob for Cursor<T> {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.get_ref().as_ref().len() as u64)

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use trundle_s3::Bucket;
 use trundle_zarr::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
 
-/// The bucket of a store.
+/// A bucket that contains a Zarr store.
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) bucket: Arc<Bucket>,
-    /// The first read request that failed. Opening a store reports it instead of a malformed array.
+    /// The first read request that failed. When a store is opened, this is reported instead of a malformed array.
     failure: OnceLock<String>,
 }
 
@@ -22,14 +22,14 @@ struct InBucket {
     bytes: u64,
 }
 
-/// Largest object that is copied within the server. Larger copies may exceed the request timeout.
+/// The largest object in bytes that the server copies. The copy of a larger object may exceed the request timeout.
 const MOST_COPIED_BYTES: u64 = 1 << 30;
 
 impl Elsewhere for InBucket {
     fn read(&self) -> io::Result<Vec<u8>> {
         let check = |all, _| check_bytes(all, self.bytes);
         let read = self.bucket.read(&self.key, trundle_s3::ByteRange::All, check);
-        // The message names the source, since the caller's own path is the destination.
+        // The message names the source, because the caller adds only the path of the destination.
         let wrong = |error: io::Error| {
             io::Error::new(error.kind(), format!("{} of the source: {error}", self.key))
         };
@@ -50,7 +50,7 @@ impl Objects {
     /// Checks that no read request has failed so far.
     ///
     /// # Errors
-    /// The first request that failed.
+    /// The error of the first request that failed.
     pub(crate) fn check(&self) -> io::Result<()> {
         self.failure.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
     }
@@ -110,8 +110,8 @@ impl ObjectStore for Objects {
             match self.bucket.copy(key, &from.bucket, &from.key) {
                 Ok(()) => return Ok(from.bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-                // The user may lack the permission to copy, or the server the operation. Download and upload
-                // instead.
+                // The user may not have the permission to copy, or the server may not support the operation. If so,
+                // download and upload the object instead.
                 Err(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Stores in buckets that appear completely or not at all.
+//! Zarr stores in buckets, which become visible only when they are complete.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,52 +14,53 @@ use crate::Problem;
 use crate::bucket_objects::{Objects, in_memory};
 use crate::lock::lock;
 
-/// Prefix of the keys that exist only while a store is not finished.
+/// The prefix of the keys that exist only while a store is unfinished.
 pub(crate) const UNFINISHED: &str = ".trundle-unfinished";
 
-/// Object that identifies the run writing the store. All keys below the store's path belong to that run.
+/// The object that identifies the run that writes the store. All keys below the path of the store belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
 
-/// Name of the metadata objects, without which readers find no store.
+/// The name of the metadata objects. Readers find no store without them.
 const METADATA: &str = "zarr.json";
 
-/// Largest size of a tag or note, in bytes.
+/// The largest size of a tag or a note in bytes.
 pub(crate) const MOST_NOTE_BYTES: u64 = 16 << 20;
 
-/// Unfinished stores of this process, to be removed if a signal ends it without running destructors.
+/// The unfinished stores of this process. These stores must be removed if a signal ends the process, because
+/// destructors do not run then.
 static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 
-/// A store that is being written to a bucket.
+/// A Zarr store that is being written to a bucket.
 ///
-/// Objects cannot be renamed, so chunks are written under their final keys. [`finish`](BucketOutput::finish)
-/// then writes the metadata, of the root last, which makes the store visible. Dropping an unfinished store
-/// removes its objects unless it is [kept](BucketOutput::keep).
+/// Objects cannot be renamed, so chunks are written to their final keys. [`finish`](BucketOutput::finish) then writes
+/// the metadata, that of the root last, which makes the store visible. If an unfinished store is dropped, its objects
+/// are removed unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
     pub(crate) objects: Objects,
-    /// Text of the claim.
+    /// The content of the claim.
     pub(crate) tag: String,
-    /// Metadata by key, written at the end. A kept store has it in the bucket instead.
+    /// The metadata by key, which is written at the end. The metadata of a kept store is in the bucket instead.
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Set if other processes write to the store or if it is finished: then nothing is removed.
+    /// Whether other processes write to the store, or it is finished. In both cases nothing is removed.
     is_kept: AtomicBool,
-    /// Writers hold the shared lock; the removal of the store takes the exclusive lock.
+    /// A lock that writers hold as readers. The removal of the store takes it exclusively.
     writing: RwLock<()>,
 }
 
-/// Removes the unfinished stores of this process that are not kept, before a signal ends it. Threads that
-/// write to them wait for the end.
+/// Removes the unfinished stores of this process that are not kept, before a signal ends the process. After this,
+/// threads that want to write to them wait until the process ends.
 pub(crate) fn remove_begun() {
     let begun = std::mem::take(&mut *lock(&BEGUN));
     for output in begun.iter().filter_map(Weak::upgrade) {
         std::mem::forget(output.writing.write().unwrap_or_else(PoisonError::into_inner));
         output.remove();
-        // Other threads still hold references, so the destructor must not run.
+        // Other threads still have references, so the destructor must not run.
         std::mem::forget(output);
     }
 }
 
-/// A store in a bucket that a run has begun and not finished.
+/// A store in a bucket that a run has begun but not finished.
 pub(crate) struct Unfinished {
     pub(crate) url: String,
     pub(crate) tag: String,
@@ -67,7 +68,7 @@ pub(crate) struct Unfinished {
     pub(crate) modified: SystemTime,
 }
 
-/// Lists the unfinished stores at a URL and in the folders there.
+/// Lists the unfinished stores at a URL and in the folders directly below it.
 ///
 /// # Errors
 /// If the bucket cannot be read.
@@ -94,17 +95,17 @@ impl BucketOutput {
     /// Checks that a store can be begun at a URL.
     ///
     /// # Errors
-    /// [`Problem`] if the bucket cannot be read or the path is not empty. With `overwrite`, the leftovers of
-    /// a run may be replaced. A finished store is never replaced, because the old and the new store would be
-    /// mixed for a time.
+    /// [`Problem`] if the bucket cannot be read or the path is not empty. With `overwrite`, the unfinished store of an
+    /// earlier run is not an error. A finished store is never replaced, because for a time the old and the new store
+    /// would be mixed.
     pub(crate) fn check(url: &str, overwrite: bool) -> Result<(), Problem> {
         has_leftover(&Objects::open(url).map_err(Problem::opening)?, overwrite).map(drop)
     }
 
-    /// Begins a store at a URL, under a unique tag.
+    /// Begins a store at a URL. The tag must be unique.
     ///
     /// # Errors
-    /// As [`BucketOutput::check`], and if the bucket cannot be written to.
+    /// The same as those of [`BucketOutput::check`]. An error is also returned if the bucket cannot be written to.
     pub(crate) fn begin(
         url: &str,
         overwrite: bool,
@@ -124,7 +125,7 @@ impl BucketOutput {
         Ok(output)
     }
 
-    /// Joins a [kept](BucketOutput::keep) store. Returns `Err(is_finished)` if it is no longer being written.
+    /// Joins a [kept](BucketOutput::keep) store. If it is no longer being written, returns `Err(is_finished)`.
     ///
     /// # Errors
     /// [`Problem`] if the bucket cannot be read.
@@ -137,16 +138,15 @@ impl BucketOutput {
         Ok(Err(of_root.as_deref() == Some(own(tag))))
     }
 
-    /// Removes the store with this tag, unless it is finished.
+    /// Removes the store with this tag. If the store is finished, removes only the claim and the notes.
     ///
     /// # Errors
-    /// [`Problem`] if it cannot be removed.
+    /// [`Problem`] if an object cannot be removed.
     pub(crate) fn discard(url: &str, tag: &str) -> Result<(), Problem> {
         let objects = Objects::open(url).map_err(Problem::opening)?;
         if !is_claimed(&objects, tag)? {
             return Ok(());
         }
-        // A finished store keeps its objects; only the claim and notes are left to remove.
         let is_finished = objects.bucket.tag(METADATA).map_err(Problem::opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
         clear(&objects.bucket, below).map_err(removing)
@@ -157,7 +157,7 @@ impl BucketOutput {
         BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept, writing: RwLock::default() }
     }
 
-    /// Begins a write. During the removal of the store, it waits for the end of the program instead.
+    /// Begins a write. If the store is being removed, waits for the end of the process instead.
     fn writing(&self) -> RwLockReadGuard<'_, ()> {
         self.writing.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,7 +169,8 @@ impl BucketOutput {
         }
     }
 
-    /// Leaves the store to processes that [join](BucketOutput::join) it.
+    /// Makes the store available to processes that [join](BucketOutput::join) it. It is no longer removed when it is
+    /// dropped.
     ///
     /// # Errors
     /// [`Problem`] if the metadata cannot be written.
@@ -190,10 +191,10 @@ impl BucketOutput {
     /// Writes the metadata, which makes the store visible to readers.
     ///
     /// # Errors
-    /// [`Problem`] if it cannot be written, or if another process has written a store there.
+    /// [`Problem`] if the metadata cannot be written, or if another process has written a store at the same path.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
         let _writing = self.writing();
-        // Another run may have claimed the path.
+        // Meanwhile another run may have claimed the path.
         if !self.is_there() {
             return Err(Problem::Busy);
         }
@@ -217,12 +218,12 @@ impl BucketOutput {
             return Err(Problem::NotReplaced);
         }
         self.is_kept.store(true, Ordering::Relaxed);
-        // In a finished store the claim has no meaning; if it remains, the next run removes it.
+        // In a finished store, the claim has no meaning. If it cannot be removed, the next run removes it.
         let _ = clear(bucket, UNFINISHED);
         Ok(())
     }
 
-    /// Returns whether the store is still claimed by this run: neither finished nor removed.
+    /// Returns whether the store is still claimed by this run. It is not if it was finished or removed.
     pub(crate) fn is_there(&self) -> bool {
         is_claimed(&self.objects, &self.tag).unwrap_or(false)
     }
@@ -238,7 +239,8 @@ impl Drop for BucketOutput {
     }
 }
 
-/// Returns whether the path holds the leftovers of an interrupted run; an error if it holds anything else.
+/// Returns whether the path contains the unfinished store of an interrupted run. Returns an error if it contains
+/// anything else.
 fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     if objects.bucket.keys("", 1).map_err(Problem::opening)?.is_empty() {
         return Ok(false);
@@ -253,7 +255,8 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     }
 }
 
-/// Removes all objects below a path, the claim last: if the removal fails, the claim marks what is left.
+/// Removes all objects below a path, and the claim last. If the removal fails, the claim still marks the rest as
+/// unfinished.
 fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
     bucket.remove_below(path, CLAIM)?;
     bucket.remove(CLAIM)
@@ -264,11 +267,12 @@ fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
     Ok(claim.as_deref() == Some(tag.as_bytes()))
 }
 
-/// Creates an object. Returns `false` if another run has created it first.
+/// Creates an object. Returns `false` if another run has already created it.
 fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
     match objects.bucket.write_tagged(key, bytes, New::Only, own(tag)) {
         Ok(()) => Ok(true),
-        // A request is repeated if its answer was lost, and may then find its own object.
+        // If the answer to a request is lost, the request is repeated, and may then find the object that it created
+        // itself.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Ok(objects.bucket.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
         }
@@ -276,7 +280,7 @@ fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bo
     }
 }
 
-/// Returns the random part of a tag: letters and digits.
+/// Returns the random part of a tag, which consists of letters and digits.
 fn own(tag: &str) -> &str {
     tag.rsplit_once('-').map_or(tag, |(_, own)| own)
 }
@@ -286,7 +290,7 @@ fn is_metadata(key: &str) -> bool {
     Path::new(key).file_name().is_some_and(|name| name == METADATA)
 }
 
-/// Returns the key under which metadata is kept until the store is finished.
+/// Returns the key that the metadata of a kept store has until the store is finished.
 fn kept(key: &str) -> String {
     let slash = if key.is_empty() { "" } else { "/" };
     format!("{UNFINISHED}/metadata{slash}{key}")

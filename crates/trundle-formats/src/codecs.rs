@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The codecs of a chunked tensor, in the order of encoding.
+/// The codecs of a chunked tensor, in the order in which they encode.
 ///
-/// Text form: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
+/// As text: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codecs(pub(crate) Vec<Codec>);
 
@@ -27,12 +27,12 @@ pub(crate) enum Codec {
         level: u8,
         /// One of [`BLOSC_SHUFFLES`].
         shuffle: String,
-        /// Bytes of a block; 0 lets Blosc choose.
+        /// The size of a block in bytes; 0 if Blosc chooses it.
         block_bytes: usize,
-        /// Blosc's type size, if it differs from the bytes of the tensor's elements.
+        /// Blosc's type size in bytes; `None` if it is the size of the tensor's elements.
         element_bytes: Option<usize>,
     },
-    /// Groups the first bytes of all elements, the second bytes, and so on.
+    /// A codec that stores the first bytes of all elements, then their second bytes, and so on.
     Shuffle {
         element_bytes: usize,
     },
@@ -52,17 +52,17 @@ pub(crate) const BLOSC_COMPRESSORS: [&str; 6] =
 
 pub(crate) const BLOSC_SHUFFLES: [&str; 3] = ["noshuffle", "shuffle", "bitshuffle"];
 
-/// Lowest and highest level of zstd; 0 is its default.
+/// The lowest and the highest level of zstd; 0 stands for zstd's default level.
 const ZSTD_LEVELS: (i32, i32) = (-131_072, 22);
 
-/// Highest level of gzip and Blosc; 0 stores without compression.
+/// The highest level of gzip and Blosc. Level 0 stores data without compression.
 pub(crate) const MOST_LEVEL: u8 = 9;
 
-/// Largest block and element of Blosc and shuffle, in bytes. Chunks are not larger.
+/// The largest size in bytes of Blosc's blocks, and of the elements of shuffle. Chunks are not larger.
 const MOST_BYTES: usize = i32::MAX as usize;
 
 impl Default for Codecs {
-    /// zstd at its default level, a good choice for unknown numbers.
+    /// Returns zstd at its default level, which is a good choice if nothing is known about the data.
     fn default() -> Codecs {
         Codecs(vec![Codec::Zstd { level: 3, checksum: false }])
     }
@@ -79,10 +79,11 @@ impl Codecs {
         self.0.len()
     }
 
-    /// Returns the working memory of a thread that encodes chunks of `chunk_bytes` bytes, without its input
-    /// and output.
+    /// Returns the working memory in bytes of a thread that encodes chunks of `chunk_bytes` bytes. Its input and output
+    /// are not included.
     ///
-    /// Source: `ZSTD_estimateCCtxSize` of zstd 1.5, rounded to whole MiB, for inputs of this size.
+    /// The numbers for zstd are those of `ZSTD_estimateCCtxSize` in zstd 1.5 for inputs of this size, rounded to whole
+    /// MiB.
     pub fn encoding_bytes(&self, chunk_bytes: usize) -> usize {
         let of_codec = |codec: &Codec| -> usize {
             let of_blocks = blocks(codec, 3, chunk_bytes);
@@ -98,7 +99,7 @@ impl Codecs {
                     21 => 322,
                     22.. => 650,
                 },
-                // Blosc uses zstd's higher levels, in blocks of at most 2 MiB.
+                // Blosc uses the higher levels of zstd, in blocks of at most 2 MiB.
                 Codec::Blosc { compressor, level, .. } if compressor == "zstd" => match level {
                     ..=2 => 3,
                     3..=5 => 13,
@@ -112,14 +113,14 @@ impl Codecs {
         self.0.iter().map(of_codec).max().unwrap_or(0)
     }
 
-    /// Returns the working memory of a thread that decodes chunks, without its input and output.
+    /// Returns the working memory in bytes of a thread that decodes chunks. Its input and output are not included.
     pub fn decoding_bytes(&self, chunk_bytes: usize) -> usize {
         self.0.iter().map(|codec| blocks(codec, 3, chunk_bytes)).max().unwrap_or(0)
     }
 
-    /// Estimates the time that one core takes to decode a byte of a chunk, in picoseconds.
+    /// Estimates the time in picoseconds that one core takes to decode a byte of a chunk.
     ///
-    /// Source: measured on a core of 2023 with numbers that compress by a quarter.
+    /// The numbers were measured on a core of 2023 with data that compresses by a quarter.
     pub fn decoding_picoseconds(&self) -> u64 {
         let of_codec = |codec: &Codec| match codec {
             Codec::Zstd { .. } => 1000,
@@ -135,8 +136,8 @@ impl Codecs {
         self.0.iter().map(of_codec).sum()
     }
 
-    /// Estimates the time that one core takes to encode a byte of a chunk, in picoseconds, within a factor of
-    /// four.
+    /// Estimates the time in picoseconds that one core takes to encode a byte of a chunk. The estimate is right within
+    /// a factor of four.
     pub fn encoding_picoseconds(&self) -> u64 {
         let of_level = |level: u8, [low, usual, high]: [u64; 3]| match level {
             0..=3 => low,
@@ -165,9 +166,9 @@ impl Codecs {
     }
 }
 
-/// Returns the bytes of `count` Blosc blocks, which Blosc allocates as working memory.
+/// Returns the size in bytes of `count` blocks of Blosc, which allocates them as working memory; 0 for other codecs.
 fn blocks(codec: &Codec, count: usize, chunk_bytes: usize) -> usize {
-    /// Blosc's largest block unless `block_bytes` is larger.
+    /// The largest block in bytes, unless `block_bytes` is larger.
     const MOST_BLOCK: usize = 1 << 20;
     match codec {
         Codec::Blosc { block_bytes, .. } => {
@@ -262,7 +263,7 @@ impl FromStr for Codec {
 
 const LEVELS: (u8, u8) = (0, MOST_LEVEL);
 
-/// Parses a number within the given limits, if there is a word.
+/// Parses a number within these limits. Returns `None` if there is no word.
 fn number<T>(word: Option<&str>, what: &str, (least, most): (T, T)) -> Result<Option<T>, String>
 where
     T: FromStr + PartialOrd + fmt::Display,
@@ -272,7 +273,7 @@ where
     read.map(Some).ok_or_else(|| format!("\"{word}\" is not {what}: {least} to {most}"))
 }
 
-/// Checks that a word, if there is one, is in the list.
+/// Checks that a word is in the list. Returns `None` if there is no word.
 fn one_of<'a>(word: Option<&str>, known: &[&'a str]) -> Result<Option<&'a str>, String> {
     let Some(word) = word else { return Ok(None) };
     let found = known.iter().find(|known| **known == word);

@@ -4,31 +4,31 @@ use std::io::Write;
 
 use crate::{Blob, Header, Problem, Progress};
 
-/// An entry of a file that is not a tensor, or is a tensor that cannot be moved.
+/// An entry of a file that is not a tensor, or that is a tensor that cannot be moved.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The name of the entry.
     pub name: String,
-    /// Why the entry cannot be read.
+    /// The reason why the entry cannot be read.
     pub problem: Problem,
 }
 
 impl Unreadable {
-    /// Returns the error of a file without a readable entry; it names this entry.
+    /// Returns the error for a file in which no entry can be read. It names this entry.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::member(self.name, self.problem)
     }
 }
 
-/// The tensors, metadata and other entries that a file lists.
+/// The tensors, the metadata and the other entries that a file lists.
 #[derive(Default)]
 pub(crate) struct Listing {
     pub(crate) headers: Vec<Header>,
-    /// The file's metadata as pairs of strings, in order.
+    /// The metadata of the file as pairs of strings, in the order of the file.
     pub(crate) metadata: Vec<(String, String)>,
-    /// Describes metadata of the file that the reader could not represent.
+    /// Descriptions of file metadata that the reader could not represent.
     pub(crate) unread: Vec<String>,
-    /// The entries that are not readable tensors.
+    /// The entries that are not tensors, or that are tensors that cannot be read.
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
@@ -42,10 +42,10 @@ pub(crate) trait Contents: Send {
         Ok(())
     }
 
-    /// Returns the bytes to which [`Header::data_offset`] refers, if they allow random access.
+    /// Returns the blob to which [`Header::data_offset`] refers; `None` if the file cannot be read at any position.
     fn blob(&self) -> Option<&dyn Blob>;
 
-    /// Returns whether the file has CRC-32 values of the data.
+    /// Returns whether the file contains CRC-32 values of the data.
     fn has_crc32(&self) -> bool {
         false
     }

@@ -1,23 +1,23 @@
-//! Elements as text.
+//! Formats elements as text.
 
 use trundle_core::DType;
 
 use crate::StoredDType;
 
-/// Number of bytes shown of an element that is not a number.
+/// The most bytes that are shown of an element that is not a number.
 const MOST_BYTES: usize = 16;
 
 impl StoredDType {
-    /// Formats one element: a number, both parts of a complex number, a time with its unit, or a quoted
-    /// string. Other elements are shown as bytes. A packed element is one byte with zeros above its bits.
+    /// Formats one element: a number, a complex number with both parts, the count of a time, or a quoted string. All
+    /// other elements are shown as bytes. A packed element is given as one byte whose unused bits are 0.
     pub fn text(&self, bytes: &[u8]) -> String {
         self.number(bytes)
             .or_else(|| self.words(bytes))
             .unwrap_or_else(|| hexadecimal(bytes.iter()))
     }
 
-    /// Formats the bits of one element in hexadecimal: numbers with the most significant byte first, others
-    /// in stored order.
+    /// Formats the bits of one element in hexadecimal. The most significant byte of a number comes first; the bytes of
+    /// other elements have their stored order.
     pub fn bits_text(&self, bytes: &[u8]) -> String {
         let is_number =
             !matches!(self.dtype(), DType::Bytes(_) | DType::Complex64 | DType::Complex128);
@@ -55,7 +55,7 @@ impl StoredDType {
         }
     }
 
-    /// Formats a fixed-size string.
+    /// Formats an element that is a string of fixed size; `None` for other elements.
     fn words(&self, bytes: &[u8]) -> Option<String> {
         if let Some([text]) = self.strings(bytes).as_deref() {
             return Some(format!("{text:?}"));

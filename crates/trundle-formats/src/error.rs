@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use crate::Shown;
 
-/// A problem and the file it concerns. Displays on one line, with control characters in names escaped.
+/// A problem, and the file that has it. The message is a single line, in which control characters of names are escaped.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", Shown(.file), Shown(.problem))]
 pub struct Error {
-    /// The path, or `stdin` or `stdout`.
+    /// The path of the file, or `stdin` or `stdout`.
     pub file: String,
     /// The problem.
     pub problem: Problem,
 }
 
 impl Error {
-    /// Creates an error for the file at `path`; `stream` replaces `-`.
+    /// Creates an error for the file at `path`. If the path is `-`, the file is called `stream`.
     pub(crate) fn at(path: &Path, stream: &str, problem: Problem) -> Error {
         Error { file: file_name(path, stream), problem }
     }
@@ -28,14 +28,14 @@ impl Error {
     }
 }
 
-/// Kind of failure of an [`Error`].
+/// The kind of failure of an [`Error`], which determines the exit code of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitClass {
-    /// Failed while running: reading, writing, no space, no memory. Exit status 1.
+    /// A failure while running: an error of reading or writing, a full disk, or too little memory. The exit code is 1.
     Failed,
-    /// Wrong usage: an unknown ending, an output that exists, a missing type. Exit status 2.
+    /// Wrong usage: an unknown file extension, an output that exists, or a type that was not given. The exit code is 2.
     Usage,
-    /// An input is malformed or not supported. Exit status 3.
+    /// An input that is malformed or not supported. The exit code is 3.
     Refused,
 }
 
@@ -43,26 +43,26 @@ pub enum ExitClass {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The system refused to read or write.
+    /// The system returned an error of reading or writing.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// The attempted operation, to follow "cannot".
+        /// The operation that failed: the words that follow "cannot" in the message.
         doing: &'static str,
         /// The system's error.
         source: io::Error,
     },
-    /// The data does not fit into memory.
+    /// There is not enough memory for the data.
     #[error("cannot load {}: not enough memory", in_bytes(*bytes as u64))]
     NoMemory {
-        /// Requested size in bytes.
+        /// The requested size in bytes.
         bytes: usize,
     },
-    /// No format has the path's ending.
+    /// No format has the file extension of the path.
     #[error("unknown ending \"{ending}\": expected one of {}, or - for a stream", known.join(" "))]
     UnknownEnding {
-        /// The ending with its dot; empty if the path has none.
+        /// The extension with its dot; empty if the path has none.
         ending: String,
-        /// The known endings, each with its dot; for an output, of writable formats only.
+        /// The known extensions, each with its dot. For an output, only those of formats that can be written.
         known: Vec<String>,
     },
     /// The output exists.
@@ -74,114 +74,114 @@ pub enum Problem {
     /// A file is needed, but the path is a folder.
     #[error("is a folder")]
     Folder,
-    /// The path is a folder that is not a Zarr store, and is not overwritten.
+    /// The path is a folder that is not a Zarr store, so it is not overwritten.
     #[error("is a folder but not a Zarr store, so it is not overwritten")]
     OtherFolder,
-    /// A store in a bucket is not overwritten.
+    /// A Zarr store exists at this path in a bucket, so it is not overwritten.
     #[error(
         "already exists, and trundle does not overwrite a store in a bucket: remove it first, or choose another name"
     )]
     NotReplaced,
-    /// Another process writes to the same path in a bucket, or was interrupted.
+    /// Another process writes to the same path in a bucket, or was interrupted while it did.
     #[error("is being written by another process, or an interrupted process left it unfinished")]
     Unfinished,
-    /// The output's folder is missing.
+    /// The folder of the output does not exist.
     #[error("the folder {} does not exist", .0.display())]
     NoFolder(PathBuf),
-    /// A finished output could not be renamed to its path and was kept under another name.
+    /// A finished output could not be renamed to its path, and was kept under another name.
     #[error("{why}; the finished result is kept as {}", place.display())]
     Kept {
-        /// Why the output could not be renamed.
+        /// The reason why the output could not be renamed.
         why: Box<Problem>,
-        /// Path of the kept file or folder.
+        /// The path of the kept file or folder.
         place: PathBuf,
     },
-    /// The format holds exactly one tensor.
+    /// A file of the format holds exactly one tensor, but another number of tensors was given.
     #[error("a file of format {format} holds one tensor, got {}", listed(tensors))]
     OneTensor {
-        /// Name of the format.
+        /// The name of the format.
         format: &'static str,
-        /// Names of the given tensors.
+        /// The names of the given tensors.
         tensors: Vec<String>,
     },
     /// The format cannot represent a property of a tensor.
     #[error("a file of format {format} cannot hold tensor \"{tensor}\": {why}")]
     CannotHold {
-        /// Name of the format.
+        /// The name of the format.
         format: &'static str,
-        /// Name of the tensor.
+        /// The name of the tensor.
         tensor: String,
-        /// The property.
+        /// The property that the format cannot represent.
         why: String,
     },
-    /// The number of CRC-32 values is wrong.
+    /// The number of CRC-32 values is not the number of tensors.
     #[error("each tensor needs a CRC-32: expected {expected}, got {got}")]
     Crc32s {
-        /// Number of tensors in the file.
+        /// The number of tensors in the file.
         expected: usize,
-        /// Number of given values.
+        /// The number of values that were given.
         got: usize,
     },
-    /// The given bytes do not match the tensor's size.
+    /// The number of bytes that were given is not the size of the tensor.
     #[error("tensor \"{name}\" needs {}, got {got}", in_bytes(*expected as u64))]
     DataSize {
-        /// Name of the tensor.
+        /// The name of the tensor.
         name: String,
-        /// Bytes of the tensor by its shape and type.
+        /// The size of the tensor in bytes, from its shape and type.
         expected: usize,
-        /// Number of given bytes.
+        /// The number of bytes that were given.
         got: usize,
     },
-    /// The content violates its format.
+    /// The content does not conform to its format.
     #[error("{0}")]
     Malformed(String),
-    /// The content is valid, but cannot be moved.
+    /// The content is valid, but trundle does not support it.
     #[error("{0}")]
     Unsupported(String),
     /// The content ends too early.
     #[error("truncated: {part} should have {}, but has {got}", in_bytes(*expected))]
     Truncated {
-        /// The incomplete part.
+        /// The part that is incomplete.
         part: &'static str,
-        /// The bytes that the part should have.
+        /// The number of bytes that the part should have.
         expected: u64,
-        /// The bytes that the part has.
+        /// The number of bytes that the part has.
         got: u64,
     },
     /// The data would begin beyond the end of the file.
     #[error("the data begins at byte {offset}, but the file has {}", in_bytes(*length))]
     OffsetBeyond {
-        /// Offset of the data from the start of the file, in bytes.
+        /// The offset of the data from the start of the file, in bytes.
         offset: u64,
-        /// Size of the file in bytes.
+        /// The size of the file in bytes.
         length: u64,
     },
-    /// More data than the tensor needs, in a format that does not allow it.
+    /// There is more data than the tensor needs, and the format does not allow that.
     #[error("the tensor needs {}, but there are {got}", in_bytes(*expected))]
     DataLeft {
-        /// Bytes of the tensor.
+        /// The size of the tensor in bytes.
         expected: u64,
-        /// Bytes found. For a stream, reading stops as soon as there are too many.
+        /// The number of bytes that were found. Reading a stream stops as soon as there are too many.
         got: u64,
     },
-    /// Information is missing that only a [`TensorHint`](crate::TensorHint) can give.
+    /// The file lacks information that only a [`TensorHint`](crate::TensorHint) can give.
     #[error("{0}")]
     HintMissing(&'static str),
-    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data begins.
+    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file itself states where its data begins.
     #[error("states where its data begins: an offset works for raw bytes only")]
     Offset,
     /// The content contradicts its [`TensorHint`](crate::TensorHint).
     #[error("{0}")]
     HintDiffers(String),
-    /// A problem with one member of an archive.
+    /// A member of an archive has a problem.
     #[error("member \"{member}\": {problem}")]
     Member {
-        /// Name of the member.
+        /// The name of the member.
         member: String,
-        /// The problem in it.
+        /// The problem of the member.
         problem: Box<Problem>,
     },
-    /// A shape too large to be addressed.
+    /// The shape is too large to be addressed.
     #[error(transparent)]
     Shape(#[from] trundle_core::ShapeError),
 }
@@ -191,13 +191,13 @@ impl Problem {
         Problem::Unsupported(why.into())
     }
 
-    /// Returns the error that the header of a file is malformed.
+    /// Returns the error for a file whose header is malformed.
     pub(crate) fn header(what: impl Display) -> Problem {
         Problem::Malformed(format!("malformed header: {what}"))
     }
 
-    /// Returns the error that a file does not begin with the magic of its format. `kind` is the format with its article,
-    /// such as `a GGUF`.
+    /// Returns the error for a file that does not begin with the magic of its format. `kind` is the name of the format
+    /// with its article, such as `a GGUF`.
     pub(crate) fn magic(kind: &str, found: &[u8], expected: &[u8]) -> Problem {
         let (found, expected) = (found.escape_ascii(), expected.escape_ascii());
         Problem::Malformed(format!(
@@ -205,7 +205,7 @@ impl Problem {
         ))
     }
 
-    /// Returns the problem of a member of an archive, or of an entry of another file.
+    /// Returns a problem with a member of an archive, or with an entry of another file.
     pub(crate) fn member(name: impl Into<String>, problem: Problem) -> Problem {
         Problem::Member { member: name.into(), problem: Box::new(problem) }
     }
@@ -227,7 +227,7 @@ impl Problem {
             Problem::Member { problem, .. } | Problem::Kept { why: problem, .. } => {
                 problem.exit_class()
             }
-            // The data contradicts its checksum or encoding.
+            // The data does not match its checksum or encoding.
             Problem::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 ExitClass::Refused
             }
@@ -286,7 +286,7 @@ pub(crate) fn in_bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
 
-/// Formats a list of names for messages: their number if there are many, and the first of them.
+/// Formats a list of names for messages: their number, and the names or the first of them.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 20;
     match names.len() {
@@ -296,7 +296,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns the name of the file at `path` for messages; `stream` replaces `-`.
+/// Returns the name of the file at `path` for messages. If the path is `-`, this is `stream`.
 pub(crate) fn file_name(path: &Path, stream: &str) -> String {
     if is_stream(path) { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }

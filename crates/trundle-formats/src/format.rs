@@ -12,24 +12,25 @@ type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 
 type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
-/// Creates a folder output and returns its data for writing.
+/// Creates an output that is a folder, and returns a blob to which its data is written.
 type BeginFolder = fn(NewFolder<'_>, &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
 
-/// Where a folder output is written.
+/// The place to which a folder is written.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "zarr"), allow(dead_code, reason = "no other format has folders"))]
 pub(crate) enum NewFolder<'a> {
-    /// In this empty folder, by one process.
+    /// This folder, which is empty. A single process writes to it.
     Alone(&'a Path),
-    /// In this folder, by several processes. One of them has created the output. Files are created in
+    /// This folder, to which several processes write. One of them has created the output. Each file is created in
     /// `made_in` and then renamed.
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
-    /// In a bucket. With a list of written files, by several processes; one of them has created the store.
+    /// A bucket. If there is a list of written files, several processes write to the store, and one of them has created
+    /// it.
     #[cfg(feature = "s3")]
     Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }
 
-/// A format of files of tensors.
+/// A file format for tensors.
 #[derive(Debug)]
 pub struct Format {
     pub(crate) name: &'static str,
@@ -37,17 +38,16 @@ pub struct Format {
     pub(crate) holds_one: bool,
     pub(crate) keeps: Keeps,
     pub(crate) states_column_major: bool,
-    /// Whether a file with these first bytes ([`FIRST_BYTES`] of them, or the whole of a shorter file) has
-    /// this format.
+    /// Returns whether a file has this format, given its first [`FIRST_BYTES`] bytes, or all bytes of a shorter file.
     pub(crate) begins: fn(&[u8]) -> bool,
     pub(crate) open: Open,
-    /// `None` for a format that is only read.
+    /// `None` for a format that trundle only reads.
     pub(crate) skeleton: Option<MakeFrame>,
-    /// For formats whose files are folders.
+    /// `None` unless the files of the format are folders.
     pub(crate) folder: Option<FolderFormat>,
 }
 
-/// Metadata that files of the format can hold.
+/// The metadata that a file of the format can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     Nothing,
@@ -57,86 +57,87 @@ pub(crate) enum Keeps {
     All,
 }
 
-/// Functions of a format whose files are folders.
+/// The functions of a format whose files are folders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FolderFormat {
     pub(crate) name: &'static str,
-    /// Whether the folder at a path has this format.
+    /// Returns whether the folder at a path has this format.
     pub(crate) is_one: fn(&Path) -> bool,
     pub(crate) begin: BeginFolder,
 }
 
-/// Number of bytes needed to recognise a format: NIfTI-1 has its magic at the end of the header.
+/// The number of bytes that are needed to recognise a format. NIfTI-1 has its magic at the end of its header, which is
+/// this long.
 pub(crate) const FIRST_BYTES: usize = 348;
 
-/// First bytes of a gzip file (RFC 1952, 2.3.1).
+/// The first bytes of a gzip file (RFC 1952, 2.3.1).
 pub(crate) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
-/// Returns the error for files that are compressed with gzip.
+/// Returns the error for a file that is compressed with gzip.
 pub(crate) fn gzip_refused() -> Problem {
     Problem::unsupported("is compressed with gzip: gunzip it first")
 }
 
 impl Format {
-    /// Returns the name of the format: the usual ending.
+    /// Returns the name of the format, which is also its usual file extension.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns whether the format can be written.
+    /// Returns whether trundle can write the format.
     pub fn is_written(&self) -> bool {
         self.skeleton.is_some()
     }
 
-    /// Returns whether its files are folders, whose data is in chunks and little-endian.
+    /// Returns whether files of the format are folders. Their data is in chunks and little-endian.
     pub fn is_folder(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// Returns the type with which elements are stored. Folder-based formats store them little-endian.
+    /// Returns the type with which elements of this type are stored. Formats whose files are folders store them
+    /// little-endian.
     pub fn element_as_written(&self, element: &StoredDType) -> StoredDType {
         if self.is_folder() { element.to_little_endian() } else { element.clone() }
     }
 
-    /// Returns the endings of its files, without the dot.
+    /// Returns the file extensions of the format, without the dot.
     pub fn endings(&self) -> &'static [&'static str] {
         self.endings
     }
 
-    /// Returns whether its files hold exactly one tensor, named after the file.
+    /// Returns whether a file of the format holds exactly one tensor, which has the name of the file.
     pub fn holds_one(&self) -> bool {
         self.holds_one
     }
 
-    /// Returns whether its files hold pairs of strings as metadata.
+    /// Returns whether a file of the format can hold metadata, as pairs of strings.
     pub fn keeps_metadata(&self) -> bool {
         self.keeps != Keeps::Nothing
     }
 
-    /// Returns whether its files hold [`Annotations`](crate::Annotations) of tensors.
+    /// Returns whether a file of the format can hold the [`Annotations`](crate::Annotations) of tensors.
     pub fn keeps_annotations(&self) -> bool {
         self.keeps == Keeps::All
     }
 
-    /// Returns whether the format supports chunks, compression and unlimited axes that trundle does not
-    /// write.
+    /// Returns whether the format supports chunks, compression and unlimited axes, but trundle does not write them.
     pub fn leaves_out_chunks(&self) -> bool {
         self.keeps_annotations() && !self.is_folder()
     }
 
-    /// Returns whether its files can state that data is column-major.
+    /// Returns whether a file of the format can state that its data is column-major.
     pub fn states_column_major(&self) -> bool {
         self.states_column_major
     }
 
-    /// Creates the skeleton of a file with these tensors, whose data is stored in the given order. `metadata`
-    /// is left out if the format [holds none](Format::keeps_metadata).
+    /// Creates the skeleton of a file with these tensors, whose data is stored in this order. `metadata` is left out if
+    /// the format [cannot hold it](Format::keeps_metadata).
     ///
     /// # Errors
-    /// [`Problem::OneTensor`] if the format holds exactly one tensor and the number differs;
-    /// [`Problem::CannotHold`] if the name, order or element type of a tensor cannot be represented;
-    /// [`Problem::Unsupported`] if the file or its header would be too long, or the format is [only
-    /// read](Format::is_written).
+    /// [`Problem::OneTensor`] if the format holds exactly one tensor and another number is given;
+    /// [`Problem::CannotHold`] if the name, the order or the element type of a tensor cannot be represented;
+    /// [`Problem::Unsupported`] if the file or its header would be too long, or if trundle [does not
+    /// write](Format::is_written) the format.
     pub fn skeleton(
         &self,
         tensors: &[Described<'_>],

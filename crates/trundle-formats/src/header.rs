@@ -6,36 +6,35 @@ use trundle_core::{Layout, Shape};
 
 use crate::{Annotations, Codecs, Problem, StoredDType};
 
-/// Everything about a tensor of a file except its data.
+/// Everything about a tensor of a file except for its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Name of the tensor. In formats without names, the file name without its ending, or `stdin`.
+    /// The name of the tensor. If the format has no names, the file name without its extension, or `stdin`.
     pub name: String,
-    /// Element type.
+    /// The element type.
     pub element: StoredDType,
-    /// Sizes of the axes.
+    /// The sizes of the axes.
     pub shape: Shape,
-    /// Order of the packed elements.
+    /// The order of the elements, which are contiguous.
     pub order: Order,
-    /// Offset of the data from the start of the file, in bytes; `None` for compressed data, which is read
+    /// The offset of the data from the start of the file, in bytes. `None` for compressed data, which can only be read
     /// from front to back.
     pub data_offset: Option<u64>,
-    /// Bytes of the data.
+    /// The size of the data in bytes.
     pub data_bytes: usize,
-    /// Sizes of a chunk, each at least 1, if the data is in chunks.
+    /// The sizes of a chunk, each at least 1; `None` if the data is not in chunks.
     ///
-    /// The data at `data_offset` is then one chunk after another, in row-major order of the chunks; elements
-    /// of a chunk are row-major, or in the order of `encoding`. Chunks at the edges have full size, with
-    /// padding beyond the tensor. [`TensorFile::load`](crate::TensorFile::load) returns one contiguous
-    /// tensor.
+    /// The data at `data_offset` then consists of the chunks, one after the other in row-major order. The elements of a
+    /// chunk are row-major, or have the order in `encoding`. Chunks at the edges have the full size, and padding beyond
+    /// the tensor. [`TensorFile::load`](crate::TensorFile::load) returns one contiguous tensor.
     pub chunk: Option<Vec<usize>>,
-    /// Encoding of the chunks, if there are any.
+    /// The encoding of the chunks. `None` if there are no chunks, or the reader does not report their encoding.
     pub encoding: Option<Encoding>,
-    /// For each axis, whether it is unlimited; empty if no axis is.
+    /// For each axis, whether it is unlimited. The list is empty if no axis is unlimited.
     pub unlimited: Vec<bool>,
-    /// Estimated time that one core takes to decode a byte of a chunk, in picoseconds; 0 for unencoded data.
+    /// The estimated time in picoseconds that one core takes to decode a byte of a chunk; 0 if the data is not encoded.
     pub decoding_picoseconds: u64,
-    /// Further metadata.
+    /// Other metadata.
     pub annotations: Annotations,
 }
 
@@ -51,30 +50,30 @@ trundle_core::fingerprint!(struct Header {
     annotations,
 } except { decoding_picoseconds, unlimited });
 
-/// Encoding of the chunks of a tensor.
+/// The encoding of the chunks of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoding {
-    /// Sizes of a shard (a file of several chunks), if there are shards.
+    /// The sizes of a shard, which is a file with several chunks; `None` if there are no shards.
     pub shard: Option<Vec<usize>>,
-    /// Axes of a chunk in storage order, slowest first; `None` for row-major.
+    /// The axes of a chunk in storage order, slowest first; `None` if chunks are row-major.
     pub order: Option<Vec<usize>>,
     /// The codecs that an output can keep.
     pub codecs: Codecs,
-    /// Names of the other codecs, each with its replacement.
+    /// The names of the other codecs, each with its replacement.
     pub not_kept: Vec<String>,
     /// Whether encoding a chunk with `codecs` reproduces its stored bytes.
     pub as_written: bool,
-    /// Memory that each decoding thread needs for the codecs of `not_kept`, in bytes.
+    /// The memory in bytes that each decoding thread needs for the codecs in `not_kept`.
     pub decoding_bytes: usize,
 }
 
 trundle_core::fingerprint!(struct Encoding { shard, order, codecs, not_kept, as_written } except { decoding_bytes });
 
 impl Encoding {
-    /// Returns the encoding for a result whose axis `i` was axis `axes[i]` of this tensor, with unchanged
-    /// chunks.
+    /// Returns the encoding for a result whose axis `i` was axis `axes[i]` of this tensor and whose chunks are
+    /// unchanged.
     ///
-    /// `axes` is `None` if the result has other axes: then without shards and row-major.
+    /// If the result has other axes, `axes` must be `None`. The returned encoding then has no shards, and is row-major.
     #[must_use]
     pub fn of_axes(&self, axes: Option<&[usize]>) -> Encoding {
         let of = |shard: &Vec<usize>, axes: &[usize]| -> Option<Vec<usize>> {
@@ -94,7 +93,7 @@ impl Encoding {
 }
 
 impl Header {
-    /// Creates the header of a row-major contiguous tensor without further metadata.
+    /// Creates the header of a contiguous row-major tensor without other metadata.
     ///
     /// # Errors
     /// If the tensor has more bytes than can be addressed.
@@ -121,11 +120,12 @@ impl Header {
         })
     }
 
-    /// Returns the layout of the elements from the start of the data; packed elements count as units.
+    /// Returns the layout of the elements, in bytes from the start of the data. For packed elements, the unit is one
+    /// element instead of one byte.
     ///
     /// # Errors
-    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the tensor has more than `isize::MAX` bytes; never for
-    /// a header of a [`TensorFile`](crate::TensorFile).
+    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the tensor has more than `isize::MAX` bytes. This does not
+    /// happen for a header of a [`TensorFile`](crate::TensorFile).
     pub fn layout(&self) -> trundle_core::Result<Layout> {
         let width = self.element.width().units();
         match self.order {
@@ -135,7 +135,7 @@ impl Header {
     }
 }
 
-/// Returns the shape with the sizes that a file's header states for a tensor.
+/// Returns the shape with the sizes that the header of a file states for a tensor.
 pub(crate) fn checked_shape(
     name: &str,
     sizes: impl IntoIterator<Item = u64>,
@@ -154,12 +154,12 @@ pub(crate) fn checked_offset(name: &str, start: u64, offset: u64) -> Result<u64,
     })
 }
 
-/// Which axis of a packed tensor runs fastest.
+/// The axis that varies fastest in the storage of a contiguous tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The last: C order.
+    /// The last axis varies fastest (C order).
     RowMajor,
-    /// The first: Fortran order.
+    /// The first axis varies fastest (Fortran order).
     ColumnMajor,
 }
 

@@ -1,4 +1,4 @@
-//! Reading a header from front to back.
+//! Reads a header from front to back.
 
 use std::io::{self, BufReader, Read};
 
@@ -6,17 +6,17 @@ use crate::Problem;
 use crate::error::in_bytes;
 use crate::source::{Source, read_exactly};
 
-/// Reads a header up to a limit and tracks its position.
+/// Reads a header up to a limit, and tracks its position.
 pub(crate) struct HeaderReader<'a> {
     input: Box<dyn Read + 'a>,
-    /// Offset from the start of the source, in bytes.
+    /// The offset from the start of the source, in bytes.
     position: u64,
     most: u64,
 }
 
 impl<'a> HeaderReader<'a> {
-    /// Creates a reader of at most `most` bytes. A seekable source is read ahead; a stream is left after the
-    /// bytes that were read.
+    /// Creates a reader of at most `most` bytes. From a seekable source, it may read further ahead. From a stream, it
+    /// reads only the bytes of the header.
     pub(crate) fn new(source: &'a mut Source, most: u64) -> HeaderReader<'a> {
         let input: Box<dyn Read + 'a> = match source.length() {
             Some(_) => Box::new(BufReader::new(source)),
@@ -29,10 +29,10 @@ impl<'a> HeaderReader<'a> {
         self.position
     }
 
-    /// Reads the next `bytes` bytes, which errors name `part`. Reserves no more memory than there are bytes.
+    /// Reads the next `bytes` bytes. Errors name them `part`. No more memory is reserved than the source has bytes.
     ///
     /// # Errors
-    /// [`Problem::Truncated`], or [`Problem::Unsupported`] beyond the limit.
+    /// [`Problem::Truncated`] if the source is too short, or [`Problem::Unsupported`] if the limit is exceeded.
     pub(crate) fn bytes(&mut self, part: &'static str, bytes: u64) -> Result<Vec<u8>, Problem> {
         let bytes = self.advance(bytes)?;
         read_exactly(&mut self.input, part, bytes)
@@ -47,7 +47,7 @@ impl<'a> HeaderReader<'a> {
     /// Skips the next `bytes` bytes.
     ///
     /// # Errors
-    /// As [`HeaderReader::bytes`].
+    /// The same as those of [`HeaderReader::bytes`].
     pub(crate) fn skip(&mut self, part: &'static str, bytes: u64) -> Result<(), Problem> {
         self.advance(bytes)?;
         let got = io::copy(&mut (&mut self.input).take(bytes), &mut io::sink())
@@ -58,10 +58,10 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// Reads the next line, without the line feed or carriage return and line feed that end it.
+    /// Reads the next line. The line feed at its end, and a carriage return before it, are removed.
     ///
     /// # Errors
-    /// As [`HeaderReader::bytes`], if the source ends before the line does.
+    /// The same as those of [`HeaderReader::bytes`]. An error is also returned if the source ends before the line does.
     pub(crate) fn line(&mut self, part: &'static str) -> Result<Vec<u8>, Problem> {
         let mut line = Vec::new();
         loop {
@@ -76,7 +76,7 @@ impl<'a> HeaderReader<'a> {
         Ok(line)
     }
 
-    /// Advances the position, if it stays within the limit.
+    /// Advances the position by `bytes` bytes. Returns an error if the limit is exceeded.
     fn advance(&mut self, bytes: u64) -> Result<usize, Problem> {
         let end = self.position.checked_add(bytes).filter(|end| *end <= self.most);
         let over = || {

@@ -1,4 +1,4 @@
-//! Lists and removes the temporary files of runs that were interrupted or could not rename their result.
+//! Lists and removes the temporary files of runs that were interrupted, or whose result could not be renamed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -17,16 +17,16 @@ use crate::temporary_name::TemporaryName;
 use crate::url::no_s3;
 use crate::url::url_of;
 
-/// The temporary files of one run, or the folder of a shared run.
+/// The temporary files of one run, or the folder of a run of several processes.
 #[derive(Clone, Debug)]
 pub struct Leftover {
-    /// Escaped name of the output, as it appears in the file names.
+    /// The escaped name of the output, as it occurs in the names of the files.
     pub output_tag: String,
-    /// Name of the output, for messages.
+    /// The name of the output for messages.
     pub output: String,
-    /// The common part of the file names: `OUTPUT-PLAN`.
+    /// The part that the names of all files have in common: `OUTPUT-PLAN`.
     pub tag: String,
-    /// Whether the files are in use, and if not, why they exist.
+    /// Whether the files are in use, and why they exist if not.
     pub state: LeftoverState,
     /// The files and folders.
     pub files: Vec<LeftFile>,
@@ -35,45 +35,45 @@ pub struct Leftover {
 /// A temporary file or folder of a run.
 #[derive(Clone, Debug)]
 pub struct LeftFile {
-    /// Path of the file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Ending of its name, which gives its role.
+    /// The extension of the name, which states the role of the file.
     pub ending: String,
-    /// Size in bytes; for a folder, of all files in it.
+    /// The size in bytes. For a folder, the size of all files in it.
     pub bytes: u64,
-    /// Time of the last write, if the system reports it.
+    /// The time of the last write; `None` if the system does not report it.
     pub modified: Option<SystemTime>,
 }
 
-/// State of the temporary files of a run.
+/// The state of the temporary files of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftoverState {
-    /// A process holds the lock of a file.
+    /// A process holds the lock of one of the files.
     InUse,
     /// The run ended early.
     Interrupted,
     /// The result is complete, but could not be renamed to the output's name.
     Finished,
-    /// The lock cannot be tested: the files belong to another user, or the file system has no locks.
+    /// The lock cannot be tested, because the files belong to another user or the file system has no locks.
     Unknown,
-    /// An unfinished store in a bucket. Nothing shows whether a process still writes it.
+    /// An unfinished store in a bucket. It is not known whether a process is still writing it.
     InBucket,
 }
 
-/// Result of removing temporary files.
+/// The result of removing temporary files.
 #[derive(Debug)]
 pub enum Removal {
-    /// The files are gone.
+    /// The files were removed.
     Removed,
-    /// No file was removed, because a process uses one or might use it.
+    /// No file was removed, because a process uses one of them or might use it.
     InUse,
-    /// The system refused to remove this file.
+    /// The system could not remove this file.
     Failed(PathBuf, io::Error),
 }
 
-/// Lists the temporary files in `folder` by run, optionally only for one output.
+/// Lists the temporary files in `folder`, grouped by run. If `output_tag` is given, lists only those of that output.
 ///
-/// For the URL of a bucket, lists the unfinished stores there and in its subfolders.
+/// If `folder` is the URL of a bucket, lists the unfinished stores at the URL and in the folders directly below it.
 ///
 /// # Errors
 /// If the folder or the bucket cannot be read.
@@ -92,7 +92,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Some(name) = TemporaryName::parse(&entry.file_name()) else { continue };
-        // A file that has just vanished is not a leftover, and this program creates no links.
+        // A file that has just been removed is not a leftover. Links are ignored, because trundle creates none.
         let Ok(found) = entry.metadata() else { continue };
         let bytes = match found.is_dir() {
             true if name.ending.starts_with("pass") || name.ending == "journal" => None,
@@ -107,7 +107,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
             if folder == Path::new(".") { PathBuf::from(entry.file_name()) } else { entry.path() };
         let is_finished = name.ending.starts_with("finished");
         let tag = name.tag();
-        // Each finished result is listed separately.
+        // List each finished result separately.
         let key = if is_finished { name.to_string() } else { tag.clone() };
         let left = runs.entry((key, is_finished)).or_insert_with(|| Leftover {
             output: name.output_name(),
@@ -156,17 +156,17 @@ impl Leftover {
         }
     }
 
-    /// Returns the size of all files, in bytes.
+    /// Returns the total size of the files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Returns the time of the last write to any of the files, if the system reports it.
+    /// Returns the time of the last write to any of the files; `None` if the system does not report it.
     pub fn modified(&self) -> Option<SystemTime> {
         self.files.iter().filter_map(|file| file.modified).max()
     }
 
-    /// Returns whether these are tasks whose plan was exported, so that other processes may still run them.
+    /// Returns whether these are the files of tasks whose plan was exported. Other processes may still run such tasks.
     pub fn is_planned(&self) -> bool {
         let mut folders = self.files.iter().filter(|file| file.ending == "tasks");
         folders.any(|folder| folder.path.join(PLANNED).exists())
@@ -174,7 +174,7 @@ impl Leftover {
 
     /// Removes the files, unless a process uses one of them or the lock cannot be tested.
     ///
-    /// An unfinished store in a bucket is removed in any case.
+    /// An unfinished store in a bucket is always removed.
     pub fn remove(&self) -> Removal {
         #[cfg(feature = "s3")]
         if self.state == LeftoverState::InBucket {
@@ -195,7 +195,7 @@ impl Leftover {
                 Err(error) => return Removal::Failed(path.clone(), error),
             };
             match file.try_lock() {
-                // Another file may have taken the name since.
+                // Another file may have taken the name meanwhile.
                 Ok(()) if is_at(&file, path) => locked.push((file, path)),
                 Ok(()) | Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {
                     return Removal::InUse;
@@ -231,9 +231,10 @@ enum Use {
     Unknown,
 }
 
-/// Tests whether a process holds the lock at `path`. `is_shared`: processes hold it as a shared lock.
+/// Tests whether a process holds the lock of the file at `path`. `is_shared` states whether processes hold it as a
+/// shared lock.
 fn use_of(path: &Path, is_shared: bool) -> Use {
-    // The lock is held for a moment only; a process that tries to lock at the same time tries again.
+    // This test holds the lock only for a moment. A process that fails to lock the file meanwhile tries again.
     let try_lock = |file: File| if is_shared { file.try_lock() } else { file.try_lock_shared() };
     match open_as_is(path, false).map(try_lock) {
         Ok(Ok(())) => Use::None,
@@ -243,7 +244,7 @@ fn use_of(path: &Path, is_shared: bool) -> Use {
     }
 }
 
-/// Opens the file at `path`. Fails if it is a link.
+/// Opens the file at `path`. Returns an error if it is a link.
 fn open_as_is(path: &Path, writable: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(writable);

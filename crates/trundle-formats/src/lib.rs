@@ -1,25 +1,25 @@
 //! Reads and writes files of tensors.
 //!
-//! A [`TensorFile`] reads a [`Header`] for each tensor before any of its data. The element type is a
-//! [`StoredDType`], the type as the file states it. Data is moved without interpreting the elements, so byte
-//! order, field names and padding of a type are preserved. Each [`Format`] is a row of [`FORMATS`], chosen by
-//! a path's ending.
+//! A [`TensorFile`] reads a [`Header`] for each tensor before it reads any data. The element type is a [`StoredDType`]:
+//! the type as the file states it. Elements are moved without interpreting them, so the byte order, the field names and
+//! the padding of a type are preserved. Each [`Format`] is an entry of [`FORMATS`]. The file extension of a path
+//! determines the format.
 //!
-//! - .npy: read in versions 1.0, 2.0 and 3.0 with every type except Python objects. Bytes after the data are
-//!   ignored, as in `numpy.load`. Written like `numpy.save`.
-//! - .npz: several tensors, read stored or deflated. Written stored, like `numpy.savez`.
-//! - .safetensors: read and written with all types, the order of the tensors, and metadata.
-//! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. A hint can also name the type of a file that stores
-//!   the bits of a type unknown to its format.
+//! - .npy: versions 1.0, 2.0 and 3.0 are read with every type except Python objects. Bytes after the data are ignored,
+//!   as in `numpy.load`. Files are written like those of `numpy.save`.
+//! - .npz: several tensors. Stored and deflated members are read. Members are written stored, as in `numpy.savez`.
+//! - .safetensors: read and written with all types, with the order of the tensors, and with metadata.
+//! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. If a file of another format stores the bits of a type that the
+//!   format does not have, a hint can also state that type.
 //! - .gguf and .pt (several tensors), .nrrd and .nii (one tensor): read only.
 //! - Zarr stores of version 2 or 3, with the feature `zarr`.
 //! - HDF5 and netCDF-4, with the feature `hdf5`.
 //!
-//! Files are not trusted: sizes from headers do not cause allocations, and inconsistent files are refused
-//! before any data is read.
+//! Files are not trusted: sizes in headers do not cause allocations, and inconsistent files are refused before any data
+//! is read.
 //!
-//! To write a file, create its [`FileSkeleton`] first: the position of each tensor's data and all other
-//! bytes. The data can follow in any order. [`write()`] writes tensors in memory.
+//! To write a file, first create its [`FileSkeleton`], which contains the position of each tensor's data and all other
+//! bytes. Then the data can be written in any order. [`write()`] writes tensors that are in memory.
 //!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};
@@ -121,8 +121,8 @@ pub use tensor_hint::TensorHint;
 pub use url::is_url;
 pub use write::{NamedTensor, check_output, stage, write};
 
-/// Sets the number of cores that decode and encode chunks of Zarr stores (default: all cores of the machine).
-/// All movements of the process share them.
+/// Sets the number of cores that decode and encode chunks of Zarr stores (default: all cores of the machine). All
+/// movements of the process share these cores.
 pub fn use_cores(count: Option<usize>) {
     #[cfg(feature = "zarr")]
     trundle_zarr::use_cores(count);

@@ -1,11 +1,11 @@
-//! A parser for Python literals, as in the header of an .npy file.
+//! Parses Python literals, such as the header of an .npy file.
 
 use std::fmt;
 
-/// Maximal nesting depth: Python's own limit for open brackets.
+/// The deepest nesting of brackets. It is the limit of Python itself.
 const MAX_DEPTH: usize = 200;
 
-/// A Python literal of the kinds used to describe element types. Displays like Python's `repr`.
+/// A Python literal of a kind that describes element types. It is displayed like Python's `repr`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Literal {
     Str(String),
@@ -17,11 +17,11 @@ pub(crate) enum Literal {
     Dict(Vec<(Literal, Literal)>),
 }
 
-/// The position of a syntax error.
+/// A syntax error and its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     what: String,
-    /// Characters from the start of the text.
+    /// The number of characters before the error.
     at: usize,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for SyntaxError {
 }
 
 impl Literal {
-    /// Parses a text that is one literal, with optional white space around it.
+    /// Parses a text that consists of one literal, with optional white space before and after it.
     pub(crate) fn parse(text: &str) -> Result<Literal, SyntaxError> {
         let mut parser = Parser { text, at: 0 };
         let value = parser.value(0)?;
@@ -44,10 +44,10 @@ impl Literal {
     }
 }
 
-/// A position in a text. Each method reads one item and moves past it.
+/// A position in a text. Each method reads one item and moves to the position after it.
 struct Parser<'a> {
     text: &'a str,
-    /// Bytes from the start of the text.
+    /// The number of bytes before the position.
     at: usize,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
         Some(next)
     }
 
-    /// Reads `wanted` if it comes next; returns whether it did.
+    /// Reads `wanted` if it is the next character. Returns whether it was.
     fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
@@ -114,7 +114,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads an opening bracket, comma-separated items, and `close`; returns whether there was a comma.
+    /// Reads an opening bracket, items with commas between them, and the bracket `close`. Returns whether there was a
+    /// comma.
     fn items(
         &mut self,
         close: char,
@@ -139,7 +140,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the values in brackets; returns whether there was a comma, too.
+    /// Reads the values in a pair of brackets. Also returns whether there was a comma.
     fn values(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), SyntaxError> {
         let mut values = Vec::new();
         let comma = self.items(close, |parser| {
@@ -149,7 +150,7 @@ impl<'a> Parser<'a> {
         Ok((values, comma))
     }
 
-    /// Reads a tuple, or a single value in brackets without a comma.
+    /// Reads a tuple. A single value in brackets without a comma is not a tuple, but the value itself.
     fn tuple(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
         let (mut items, comma) = self.values(')', depth)?;
         match items.len() {
@@ -178,7 +179,7 @@ impl<'a> Parser<'a> {
             "True" => Ok(Literal::Bool(true)),
             "False" => Ok(Literal::Bool(false)),
             "None" => Ok(Literal::None),
-            // Python 2 marks its Unicode strings.
+            // Python 2 writes this letter before a Unicode string.
             "u" | "U" if matches!(self.peek(), Some('\'' | '"')) => self.string(),
             _ => {
                 self.at = start;
@@ -197,14 +198,14 @@ impl<'a> Parser<'a> {
             return Err(self.expected("a digit"));
         }
         if digits.len() > 1 && digits.starts_with('0') {
-            // Octal in Python 2, an error in Python 3.
+            // A number with a leading 0 is octal in Python 2 and an error in Python 3.
             return Err(self.error(format!("expected no leading 0, found {digits}")));
         }
         let number = &self.text[start..self.at];
         let value = number
             .parse()
             .map_err(|_| self.error(format!("{number} is not within the range of i64")))?;
-        // Python 2 marks its long integers.
+        // Python 2 writes an L after a long integer.
         self.eat('L');
         Ok(Literal::Int(value))
     }
@@ -222,7 +223,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads an escape sequence after its backslash; `None` for a line continuation.
+    /// Reads an escape sequence, of which the backslash was already read. Returns `None` if it continues the line.
     fn escape(&mut self) -> Result<Option<char>, SyntaxError> {
         let char = match self.peek() {
             Some('\n') => {
@@ -246,7 +247,7 @@ impl<'a> Parser<'a> {
         Ok(Some(char))
     }
 
-    /// Reads a character code of exactly `digits` hexadecimal digits, after its letter.
+    /// Reads the letter of an escape sequence, then a character code of exactly `digits` hexadecimal digits.
     fn code(&mut self, digits: usize) -> Result<char, SyntaxError> {
         self.next();
         let code = self
@@ -304,8 +305,8 @@ fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     write!(f, "{quote}")
 }
 
-/// Returns whether a character is printed as itself; Rust and Python have the same rule. The character is
-/// tested in second position, because `escape_debug` escapes a combining mark at the start.
+/// Returns whether a character is printed as itself. Rust and Python have the same rule. The character is tested in
+/// second position, because `escape_debug` escapes a combining mark in first position.
 fn is_printable(char: char) -> bool {
     matches!(char, '\'' | '"') || ['a', char].iter().collect::<String>().escape_debug().count() == 2
 }

@@ -1,12 +1,12 @@
-//! Names of tensors, and how messages show names and other strings of files.
+//! Checks names of tensors, and formats names and other strings from files for messages.
 //!
-//! Errors of this crate and of `trundle-models` escape such strings with [`Shown`], and the program escapes
-//! each line of output again. JSON output keeps names unchanged.
+//! The errors of this crate and of `trundle-models` escape such strings with [`Shown`], and the program escapes each
+//! line of output again. JSON output contains the names unchanged.
 
 use std::fmt::{self, Write};
 
-/// Displays a string of a file, or its path, on one line. Escapes [control characters](is_steering) as in
-/// `\n` and `\u{1b}`. Escaping is idempotent.
+/// Displays a string from a file, or the path of a file, on one line. [Control characters](is_steering) are escaped,
+/// as in `\n` and `\u{1b}`. Escaping a string twice has the same result as escaping it once.
 ///
 /// ```
 /// use trundle_formats::Shown;
@@ -23,7 +23,7 @@ impl<T: fmt::Display> fmt::Display for Shown<T> {
     }
 }
 
-/// Writes strings with control characters escaped.
+/// Writes strings and escapes their control characters.
 struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escaping<'_, '_> {
@@ -38,8 +38,8 @@ impl fmt::Write for Escaping<'_, '_> {
     }
 }
 
-/// Returns whether a character is invisible or affects the text around it: controls, line and paragraph
-/// separators, writing directions, joiners, zero-width spaces and tags.
+/// Returns whether a character is invisible or affects the text around it: control characters, line and paragraph
+/// separators, marks for the writing direction, joiners, zero-width spaces and tags.
 pub fn is_steering(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -48,10 +48,10 @@ pub fn is_steering(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Checks that all names differ.
+/// Checks that all names are different.
 ///
 /// # Errors
-/// A name that occurs twice.
+/// Returns a name that occurs twice.
 pub(crate) fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), &'a str> {
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
@@ -61,7 +61,7 @@ pub(crate) fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(
     }
 }
 
-/// Checks that `name` is a relative path inside a folder on every system, so that unpacking creates no file
+/// Checks that `name` is a relative path inside a folder on every system, so that unpacking it does not create a file
 /// elsewhere.
 pub(crate) fn check_relative(name: &str) -> Result<(), &'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());

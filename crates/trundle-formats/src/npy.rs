@@ -1,12 +1,12 @@
-//! The format of `numpy.save`: one tensor, with a Python literal as header (NEP 1).
+//! The format of `numpy.save`: one tensor after a header that is a Python literal (NEP 1).
 //!
-//! Versions 1.0, 2.0 and 3.0 are read. Headers may have up to [`MAX_HEADER_BYTES`]; numpy stops at 10,000
-//! characters, which refuses large structured types. Bytes after the data, such as further arrays, are
-//! skipped with a warning.
+//! Versions 1.0, 2.0 and 3.0 are read. A header may have up to [`MAX_HEADER_BYTES`] bytes; numpy's limit of 10,000
+//! characters would refuse large structured types. Bytes after the data, such as further arrays, are skipped with a
+//! warning.
 //!
-//! Files are written byte for byte as `numpy.save` writes a contiguous array. Types unknown to numpy are
-//! written as their bits, packed ones as the 1-D array of their bytes; a [`TensorHint`] restores them on
-//! reading.
+//! Files have the same bytes as those that `numpy.save` writes for a contiguous array. Elements of types that numpy
+//! does not have are written as their bits, packed elements as a 1-D array of their bytes. A [`TensorHint`] restores
+//! these types when the file is read.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -37,16 +37,16 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 
 const MAX_HEADER_BYTES: usize = 1 << 20;
 
-/// Alignment of the data, for memory mapping.
+/// The alignment of the data in bytes, for memory mapping.
 const DATA_ALIGNMENT: usize = 64;
 
-/// Digits for which numpy reserves space in the header, so that the outermost axis can grow.
+/// The number of digits for which numpy reserves space in the header, so that the outermost axis can grow.
 const GROWTH_DIGITS: usize = 21;
 
-/// Name of the bytes after the data in messages.
+/// The name of bytes after the data, for messages.
 pub(crate) const BEHIND_DATA: &str = "bytes behind the data";
 
-/// A version of the format: size of the header's length field, and encoding of the header.
+/// A version of the format, with the size of the header's length field and the encoding of the header.
 #[derive(Clone, Copy)]
 struct Version {
     major: u8,
@@ -70,7 +70,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Uncompressed::one(hint.apply(header)?, Vec::new(), start, source, TrailingBytes::Ignored)?)
 }
 
-/// Reads an .npy header and returns it with its length in bytes. The caller sets the data offset.
+/// Reads an .npy header. Returns it with its length in bytes. The caller must set the data offset.
 pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header, u64), Problem> {
     let (text, bytes) = read_header_text(reader)?;
     let literal = Literal::parse(&text).map_err(Problem::header)?;
@@ -81,7 +81,7 @@ pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header
     Ok((Header { order, ..Header::row_major(name, element, shape, None)? }, bytes))
 }
 
-/// Reads the text of the header, and returns the number of bytes before the data.
+/// Reads the text of the header. Also returns the number of bytes before the data.
 fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     let start = read_exactly(reader, "the beginning", MAGIC.len() + 2)?;
     let Some([major, minor]) = start.strip_prefix(MAGIC) else {
@@ -114,7 +114,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     Ok((text, data_offset))
 }
 
-/// Interprets the entries of the header. Each of the three keys must occur once, and no other.
+/// Interprets the entries of the header. The three keys must each occur exactly once, without other keys.
 fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Shape), Problem> {
     let mut values = [const { None }; 3];
     let keys = ["descr", "fortran_order", "shape"];
@@ -170,7 +170,7 @@ fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSke
     Ok(skeleton)
 }
 
-/// Returns all bytes before the data, in the first version that can represent them.
+/// Returns all bytes before the data, in the first version of the format that can represent them.
 pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
     let packed = match tensor.element.width().packing() {
         Some(_) => Some(Shape::new([tensor.bytes()?])?),
@@ -187,7 +187,7 @@ pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
     );
     if let Some(outermost) = if column_major { shape.last() } else { shape.first() } {
         let digits = outermost.to_string().len();
-        // Writing to a String cannot fail.
+        // Writing to a String does not fail.
         let _ = write!(text, "{:1$}", "", GROWTH_DIGITS.saturating_sub(digits));
     }
     let latin1: Option<Vec<u8>> = text.chars().map(|char| u8::try_from(char).ok()).collect();
@@ -197,7 +197,7 @@ pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
             (Some(latin1), false) => latin1.clone(),
             (None, false) => continue,
         };
-        // A line feed after 1 to 64 spaces, as numpy pads.
+        // The header ends with 1 to 64 spaces and a line feed, as in numpy.
         let start_bytes = MAGIC.len() + 2 + version.length_bytes;
         let spaces = DATA_ALIGNMENT - (start_bytes + header.len() + 1) % DATA_ALIGNMENT;
         header.resize(header.len() + spaces, b' ');

@@ -1,9 +1,10 @@
-//! The format of Teem's rasters: one tensor, after a text header that ends with an empty line.
+//! NRRD, the format for rasters of the library Teem. A file has one tensor, after a text header that ends with an empty
+//! line.
 //!
-//! Only uncompressed data after the header (`encoding: raw`) is read, of every type. Sizes are reversed, as
-//! NRRD lists the fastest axis first. Pairs (`key:=value`) become metadata. Fields about the space around the
-//! tensor, such as spacings and directions, are skipped; unknown fields are refused, as in Teem. Names and
-//! keywords are case-insensitive. Bytes after the data are ignored.
+//! Only uncompressed data after the header (`encoding: raw`) is read, with every type. NRRD lists the fastest axis
+//! first, so the order of the sizes is reversed. Pairs (`key:=value`) become metadata. Fields about the space around
+//! the tensor, such as spacings and directions, are skipped. Unknown fields are refused, as in Teem. The case of names
+//! and keywords does not matter. Bytes after the data are ignored.
 //!
 //! <https://teem.sourceforge.net/nrrd/format.html>
 
@@ -31,25 +32,25 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// First bytes of the first line, before the version.
+/// The first bytes of the first line, which precede the version.
 const MAGIC: &[u8] = b"NRRD000";
 const VERSIONS: [&[u8]; 5] = [b"1", b"2", b"3", b"4", b"5"];
 
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// Largest rank, as in Teem (`NRRD_DIM_MAX`).
+/// The largest rank, as in Teem (`NRRD_DIM_MAX`).
 const MAX_DIMENSION: u64 = 16;
 
-/// Fields that describe the data. Spaces in their names are optional and removed here.
+/// The fields that describe the data. Spaces in their names are optional, and are removed here.
 const USED: &str = "type blocksize dimension sizes encoding endian datafile lineskip byteskip";
 
-/// Fields that are skipped.
+/// The fields that are skipped.
 const LEFT_OUT: &str = "\
     content number min max oldmin oldmax sampleunits space spacedimension spaceunits \
     spaceorigin spacedirections measurementframe spacings thicknesses axismins axismaxs \
     centers centerings labels units kinds";
 
-/// NRRD's names for a type, separated by commas, and numpy's without a byte order.
+/// The names that NRRD has for a type, separated by commas, and numpy's notation without a byte order.
 const TYPES: [(&str, &str); 10] = [
     ("signed char, int8, int8_t", "i1"),
     ("uchar, unsigned char, uint8, uint8_t", "u1"),
@@ -85,9 +86,9 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
 
 #[derive(Default)]
 struct Lines {
-    /// Names of fields in lower case without spaces, and their values.
+    /// The names of fields, in lower case and without spaces, and their values.
     fields: Vec<(String, String)>,
-    /// Names of skipped fields.
+    /// The names of the skipped fields.
     left_out: Vec<String>,
     pairs: Vec<(String, String)>,
 }
@@ -110,7 +111,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Adds a line: a comment, a pair, or a field.
+    /// Adds a line, which is a comment, a pair or a field.
     fn push(&mut self, line: &str) -> Result<(), Problem> {
         if line.starts_with('#') {
             return Ok(());
@@ -147,7 +148,7 @@ impl Lines {
         self.field(name).ok_or_else(|| Problem::header(format!("\"{name}\" is missing")))
     }
 
-    /// Checks that uncompressed data follows the header.
+    /// Checks that the data follows the header and is not compressed.
     fn check_attached(&self) -> Result<(), Problem> {
         if self.field("datafile").is_some() {
             return Err(Problem::unsupported(
@@ -168,7 +169,7 @@ impl Lines {
         }
     }
 
-    /// Returns the bytes between the header and the data.
+    /// Returns the number of bytes between the header and the data.
     fn byte_skip(&self) -> Result<u64, Problem> {
         match self.field("byteskip") {
             None => Ok(0),
@@ -243,13 +244,13 @@ fn check_magic(reader: &mut HeaderReader<'_>) -> Result<(), Problem> {
     }
 }
 
-/// Decodes a line as UTF-8, or else as Latin-1.
+/// Decodes a line as UTF-8 if it is valid UTF-8, otherwise as Latin-1.
 fn text(line: Vec<u8>) -> String {
     String::from_utf8(line)
         .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect())
 }
 
-/// Unescapes a key or value, which contains line feeds and backslashes as `\n` and `\\`.
+/// Unescapes a key or a value, in which `\n` stands for a line feed and `\\` for a backslash.
 fn unescaped(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text.chars();

@@ -1,4 +1,4 @@
-//! Element types in numpy's notation: the `descr` of an .npy header.
+//! Parses element types in numpy's notation: the `descr` of an .npy header.
 
 use trundle_core::DType;
 
@@ -10,7 +10,7 @@ use crate::{Problem, StoredDType};
 pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
     match descr {
         Literal::Str(text) => from_type_string(text),
-        // Only fields can be arrays; the axes of this one would belong to the tensor.
+        // A type may be an array only in a field. Otherwise the axes of the array would belong to the tensor.
         Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
         _ => {
             let (descr, width) = composite(descr)?;
@@ -32,9 +32,9 @@ fn too_large(descr: &Literal) -> Problem {
     Problem::header(format!("an element of type {descr} is too large"))
 }
 
-/// Parses a type string: byte order, kind, size and for times a unit, as in `<f4`, `|S3`, `<M8[ns]`.
+/// Parses a type string: a byte order, a kind, a size, and a unit if it is a time. Examples: `<f4`, `|S3`, `<M8[ns]`.
 ///
-/// As in numpy, a missing byte order is the machine's, and a byte order without effect is ignored.
+/// As in numpy, a missing byte order means that of the machine, and a byte order that has no effect is ignored.
 fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let descr = Literal::Str(text.to_owned());
     let unknown = || expected("a type string as '<f4', '|S3' or '<M8[ns]'", &descr);
@@ -68,9 +68,9 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     if let Some(dtype) = DType::NAMED.iter().find(is_named) {
         return Ok(StoredDType::ordered(*dtype, byte_order));
     }
-    // All other elements are moved as bytes.
+    // Elements of all other types are moved as bytes.
     let (kind, name, width) = match (kind, size) {
-        // `ml_dtypes` names f8e5m2 so.
+        // `ml_dtypes` gives f8e5m2 this name.
         ('f', 1 | 12 | 16) => (kind, format!("float{}", 8 * size), size),
         ('c', 24 | 32) => (kind, format!("complex{}", 8 * size), size),
         ('M', 8) => (kind, format!("datetime64{unit}"), size),
@@ -92,7 +92,7 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     Ok(if matches!(kind, 'M' | 'm') { element.counting_time() } else { element })
 }
 
-/// Returns the unit of a time as numpy writes it: `[ns]`, `[25s]`, or nothing.
+/// Returns the unit of a time as numpy writes it: `[ns]`, `[25s]`, or an empty string.
 fn canonical_unit(text: &str) -> Option<String> {
     const UNITS: [&str; 13] =
         ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
@@ -109,8 +109,8 @@ fn canonical_unit(text: &str) -> Option<String> {
     })
 }
 
-/// Returns a field's type in numpy's notation and its bytes. The literal is a list of fields, a pair of type
-/// and shape, or a type string.
+/// Returns the type of a field in numpy's notation, and its size in bytes. The literal is a list of fields, a pair of a
+/// type and a shape, or a type string.
 fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
     match descr {
         Literal::Str(text) => {
@@ -140,8 +140,8 @@ fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
     }
 }
 
-/// Parses a field of a structured type: `(name, type)` or `(name, type, shape)`. The name may be a pair of
-/// title and name; padding has an empty name.
+/// Parses a field of a structured type: `(name, type)` or `(name, type, shape)`. The name may be a pair of a title and
+/// a name. Padding has an empty name.
 fn field(literal: &Literal) -> Result<(String, usize), Problem> {
     let malformed = || expected("a field as ('name', type) or ('name', type, shape)", literal);
     let (Literal::Tuple(items) | Literal::List(items)) = literal else {
@@ -173,7 +173,7 @@ fn field(literal: &Literal) -> Result<(String, usize), Problem> {
     Ok((text, width))
 }
 
-/// Returns the shape of a field as a tuple, and the number of its elements. A single integer is a shape of
+/// Returns the shape of a field as a tuple, and the number of its elements. A single integer stands for a shape with
 /// one axis.
 fn field_shape(shape: &Literal) -> Result<(Literal, usize), Problem> {
     let malformed = || expected("a shape of sizes from 0 up", shape);

@@ -1,4 +1,4 @@
-//! Output files and folders that appear completely or not at all.
+//! Output files and folders that get their final name only when they are complete.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -20,16 +20,16 @@ use crate::{
     Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
 };
 
-/// Longest chain of symbolic links to follow: Linux's limit.
+/// The longest chain of symbolic links that is followed. It is the limit of Linux.
 const MAX_LINKS: usize = 40;
 
-/// An output being written: a file, or a folder of a folder-based format.
+/// An output that is being written: a file, or the folder of a format whose files are folders.
 ///
-/// Until [`Output::finish`] renames it, it has a temporary name in the same folder. Dropping it earlier
-/// removes it.
+/// The output has a temporary name in the same folder until [`Output::finish`] renames it. If it is dropped before, it
+/// is removed.
 ///
-/// A symbolic link is followed, and its target replaced. An overwritten file passes its permissions on to the
-/// new one; other new files get default permissions. Pipes, devices and stdout are written directly.
+/// If the path is a symbolic link, the link stays and its target is replaced. A file that replaces another one gets its
+/// permissions; other new files get the default permissions. Pipes, devices and stdout are written directly.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -58,11 +58,11 @@ pub(crate) enum ExistingOutput {
 }
 
 impl Output {
-    /// Checks, before any work is done, that an output can be created at `path`: its folder accepts new
-    /// files, and the path does not exist unless `overwrite` is set.
+    /// Checks that an output can be created at `path`, before any work is done: new files can be created in its folder,
+    /// and the path does not exist unless `overwrite` is true.
     ///
     /// # Errors
-    /// [`Error`] that names the failed condition.
+    /// [`Error`] that names the reason.
     pub fn check(path: &Path, overwrite: bool) -> Result<(), Error> {
         if is_stream(path) {
             return Ok(());
@@ -71,17 +71,18 @@ impl Output {
             (_, ExistingOutput::Special) => Ok(()),
             (place, existing) => {
                 let (folder, tag) = (folder_of(&place), tag_of(&place));
-                // The ending `check` does not belong to a run, so other processes ignore this file.
+                // No run uses the extension `check`, so other processes ignore this file.
                 TemporaryFile::new(folder, &tag, "check", permissions(&existing).as_ref()).map(drop)
             }
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// Checks like [`Output::check`] that an output in `format`, a file or a folder, can be created.
+    /// Checks that an output in `format`, a file or a folder, can be created, like [`Output::check`].
     ///
     /// # Errors
-    /// As [`Output::check`]. A folder is overwritten only if it has the same format.
+    /// The same as those of [`Output::check`]. An error is also returned if a folder to overwrite does not have the
+    /// format.
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
         let check = || {
@@ -99,11 +100,11 @@ impl Output {
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// Begins the output at `path` in `format`. A file can be resumed by a later run with the same `tag`, see
-    /// [`Output::create_tagged`]; a folder is always begun anew.
+    /// Begins the output at `path` in `format`. A later run with the same `tag` can resume a file, as in
+    /// [`Output::create_tagged`]. It cannot resume a folder.
     ///
     /// # Errors
-    /// As [`Output::create_tagged`] and [`Output::check_as`].
+    /// The same as those of [`Output::create_tagged`] and [`Output::check_as`].
     pub fn create_as(
         format: &Format,
         path: &Path,
@@ -131,20 +132,20 @@ impl Output {
         Output::begun(path, overwrite, create())
     }
 
-    /// Begins the output at `path`; `-` is stdout.
+    /// Begins the output at `path`, or to stdout if `path` is `-`.
     ///
     /// # Errors
-    /// [`Error`] if the path exists and `overwrite` is not set, if it is a folder, or if its folder accepts
-    /// no new files.
+    /// [`Error`] if the path exists and `overwrite` is false, if it is a folder, or if no file can be created in its
+    /// folder.
     pub fn create(path: &Path, overwrite: bool) -> Result<Output, Error> {
         Output::begun(path, overwrite, Target::create(path, overwrite, None))
     }
 
-    /// Begins the output like [`Output::create`], under a name that depends on `tag`. A later run with the same
-    /// `tag` finds the file if this run [keeps](Output::keep) it.
+    /// Begins the output like [`Output::create`], with a temporary name that depends on `tag`. If this run
+    /// [keeps](Output::keep) the file, a later run with the same `tag` finds it.
     ///
     /// # Errors
-    /// As [`Output::create`], and [`Problem::Busy`] if another process writes the file.
+    /// The same as those of [`Output::create`]. [`Problem::Busy`] is also returned if another process writes the file.
     pub fn create_tagged(
         path: &Path,
         overwrite: bool,
@@ -163,8 +164,8 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
-    /// Returns the folder for the output and its temporary files; `None` for stdout, a pipe or a device. For
-    /// a bucket, it is the system's temporary folder.
+    /// Returns the folder for the output and its temporary files; `None` for stdout, a pipe or a device. For an output
+    /// in a bucket, returns the system's temporary folder.
     pub fn folder(path: &Path) -> Option<PathBuf> {
         if url_of(path).is_some() {
             return Some(std::env::temp_dir());
@@ -173,8 +174,8 @@ impl Output {
         (!is_special(path)).then(|| folder_of(&place).to_owned())
     }
 
-    /// Returns the tag that identifies the output in the names of its temporary files; see
-    /// [`TemporaryName`](crate::TemporaryName).
+    /// Returns the tag that identifies the output in the names of its temporary files.
+    /// [`TemporaryName`](crate::TemporaryName) describes these names.
     pub fn tag(path: &Path) -> String {
         if let Some(url) = url_of(path) {
             return output_tag(OsStr::new(&url.replace('/', "%2F")));
@@ -182,15 +183,15 @@ impl Output {
         tag_of(&follow_links(path).unwrap_or_else(|_| path.to_owned()))
     }
 
-    /// Returns a unique tag, for temporary files of a run that no later run resumes.
+    /// Returns a unique tag, for the temporary files of a run that no later run resumes.
     pub fn new_tag(path: &Path) -> String {
         random_tag(&Output::tag(path))
     }
 
-    /// Opens the output for writes at any offset of a file with the layout `skeleton`.
+    /// Opens the output so that it can be written at any offset. `skeleton` is the layout of the file.
     ///
     /// # Errors
-    /// [`Error`] for stdout, a pipe or a device, and if the folder's contents cannot be created.
+    /// [`Error`] if the output is stdout, a pipe or a device, or if the content of a folder cannot be created.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
         let blob = match &self.target {
             Target::Replace(file, _) => {
@@ -211,18 +212,18 @@ impl Output {
         blob.map_err(|problem| Error::at(&self.path, "stdout", problem))
     }
 
-    /// Calls [`TemporaryFile::keep`] if the output is a file. Folders are not kept.
+    /// Calls [`TemporaryFile::keep`] if the output is a file. A folder cannot be kept.
     pub fn keep(&mut self, kept: bool) {
         if let Target::Replace(file, _) = &mut self.target {
             file.keep(kept);
         }
     }
 
-    /// Opens the unfinished output for reading, in the format of the path's ending. `hint` describes what the
-    /// format does not state.
+    /// Opens the unfinished output for reading. The file extension of the path determines the format. `hint` states
+    /// what the format does not state.
     ///
     /// # Errors
-    /// As [`TensorFile::open_as`], and if the output is not a regular file.
+    /// The same as those of [`TensorFile::open_as`]. An error is also returned if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let format = Format::of(&self.path)?;
         match &self.target {
@@ -234,11 +235,11 @@ impl Output {
         }
     }
 
-    /// Waits until everything written so far would survive a power failure, so that [`Output::finish`] is
+    /// Waits until everything that was written so far would survive a power failure, so that [`Output::finish`] is
     /// quick. Does nothing for streams and for outputs in a bucket.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be written to disk.
+    /// [`Error`] if the data cannot be written to the disk.
     pub fn sync(&mut self) -> Result<(), Error> {
         let synced = match &self.target {
             _ if self.is_synced => Ok(()),
@@ -253,12 +254,12 @@ impl Output {
         Ok(())
     }
 
-    /// Makes the output appear at its path.
+    /// Gives the output its final name.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be written to disk, or if a file has appeared at the path and `overwrite`
-    /// is not set. The path is then unchanged. A complete result that cannot be renamed is kept under another
-    /// name, which the error contains: [`Problem::Kept`].
+    /// [`Error`] if the data cannot be written to the disk, or if a file was created at the path meanwhile and
+    /// `overwrite` is false. The path is then unchanged. A complete result that cannot be renamed is kept under another
+    /// name, which is in the error: [`Problem::Kept`].
     pub fn finish(mut self) -> Result<(), Error> {
         self.sync()?;
         let Output { path, overwrite, target, .. } = self;
@@ -313,7 +314,7 @@ impl Target {
     }
 }
 
-/// Writes the folder's entries to disk. Errors are ignored, because the file itself is already on disk.
+/// Writes the entries of a folder to the disk. Errors are ignored, because the file itself is already on the disk.
 pub(crate) fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
@@ -349,14 +350,14 @@ fn tag_of(place: &Path) -> String {
     output_tag(place.file_name().unwrap_or_default())
 }
 
-/// Returns the permissions of the replaced file, or the default ones.
+/// Returns the permissions of the file that is replaced, or the default permissions if there is none.
 #[cfg(unix)]
 fn permissions(existing: &ExistingOutput) -> Option<fs::Permissions> {
     use std::os::unix::fs::PermissionsExt;
 
     Some(match existing {
         ExistingOutput::Regular(metadata) => metadata.permissions(),
-        // The system applies the umask.
+        // The system applies the umask to these permissions.
         ExistingOutput::Nothing | ExistingOutput::Special => fs::Permissions::from_mode(0o666),
     })
 }
@@ -373,7 +374,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Returns the final path of a folder output in `format`.
+/// Returns the final path of an output whose format is a folder.
 pub(crate) fn find_folder_place(
     path: &Path,
     overwrite: bool,
@@ -410,12 +411,12 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Returns the error that only Zarr stores can be written to a bucket.
+/// Returns the error for a format that cannot be written to a bucket. Only Zarr stores can be written to buckets.
 pub(crate) fn only_stores() -> Problem {
     Problem::unsupported("only Zarr stores are written to a bucket: --to zarr")
 }
 
-/// Returns the final path of an output at `path`, and what exists there.
+/// Returns the final path of an output at `path`, and what exists at the final path.
 pub(crate) fn find_place(
     path: &Path,
     overwrite: bool,
@@ -434,7 +435,7 @@ pub(crate) fn find_place(
     Ok((place, existing))
 }
 
-/// Returns what exists at `place`. An existing regular file is an error unless `overwrite` is set.
+/// Returns what exists at `place`. A regular file is an error unless `overwrite` is true.
 fn find(place: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> {
     match fs::metadata(place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ExistingOutput::Nothing),
@@ -446,20 +447,20 @@ fn find(place: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> {
     }
 }
 
-/// Returns whether `path` is a pipe or a device. The system resolves the links: `/dev/stdout` and the links
+/// Returns whether `path` is a pipe or a device. The system must resolve the links, because `/dev/stdout` and the links
 /// in `/dev/fd` do not contain a real path.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir())
 }
 
-/// Returns whether `path` is the file or folder `other`, or lies in it, after following all links. Neither
-/// has to exist.
+/// Returns whether `path` is the file or folder `other` or is within it, after all links are resolved. Neither has to
+/// exist.
 pub fn is_within(path: &Path, other: &Path) -> bool {
     real_path(path).starts_with(real_path(other))
 }
 
-/// Returns whether an output at one path would replace an input at the other: both are the same file, or one
-/// contains the other. Streams never overlap.
+/// Returns whether an output at one path would replace an input at the other path. This is so if both paths lead to the
+/// same file, or one contains the other. Streams never overlap.
 pub fn overlaps(path: &Path, other: &Path) -> bool {
     if is_stream(path) || is_stream(other) {
         return false;
@@ -467,13 +468,13 @@ pub fn overlaps(path: &Path, other: &Path) -> bool {
     is_within(path, other) || is_within(other, path) || is_same_file(path, other)
 }
 
-/// Resolves links and `..` in the existing part of a path. A URL is returned unchanged.
+/// Resolves links and `..` in that part of a path that exists. Returns a URL unchanged.
 fn real_path(path: &Path) -> PathBuf {
     let of_folder = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
 }
 
-/// Returns whether two paths lead to the same file, also through hard links or two mounts of one folder.
+/// Returns whether two paths lead to the same file, for example through hard links or through two mounts of one folder.
 #[cfg(unix)]
 fn is_same_file(path: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -488,9 +489,9 @@ fn is_same_file(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// Returns the target of the symbolic links at `path`, even if nothing exists there.
+/// Returns the target of the symbolic links at `path`, even if the target does not exist.
 pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    // `components` drops a trailing slash, which would follow a link.
+    // `components` removes a trailing slash. With the slash, the system would follow a link.
     let mut place: PathBuf = path.components().collect();
     for _ in 0..MAX_LINKS {
         match fs::symlink_metadata(&place) {

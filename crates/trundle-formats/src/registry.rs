@@ -1,4 +1,4 @@
-//! The list of formats, and lookups in it.
+//! Lists all formats, and finds a format by extension, name or content.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{
     Error, Format, Problem, TensorHint, gguf, nifti, npy, npz, nrrd, pt, raw, safetensors,
 };
 
-/// All formats. The first is the default for stdin and stdout.
+/// All formats. The first one is the default for stdin and stdout.
 pub static FORMATS: &[Format] = &[
     npy::FORMAT,
     npz::FORMAT,
@@ -33,10 +33,11 @@ impl Format {
     /// Raw bytes: the data of one tensor and nothing else.
     pub const RAW: &Format = &raw::FORMAT;
 
-    /// Returns the format of an output by the path's ending, in any case; .npy for `-`.
+    /// Returns the format of an output from the file extension of its path, whose case does not matter. Returns .npy if
+    /// the path is `-`.
     ///
     /// # Errors
-    /// [`Problem::UnknownEnding`] if no format has the ending.
+    /// [`Problem::UnknownEnding`] if no format has the extension.
     pub fn of(path: &Path) -> Result<&'static Format, Error> {
         if is_stream(path) {
             return Ok(&FORMATS[0]);
@@ -45,7 +46,7 @@ impl Format {
             .ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path, true)))
     }
 
-    /// Returns the format of the path's ending, in any case.
+    /// Returns the format from the file extension of a path, whose case does not matter.
     pub fn of_ending(path: &Path) -> Option<&'static Format> {
         let ending = path.extension().unwrap_or_default();
         let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
@@ -66,11 +67,11 @@ impl Format {
         Problem::UnknownEnding { ending, known }
     }
 
-    /// Returns the format of a file by its first [`FIRST_BYTES`] bytes and the hint.
+    /// Returns the format of a file from its first [`FIRST_BYTES`] bytes and the hint.
     ///
-    /// A hint with an offset means raw bytes. A hint with a type or shape means raw bytes if no format
-    /// recognises the file, and with both also if it begins like a .safetensors: raw data can begin so by
-    /// accident.
+    /// A hint with an offset means raw bytes. A hint with a type or a shape means raw bytes if no format recognises the
+    /// file. A hint with both means raw bytes even if the file begins like a .safetensors file, because raw data can
+    /// begin like that by accident.
     pub(crate) fn of_start(first: &[u8], hint: &TensorHint) -> Option<&'static Format> {
         let TensorHint { element, shape, offset, .. } = hint;
         if offset.is_some() {

@@ -1,5 +1,4 @@
-//! The interface of an output that several processes write, and the list of files that this process has
-//! written.
+//! The interface to an output that several processes write, and the list of files that this process has written.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -9,14 +8,13 @@ use std::sync::{Arc, Mutex};
 use crate::lock::lock;
 use crate::{Blob, FileSkeleton, Problem};
 
-/// Storage for an output that several processes write. [`SharedOutput`](crate::SharedOutput) documents the
-/// methods.
+/// The place of an output that several processes write. [`SharedOutput`](crate::SharedOutput) documents the methods.
 pub(crate) trait Shared: Debug + Send + Sync {
     fn id(&self) -> Option<String>;
 
     fn is_there(&self) -> bool;
 
-    /// Opens the output for writing, which adds to `written`.
+    /// Opens the output for writing. The files that are written are added to `written`.
     fn blob(
         &self,
         skeleton: &FileSkeleton,
@@ -45,13 +43,13 @@ pub(crate) trait Shared: Debug + Send + Sync {
 pub(crate) struct WrittenFiles(Mutex<Vec<(String, u64)>>);
 
 impl WrittenFiles {
-    /// Records a file: its path in the output, and its size in bytes.
+    /// Records the path of a file in the output, and its size in bytes.
     #[cfg(feature = "zarr")]
     pub(crate) fn note(&self, path: String, bytes: u64) {
         lock(&self.0).push((path, bytes));
     }
 
-    /// Returns the files that were noted since the last call.
+    /// Returns the files that were recorded since the last call.
     pub(crate) fn take(&self) -> Vec<(String, u64)> {
         std::mem::take(&mut *lock(&self.0))
     }

@@ -13,14 +13,14 @@ use crate::output::only_stores;
 use crate::shared::{Shared, WrittenFiles};
 use crate::{Blob, FileSkeleton, Format, Problem};
 
-/// A store in a bucket that several processes write. They note there which parts are done.
+/// A Zarr store in a bucket that several processes write. Their notes about finished parts are also in the bucket.
 #[derive(Debug)]
 struct SharedBucket {
     format: FolderFormat,
     output: Arc<BucketOutput>,
 }
 
-/// Begins a store at a URL. Other formats are refused.
+/// Begins a store at a URL. Formats other than Zarr are refused.
 pub(crate) fn begin_in_bucket(
     format: &Format,
     url: &str,
@@ -35,7 +35,7 @@ pub(crate) fn begin_in_bucket(
     Ok(Box::new(SharedBucket { format, output }))
 }
 
-/// Joins the store; `Err(is_finished)` if it is no longer being written.
+/// Joins the store. Returns `Err(is_finished)` if it is no longer being written.
 pub(crate) fn join_in_bucket(
     format: &Format,
     url: &str,
@@ -72,7 +72,7 @@ impl Shared for SharedBucket {
         found.is_ok_and(|found| found.is_some_and(|found| found.bytes == bytes))
     }
 
-    /// Tasks that write to a bucket share no files.
+    /// Returns an error: tasks that write to a bucket share no files.
     fn work_file(&self, _: &str) -> io::Result<File> {
         let why = "tasks write to a bucket in one pass only: use more memory or larger chunks";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
@@ -88,8 +88,7 @@ impl Shared for SharedBucket {
         self.output.objects.bucket.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
     }
 
-    /// Does nothing: stores in a bucket are never removed automatically, as no locks show whether they are in
-    /// use.
+    /// Does nothing. A store in a bucket is never removed automatically, because no lock shows whether it is in use.
     fn note_planned(&self) -> io::Result<()> {
         Ok(())
     }
@@ -99,7 +98,7 @@ impl Shared for SharedBucket {
         let _ = self.output.objects.bucket.remove(&note(name));
     }
 
-    /// Does nothing: completed requests are durable.
+    /// Does nothing, because completed requests are durable.
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }

@@ -14,13 +14,13 @@ use crate::shared_folder::{SharedFolder, work_folder};
 use crate::url::url_of;
 use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
-/// An output that several processes write, and that one of them [finishes](SharedOutput::finish).
+/// An output that several processes write. One of them [finishes](SharedOutput::finish) it.
 ///
-/// Until then the output has a temporary name, and remains if processes end. The processes also share the
-/// files of passes and notes on finished parts. Two processes may write the same part.
+/// Until then the output has a temporary name, and remains if processes end. The processes also share intermediates of
+/// passes, and notes about finished parts. Two processes may write the same part.
 ///
-/// While a process holds a shared output, [`leftovers`](crate::leftovers) reports the output as in use (not
-/// in a bucket).
+/// While a process has a shared output open, [`leftovers`](crate::leftovers) reports it as in use, unless the output is
+/// in a bucket.
 #[derive(Debug)]
 pub struct SharedOutput {
     path: PathBuf,
@@ -29,24 +29,23 @@ pub struct SharedOutput {
     written: Arc<WrittenFiles>,
 }
 
-/// Result of joining a shared output.
+/// The result of joining a shared output.
 #[derive(Debug)]
 pub enum Joined {
     /// The output is being written.
     Begun(SharedOutput),
-    /// A process has finished the output; it is at its path.
+    /// A process has finished the output, which now has its final path.
     Finished,
     /// There is no such output.
     Gone,
 }
 
 impl SharedOutput {
-    /// Begins the output at `path` in `format` with the layout `skeleton`, under a unique
-    /// [tag](SharedOutput::tag).
+    /// Begins the output at `path` in `format`, with the layout `skeleton` and a unique [tag](SharedOutput::tag).
     ///
     /// # Errors
-    /// [`Error`] if the path exists and `overwrite` is not set, if its folder accepts no new files, or if it
-    /// is a stream.
+    /// [`Error`] if the path exists and `overwrite` is false, if no file can be created in its folder, or if it is a
+    /// stream.
     pub fn begin(
         format: &Format,
         path: &Path,
@@ -68,10 +67,10 @@ impl SharedOutput {
         SharedOutput { path: path.to_owned(), tag, shared, written: Arc::default() }
     }
 
-    /// Joins an output that another process has begun. `id` is that output's [`SharedOutput::id`].
+    /// Joins an output that another process has begun. `id` is the [`SharedOutput::id`] of that output.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be opened; [`Problem::Busy`] while a process finishes or removes it.
+    /// [`Error`] if the output cannot be opened; [`Problem::Busy`] while a process finishes or removes it.
     pub fn join(
         format: &Format,
         path: &Path,
@@ -93,11 +92,11 @@ impl SharedOutput {
         })
     }
 
-    /// Removes the output at `path` with this `tag`. If it is finished, removes only shared files that the
-    /// finishing process left behind.
+    /// Removes the output at `path` with the tag `tag`. If the output is finished, removes only those shared files that
+    /// the process that finished it left behind.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be opened; [`Problem::Busy`] if a process writes it.
+    /// [`Error`] if the output cannot be opened; [`Problem::Busy`] if a process writes it.
     pub fn discard(path: &Path, tag: &str) -> Result<(), Error> {
         #[cfg(feature = "s3")]
         if let Some(url) = url_of(path) {
@@ -107,36 +106,37 @@ impl SharedOutput {
         SharedFolder::discard(path, tag).map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// Returns the folder of the other shared files. For an output in a bucket, only processes on one machine
-    /// share it.
+    /// Returns the folder of the other shared files. For an output in a bucket, only processes on the same machine
+    /// share this folder.
     pub fn work_folder(path: &Path, tag: &str) -> PathBuf {
         work_folder(path, tag)
     }
 
-    /// Returns the tag that other processes need to find the output.
+    /// Returns the tag, which other processes need to find the output.
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// Returns an identifier that no earlier output at the same path had; `None` if the system has none.
+    /// Returns an identifier that no earlier output at the same path had; `None` if the system does not provide one.
     pub fn id(&self) -> Option<String> {
         self.shared.id()
     }
 
-    /// Returns whether the output still exists: neither finished nor removed by another process.
+    /// Returns whether the output still exists: no process has finished or removed it.
     pub fn is_there(&self) -> bool {
         self.shared.is_there()
     }
 
-    /// Opens the output for writes at any offset of a file with the layout `skeleton`.
+    /// Opens the output so that it can be written at any offset. `skeleton` is the layout of the file.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be opened.
+    /// [`Error`] if the output cannot be opened.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
         self.shared.blob(skeleton, Arc::clone(&self.written)).map_err(|problem| self.error(problem))
     }
 
-    /// Returns the files of a folder output written through this value: path in the folder, and bytes.
+    /// Returns the files of a folder output that were written through this value since the last call. For each, returns
+    /// the path in the folder and the size in bytes.
     pub fn written(&self) -> Vec<(String, u64)> {
         self.written.take()
     }
@@ -146,7 +146,7 @@ impl SharedOutput {
         self.shared.has(path, bytes)
     }
 
-    /// Opens a file by name that all processes share, creating it if needed.
+    /// Opens the file with this name, which all processes share. Creates it if it does not exist.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -154,7 +154,7 @@ impl SharedOutput {
         self.shared.work_file(name)
     }
 
-    /// Returns the text of a note; `None` if there is none.
+    /// Returns the text of a note; `None` if there is no such note.
     ///
     /// # Errors
     /// If the note cannot be read.
@@ -162,7 +162,7 @@ impl SharedOutput {
         self.shared.noted(name)
     }
 
-    /// Writes a note to disk, completely or not at all.
+    /// Writes a note to the disk atomically.
     ///
     /// # Errors
     /// If the note cannot be written.
@@ -170,7 +170,7 @@ impl SharedOutput {
         self.shared.note(name, text)
     }
 
-    /// Notes that the plan of the tasks was exported, so that a new run no longer
+    /// Writes the note that the plan of the tasks was exported. After this, a new run no longer
     /// [removes](crate::Leftover::is_planned) the output.
     ///
     /// # Errors
@@ -184,23 +184,23 @@ impl SharedOutput {
         self.shared.unnote(name);
     }
 
-    /// Waits until everything written to the output would survive a power failure.
+    /// Waits until everything that was written to the output would survive a power failure.
     ///
     /// # Errors
-    /// If the data cannot be written to disk.
+    /// If the data cannot be written to the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.shared.sync()
     }
 
-    /// Renames the output to its path and removes the other shared files.
+    /// Gives the output its final name, and removes the other shared files.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be renamed; it can then be finished later. [`Problem::Busy`] if a process still
-    /// writes it.
+    /// [`Error`] if the output cannot be renamed; it can then be finished later. [`Problem::Busy`] if another process
+    /// still writes it.
     pub fn finish(self) -> Result<(), Error> {
         self.shared.finish().map_err(|problem| self.error(problem))?;
         if url_of(&self.path).is_some() {
-            // Shared files on this machine. They do no harm if they remain.
+            // This removes the shared files on this machine, which do no harm if they remain.
             let _ = SharedFolder::discard(&self.path, &self.tag);
         }
         Ok(())

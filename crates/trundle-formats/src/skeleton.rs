@@ -1,50 +1,50 @@
 //! The layout of a file without the data of its tensors.
 //!
-//! A skeleton is complete before any data is read, so threads or processes can write the data in any order.
-//! Only the CRC-32 fields of an archive depend on the data; they are filled in at the end.
+//! A skeleton is complete before any data is read, so threads or processes can write the data in any order. Only the
+//! CRC-32 fields of an archive depend on the data. These fields are filled in at the end.
 
 use trundle_core::Shape;
 
 use crate::names::check_unique;
 use crate::{Annotations, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
 
-/// A tensor as a file will describe it, without its data.
+/// The description of a tensor in a file that is to be written. It does not include the data.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'a> {
-    /// Name in the file. Ignored by formats without names.
+    /// The name in the file. Formats without names ignore it.
     pub name: &'a str,
-    /// Element type.
+    /// The element type.
     pub element: &'a StoredDType,
-    /// Sizes of the axes.
+    /// The sizes of the axes.
     pub shape: &'a Shape,
-    /// Order of the packed elements in the file.
+    /// The order of the elements in the file, which are contiguous.
     pub order: Order,
-    /// Sizes of a chunk, if the format has chunks and the caller requests them.
+    /// The sizes of a chunk; `None` for the default. Formats without chunks ignore it.
     pub chunk: Option<&'a [usize]>,
-    /// Sizes of a shard, if the format has shards and the caller requests them.
+    /// The sizes of a shard; `None` if chunks are not stored in shards. Formats without shards ignore it.
     pub shard: Option<&'a [usize]>,
-    /// Axes of a chunk in storage order, slowest first; `None` for row-major.
+    /// The axes of a chunk in storage order, slowest first; `None` if chunks are row-major.
     pub chunk_order: Option<&'a [usize]>,
-    /// Codecs of the chunks, if the format has chunks and the caller requests them.
+    /// The codecs of the chunks; `None` for the default. Formats without chunks ignore it.
     pub codecs: Option<&'a Codecs>,
-    /// Further metadata. Most formats do not store it.
+    /// Other metadata. Most formats do not store it.
     pub annotations: Option<&'a Annotations>,
 }
 
 /// A tensor of a file whose data is in chunks.
 ///
-/// The file is addressed as the decoded chunks one after another, in row-major order of the chunks. A chunk
-/// at the edge of the tensor is cut to the part inside the tensor.
+/// Offsets in the file refer to the decoded chunks, one after the other in row-major order. A chunk at the edge of the
+/// tensor contains only the part that is inside the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkedTensor {
-    /// Path of the array in the file; empty if the file is the array.
+    /// The path of the array in the file. It is empty if the file itself is the array.
     pub(crate) path: String,
     pub(crate) sizes: Vec<usize>,
     pub(crate) chunk: Vec<usize>,
     pub(crate) shard: Option<Vec<usize>>,
     pub(crate) order: Option<Vec<usize>>,
     pub(crate) codecs: Codecs,
-    /// Element type, as the format names it.
+    /// The name that the format has for the element type.
     pub(crate) dtype: String,
     pub(crate) width: usize,
     pub(crate) annotations: Annotations,
@@ -63,7 +63,7 @@ trundle_core::fingerprint!(struct ChunkedTensor {
 });
 
 impl ChunkedTensor {
-    /// Returns the sizes of one write: a shard, or a chunk without shards.
+    /// Returns the sizes of one write: a shard, or a chunk if there are no shards.
     pub fn at_once(&self) -> &[usize] {
         self.shard.as_deref().unwrap_or(&self.chunk)
     }
@@ -78,18 +78,18 @@ impl ChunkedTensor {
         &self.chunk
     }
 
-    /// Returns the sizes of a shard, if chunks are stored in shards.
+    /// Returns the sizes of a shard; `None` if chunks are not stored in shards.
     pub fn shard(&self) -> Option<&[usize]> {
         self.shard.as_deref()
     }
 
-    /// Returns the axes of a chunk in storage order, slowest first; `None` for row-major.
+    /// Returns the axes of a chunk in storage order, slowest first; `None` if chunks are row-major.
     pub fn order(&self) -> Option<&[usize]> {
         self.order.as_deref()
     }
 
-    /// Returns whether an encoded chunk of `source` with the same elements has the same bytes as one of this
-    /// tensor.
+    /// Returns whether an encoded chunk of `source` has the same bytes as an encoded chunk of this tensor with the same
+    /// elements.
     pub fn is_encoded_as(&self, source: &Header) -> bool {
         let fill = source.annotations.fill.as_ref();
         source.encoding.as_ref().is_some_and(|encoding| {
@@ -97,25 +97,25 @@ impl ChunkedTensor {
         })
     }
 
-    /// Returns the bytes of the fill value; zeros if the metadata gives none.
+    /// Returns the bytes of the fill value. The bytes are 0 if the metadata states no fill value.
     pub(crate) fn fill(&self) -> Vec<u8> {
         let fill = self.annotations.fill.clone();
         fill.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])
     }
 
-    /// Returns the bytes of a decoded chunk.
+    /// Returns the size of a decoded chunk in bytes.
     pub fn bytes_of_chunk(&self) -> usize {
         self.chunk.iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
     }
 
-    /// Returns the bytes of one write, before encoding.
+    /// Returns the size of one write in bytes, before encoding.
     pub fn bytes_at_once(&self) -> usize {
         self.at_once().iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
     }
 }
 
 impl<'a> Described<'a> {
-    /// Creates a description with default chunks and no further metadata.
+    /// Creates a description with default chunks and without other metadata.
     pub fn new(
         name: &'a str,
         element: &'a StoredDType,
@@ -139,20 +139,20 @@ impl<'a> Described<'a> {
         Ok(self.shape.bytes(self.element.width())?)
     }
 
-    /// Returns whether the data is column-major and not row-major as well. An array that is both counts as
-    /// row-major, as in numpy.
+    /// Returns whether the data is column-major but not row-major. As in numpy, an array that is both counts as
+    /// row-major.
     pub(crate) fn is_column_major(&self) -> bool {
         let several = self.shape.iter().filter(|size| **size > 1).count() > 1;
         self.order == Order::ColumnMajor && several && self.shape.elements() > 0
     }
 
-    /// Returns the error that a file of `format` cannot hold this tensor.
+    /// Returns the error for a file of `format`, which cannot hold this tensor.
     pub(crate) fn refused(&self, format: &'static str, why: impl Into<String>) -> Problem {
         Problem::CannotHold { format, tensor: self.name.to_owned(), why: why.into() }
     }
 }
 
-/// Checks that no two tensors of a file of `format` have the same name.
+/// Checks that all tensors of a file of `format` have different names.
 pub(crate) fn check_names(format: &'static str, tensors: &[Described<'_>]) -> Result<(), Problem> {
     check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
         format,
@@ -161,27 +161,27 @@ pub(crate) fn check_names(format: &'static str, tensors: &[Described<'_>]) -> Re
     })
 }
 
-/// Returns whether `tensors` is a single tensor that makes up the whole file. Its metadata is then the
-/// file's.
+/// Returns whether `tensors` is a single tensor that is the only content of the file. The metadata of the tensor is
+/// then that of the file.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn is_whole(tensors: &[Described<'_>]) -> bool {
     matches!(tensors, [Described { annotations: Some(only), .. }] if only.is_whole)
 }
 
-/// Bytes at a fixed offset of a file.
+/// Bytes at a fixed offset in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Offset from the start of the file, in bytes.
+    /// The offset from the start of the file, in bytes.
     pub offset: u64,
-    /// Bytes at this offset.
+    /// The bytes at this offset.
     pub bytes: Vec<u8>,
 }
 
 trundle_core::fingerprint!(struct Span { offset, bytes });
 
-/// A file without the data of its tensors, created by [`Format::skeleton`](crate::Format::skeleton).
+/// A file without the data of its tensors. [`Format::skeleton`](crate::Format::skeleton) creates it.
 ///
-/// Its spans and the data cover the file without overlaps or gaps.
+/// Together, the spans and the data cover the file without overlaps or gaps.
 #[derive(Clone, Debug, Default)]
 pub struct FileSkeleton {
     bytes: u64,
@@ -190,7 +190,7 @@ pub struct FileSkeleton {
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
     chunked: Vec<ChunkedTensor>,
-    /// Path and attributes (a JSON object) of each group. The path of the root is empty.
+    /// The path and the attributes of each group. The attributes are a JSON object. The path of the root is empty.
     groups: Vec<(String, String)>,
 }
 
@@ -204,54 +204,54 @@ trundle_core::fingerprint!(struct FileSkeleton {
     groups,
 });
 
-/// A CRC-32 field of 4 bytes, little-endian, over known bytes and the data of a tensor that follows them.
+/// A little-endian CRC-32 field of 4 bytes. It covers known bytes and the data of a tensor, which follows them.
 #[derive(Clone, Copy, Debug)]
 struct Crc32Field {
-    /// Index of the span, and offset of the field in it.
+    /// The index of the span that contains the field, and the offset of the field in the span.
     span: usize,
     at: usize,
     tensor: usize,
-    /// CRC-32 of the bytes before the data.
+    /// The CRC-32 of the bytes before the data.
     before: u32,
 }
 
 trundle_core::fingerprint!(struct Crc32Field { span, at, tensor, before });
 
 impl FileSkeleton {
-    /// Returns the length of the whole file, in bytes.
+    /// Returns the length of the whole file in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the file offset of each tensor's data, in bytes, in the order of the tensors.
+    /// Returns the offset in the file of each tensor's data in bytes, in the order of the tensors.
     pub fn data_offsets(&self) -> &[u64] {
         &self.data_offsets
     }
 
-    /// Returns the bytes of each tensor's data.
+    /// Returns the size of each tensor's data in bytes.
     pub fn data_bytes(&self) -> &[usize] {
         &self.data_bytes
     }
 
-    /// Returns the tensors if their data is in chunks, else an empty slice.
+    /// Returns the tensors if their data is in chunks, otherwise an empty slice.
     pub fn chunked(&self) -> &[ChunkedTensor] {
         &self.chunked
     }
 
-    /// Returns whether the spans contain CRC-32 fields, which need the CRC-32 of each tensor's data.
+    /// Returns whether the spans contain CRC-32 fields. To fill them in, the CRC-32 of each tensor's data is needed.
     pub fn needs_crc32(&self) -> bool {
         !self.crc32s.is_empty()
     }
 
-    /// Returns all bytes outside the data, in ascending order of their offsets.
+    /// Returns all bytes that are not data of tensors, in ascending order of their offsets.
     ///
-    /// `crc32s` holds the [`crc32`] of each tensor's data. It may be empty if none are
+    /// `crc32s` contains the [`crc32`] of each tensor's data. It may be empty if they are not
     /// [needed](FileSkeleton::needs_crc32).
     ///
     /// [`crc32`]: crate::crc32
     ///
     /// # Errors
-    /// [`Problem::Crc32s`] if the number of `crc32s` differs from the number of tensors.
+    /// [`Problem::Crc32s`] if the number of `crc32s` is not the number of tensors.
     pub fn spans(&self, crc32s: &[u32]) -> Result<Vec<Span>, Problem> {
         let (expected, got) = (self.data_bytes.len(), crc32s.len());
         if got != expected && (self.needs_crc32() || got != 0) {
@@ -272,7 +272,8 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Returns the path and the attributes (a JSON object) of each group. The path of the root is empty.
+    /// Returns the path and the attributes of each group. The attributes are a JSON object. The path of the root is
+    /// empty.
     #[cfg(feature = "zarr")]
     pub(crate) fn groups(&self) -> &[(String, String)] {
         &self.groups
@@ -298,13 +299,13 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Marks the 4 bytes at `at` of the next span as the CRC-32 of known bytes, whose own is `before`, and
-    /// the data of `tensor`.
+    /// Marks the 4 bytes at offset `at` of the next span as a CRC-32 field. It covers known bytes, whose CRC-32 is
+    /// `before`, and the data of the tensor at index `tensor`.
     pub(crate) fn expect_crc32(&mut self, at: usize, tensor: usize, before: u32) {
         self.crc32s.push(Crc32Field { span: self.spans.len(), at, tensor, before });
     }
 
-    /// Grows the file by `bytes` and returns its previous length.
+    /// Makes the file longer by `bytes` bytes. Returns its previous length.
     fn grow(&mut self, bytes: usize) -> Result<u64, Problem> {
         let start = self.bytes;
         let end = start.checked_add(bytes as u64).filter(|end| *end <= i64::MAX as u64);

@@ -6,7 +6,7 @@ use trundle_core::{BitOrder, DType, Error, Width};
 
 use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
 
-/// An element type as a file states it, with every detail that is needed to write it the same way again.
+/// An element type as a file states it, with every detail that is needed to write it in the same way again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDType {
     dtype: DType,
@@ -21,11 +21,11 @@ trundle_core::fingerprint!(struct StoredDType { dtype, width, name, descr, byte_
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
-    /// The meaning that [`DType`] defines.
+    /// The elements have the values that [`DType`] defines.
     OfDType,
-    /// Units of time, as an i64 whose minimum is "not a time".
+    /// The elements are times: an i64 counts units, and its minimum means "not a time".
     Times,
-    /// Not representable by a [`DType`], which is then the unsigned integer of the same bits.
+    /// [`DType`] cannot represent the values. It is the unsigned integer with the same bits instead.
     Unknown,
 }
 
@@ -52,20 +52,20 @@ impl ByteOrder {
 }
 
 impl StoredDType {
-    /// Creates a type in the machine's byte order, packed types in their default bit order.
+    /// Creates a type in the byte order of the machine. A packed type gets its default bit order.
     ///
-    /// Types unknown to .npy are described there by their bits: bf16 as `<u2`, the f8 types and packed ones
-    /// as `|u1`.
+    /// In .npy, types that the format does not have are described by their bits: bf16 as `<u2`, the f8 types and packed
+    /// types as `|u1`.
     pub fn new(dtype: DType) -> StoredDType {
         StoredDType::ordered(dtype, ByteOrder::NATIVE)
     }
 
-    /// Creates the type in little-endian order, as model files use it.
+    /// Creates a type in little-endian byte order, which model files use.
     pub fn little_endian(dtype: DType) -> StoredDType {
         StoredDType::ordered(dtype, ByteOrder::Little)
     }
 
-    /// Returns this type in little-endian order.
+    /// Returns this type in little-endian byte order.
     pub fn to_little_endian(&self) -> StoredDType {
         let (descr, byte_order) = (self.descr.replace('>', "<"), ByteOrder::Little);
         match self.byte_order {
@@ -95,7 +95,7 @@ impl StoredDType {
         StoredDType { dtype, width: dtype.into(), name, descr, byte_order, values: Values::OfDType }
     }
 
-    /// Creates a type with this name whose bits are unsigned integers.
+    /// Creates a type with this name. Its bits are stored as the unsigned integers of `bits`.
     pub(crate) fn of_bits(bits: StoredDType, name: &str) -> StoredDType {
         StoredDType { name: name.to_owned(), values: Values::Unknown, ..bits }
     }
@@ -107,13 +107,13 @@ impl StoredDType {
     /// Returns this type with another bit order.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type is not packed, or not in
-    /// this order.
+    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type is not packed, or cannot be
+    /// packed in this order.
     pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
         Ok(StoredDType { width: self.dtype.sub_byte(order)?, ..self })
     }
 
-    /// Returns whether this is numpy's void type (uninterpreted bytes), which numpy also stores for types of
+    /// Returns whether this is numpy's void type (uninterpreted bytes), which numpy also states for types of
     /// `ml_dtypes`.
     pub(crate) fn is_void(&self) -> bool {
         self.descr == format!("'|{}'", self.name) && self.name.starts_with('V')
@@ -128,8 +128,8 @@ impl StoredDType {
 
     /// Returns this type with the byte order and `descr` of `in_file`.
     ///
-    /// `None` unless the file states this type, the type of its bits, or void elements of the same width;
-    /// also `None` if the byte orders contradict each other.
+    /// Returns `None` unless the file states this type, the type of its bits, or void elements of the same width. Also
+    /// returns `None` if the byte orders contradict each other.
     pub(crate) fn in_file_of(&self, in_file: &StoredDType) -> Option<StoredDType> {
         if self.byte_order != ByteOrder::NATIVE && self.byte_order != in_file.byte_order {
             return None;
@@ -148,12 +148,12 @@ impl StoredDType {
         })
     }
 
-    /// Returns the type, without byte order or bit order.
+    /// Returns the type without its byte order and bit order.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Returns the bytes of an element, or how elements are packed.
+    /// Returns the size of an element in bytes, or how elements are packed.
     pub fn width(&self) -> Width {
         self.width
     }
@@ -162,23 +162,23 @@ impl StoredDType {
         self.byte_order
     }
 
-    /// Returns the name for messages: of the [`DType`] if it has one, else numpy's: `U3` (characters), `S3`
-    /// and `V8` (bytes; `V` also for structured types), `datetime64[ns]`, `float128`.
+    /// Returns the name for messages. It is the name of the [`DType`] if there is one, otherwise that of numpy: `U3`
+    /// (characters), `S3` and `V8` (bytes; `V` is also used for structured types), `datetime64[ns]`, `float128`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the type as an .npy header describes it: a Python literal with byte order, and with names,
+    /// Returns the type as an .npy header describes it: a Python literal with the byte order, and with the names,
     /// titles, padding and subarrays of fields.
     pub fn descr(&self) -> &str {
         &self.descr
     }
 
-    /// Returns the value of one element: the magnitude of a complex number, NaN for "not a time". A packed
-    /// element is one byte with zeros above its bits.
+    /// Returns the value of one element: the magnitude of a complex number, NaN for "not a time". A packed element is
+    /// given as one byte whose unused bits are 0.
     ///
-    /// `None` for strings, structured types, void, extended precision and the 6-bit and FNUZ floats of
-    /// .safetensors, and if `bytes` is not one element.
+    /// Returns `None` for strings, structured types, void, extended precision, and the 6-bit and FNUZ floats of
+    /// .safetensors. Also returns `None` if `bytes` is not one element.
     pub fn value(&self, bytes: &[u8]) -> Option<f64> {
         if self.values == Values::Unknown {
             return None;
@@ -194,7 +194,7 @@ impl StoredDType {
             DType::U32 => f64::from(u32::from_le_bytes(self.bits(bytes)?)),
             DType::U64 => u64::from_le_bytes(self.bits(bytes)?) as f64,
             DType::F8E4M3 => f8e4m3(self.bits::<1>(bytes)?[0]),
-            // The upper half of a binary16.
+            // The bits of a float8_e5m2 are the upper half of a binary16.
             DType::F8E5M2 => f16::from_le_bytes([0, self.bits::<1>(bytes)?[0]]).to_f64(),
             DType::F8E8M0 => f8e8m0(self.bits::<1>(bytes)?[0]),
             DType::BF16 => bf16::from_le_bytes(self.bits(bytes)?).to_f64(),
@@ -226,8 +226,8 @@ impl StoredDType {
         })
     }
 
-    /// Returns the value of the element of `data` at `offset`, counted as in a
-    /// [`Layout`](trundle_core::Layout); see [`StoredDType::value`]. `None` also if it lies outside `data`.
+    /// Returns the [value](StoredDType::value) of the element of `data` at `offset`, which is counted as in a
+    /// [`Layout`](trundle_core::Layout). Also returns `None` if the element is outside `data`.
     pub fn value_at(&self, data: &[u8], offset: usize) -> Option<f64> {
         match self.width {
             Width::Bytes(bytes) => self.value(data.get(offset..)?.get(..bytes)?),
@@ -238,8 +238,8 @@ impl StoredDType {
         }
     }
 
-    /// Returns the value of one element of an integer type, with arguments as for [`StoredDType::value`].
-    /// `None` for other types, and if `bytes` is not one element.
+    /// Returns the value of one element of an integer type. The argument is the same as for [`StoredDType::value`].
+    /// Returns `None` for other types, and if `bytes` is not one element.
     pub fn integer(&self, bytes: &[u8]) -> Option<i128> {
         if self.values == Values::Unknown {
             return None;
@@ -260,9 +260,10 @@ impl StoredDType {
         })
     }
 
-    /// Returns the bytes of one element with the value `number`, in this byte order; see [`Scalar::element`].
+    /// Returns the bytes of one element with the value `number` in the byte order of this type, as [`Scalar::element`]
+    /// defines them.
     ///
-    /// Types without a [`StoredDType::value`] accept only 0, as zero bytes.
+    /// A type without a [`StoredDType::value`] accepts only 0, whose bytes are zeros.
     ///
     /// # Errors
     /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element has this value.
@@ -279,13 +280,13 @@ impl StoredDType {
         }
     }
 
-    /// Returns the time of one element in units of the type; `None` for types that are not times.
+    /// Returns the time of one element in units of the type. Returns `None` for types that are not times.
     pub(crate) fn ticks(&self, bytes: &[u8]) -> Option<i64> {
         let counts = self.values == Values::Times;
         counts.then(|| self.bits(bytes).map(i64::from_le_bytes)).flatten()
     }
 
-    /// Returns whether bits have the same meaning as in `other`, which has the same [`DType`].
+    /// Returns whether bits have the same meaning as in `other`, which must have the same [`DType`].
     pub(crate) fn has_values_of(&self, other: &StoredDType) -> bool {
         self.values == other.values
     }
@@ -294,13 +295,13 @@ impl StoredDType {
         self.byte_order == ByteOrder::Big
     }
 
-    /// Returns the bits of a packed element; `None` unless `bytes` is one byte with zeros above them.
+    /// Returns the bits of a packed element. Returns `None` unless `bytes` is one byte whose unused bits are 0.
     fn code(&self, bytes: &[u8]) -> Option<u8> {
         let [code] = self.bits(bytes)?;
         self.width.packing().filter(|packing| code >> packing.bits() == 0).map(|_| code)
     }
 
-    /// Returns `bytes` in little-endian order; `None` unless there are `N`.
+    /// Returns `bytes` in little-endian order. Returns `None` unless there are `N` bytes.
     fn bits<const N: usize>(&self, bytes: &[u8]) -> Option<[u8; N]> {
         let mut bits: [u8; N] = bytes.try_into().ok()?;
         if self.byte_order == ByteOrder::Big {
@@ -310,7 +311,7 @@ impl StoredDType {
     }
 }
 
-/// Returns numpy's letter for a type that it has.
+/// Returns numpy's letter for the kind of a type. Returns `None` if numpy does not have the type.
 pub(crate) fn numpy_kind(dtype: DType) -> Option<char> {
     Some(match dtype {
         DType::Boolean => 'b',
@@ -322,7 +323,7 @@ pub(crate) fn numpy_kind(dtype: DType) -> Option<char> {
     })
 }
 
-/// Returns the type that .npy stores in place of `dtype`, with the same bits; `dtype` if .npy has it.
+/// Returns the type with the same bits that .npy states for `dtype`. Returns `dtype` itself if .npy has it.
 fn bits_of(dtype: DType) -> DType {
     match dtype {
         DType::BF16 => DType::U16,

@@ -1,4 +1,4 @@
-//! Fixed-size strings: numpy's `U`, with 4 bytes for each character.
+//! Strings of fixed size: numpy's type `U`, with 4 bytes for each character.
 
 use trundle_core::DType;
 
@@ -6,8 +6,8 @@ use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
 impl StoredDType {
-    /// Converts strings to elements as long as the longest, in the machine's byte order. `None` if a string
-    /// ends with NUL, which such elements cannot represent.
+    /// Converts strings to elements that are as long as the longest string, in the byte order of the machine. Returns
+    /// `None` if a string ends with NUL, which such elements cannot represent.
     pub fn of_strings<'a>(
         strings: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Option<(StoredDType, Vec<u8>)> {
@@ -31,7 +31,7 @@ impl StoredDType {
         ))
     }
 
-    /// Returns the strings in the bytes of elements; `None` if the type is not a string type or a string is
+    /// Returns the strings in the bytes of elements. Returns `None` if the type is not a string type, or if a string is
     /// not valid Unicode.
     pub fn strings(&self, bytes: &[u8]) -> Option<Vec<String>> {
         if !self.holds_strings() {
@@ -56,7 +56,8 @@ impl StoredDType {
         self.descr().get(2..3) == Some("U")
     }
 
-    /// Converts the bytes of elements to little-endian.
+    /// Converts the bytes of elements to little-endian order. Does nothing for types that are moved as bytes, except
+    /// for strings.
     pub fn make_little_endian(&self, bytes: &mut [u8]) {
         self.to_little_endian().adopt_byte_order(self, bytes);
     }

@@ -1,4 +1,4 @@
-//! Temporary files of outputs, and their removal if the program ends early.
+//! Manages the temporary files of outputs, and removes them if the program ends early.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -12,33 +12,33 @@ use tempfile::{NamedTempFile, TempPath};
 use crate::Problem;
 use crate::temporary_name::{TemporaryName, random_tag};
 
-/// Attempts to lock a file, and the wait between them. A process that only tests the lock holds it for a
-/// moment.
+/// The number of attempts to lock a file. A process that only tests the lock holds it for a moment.
 const LOCK_TRIES: u32 = 10;
+/// The time between two attempts.
 const LOCK_WAIT: Duration = Duration::from_millis(5);
 
-/// Attempts to remove a folder into which other threads still write.
+/// The number of attempts to remove a folder to which other threads still write.
 const REMOVE_TRIES: usize = 10;
 
-/// Number of names for finished results that cannot be renamed.
+/// The number of names for finished results that could not be renamed.
 const FINISHED_NAMES: u32 = 100;
 
 static TEMPORARY_FILES: Mutex<Registry> =
     Mutex::new(Registry { files: BTreeMap::new(), phase: Phase::Writing });
 
 struct Registry {
-    /// Path of each file, and whether a later run can resume it.
+    /// The path of each file, and whether a later run can resume it.
     files: BTreeMap<PathBuf, bool>,
     phase: Phase,
 }
 
-/// Phase of this process with regard to its temporary files.
+/// What this process is doing with its temporary files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Writing,
-    /// Renames complete files: see [`begin_finishing`].
+    /// It renames complete files, see [`begin_finishing`].
     Finishing,
-    /// About to end: see [`remove_temporary_files`]. No new file may be created.
+    /// It is about to end, see [`remove_temporary_files`]. No new file may be created.
     Removed,
 }
 
@@ -48,11 +48,10 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 /// Removes the temporary files of all unfinished outputs, for a program that a signal is about to end.
 ///
-/// After that, no output can be finished or begun. Returns whether [kept](TemporaryFile::keep) files remain.
-/// Calls `ending` before the first removal.
+/// After this call, no output can be finished or begun. Returns whether [kept](TemporaryFile::keep) files remain. Calls
+/// `ending` before the first removal.
 ///
-/// Returns `None` and removes nothing if outputs are [being renamed](begin_finishing); the program must then
-/// continue.
+/// If outputs [are being renamed](begin_finishing), returns `None` and removes nothing. The program must then continue.
 pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     let mut registry = registry();
     if registry.phase == Phase::Finishing {
@@ -68,14 +67,14 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     Some(registry.files.values().any(|kept| *kept))
 }
 
-/// Disables [`remove_temporary_files`] before complete outputs are renamed.
+/// Disables [`remove_temporary_files`], which is necessary before complete outputs are renamed.
 ///
-/// If the program ended between two renames, some outputs would be new and some old; if it ended after the
-/// last, a finished job would look like an interrupted one. Lasts until the process creates another temporary
-/// file.
+/// If the program ended between two renames, some outputs would be new and some would be old. If it ended after the
+/// last rename, a finished job would look like an interrupted one. The effect lasts until the process creates another
+/// temporary file.
 ///
 /// # Errors
-/// If the files are already removed.
+/// If the files were already removed.
 pub fn begin_finishing() -> io::Result<()> {
     let mut registry = registry();
     if registry.phase == Phase::Removed {
@@ -87,15 +86,15 @@ pub fn begin_finishing() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether there is a folder at `path`, and not a link to one.
+/// Returns whether there is a folder at `path`. A link to a folder does not count.
 pub(crate) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Removes the file or folder at `path`. A folder is renamed first, so that other threads create no new files
-/// in it.
+/// Removes the file or folder at `path`. A folder is renamed first, so that other threads do not create new files in
+/// it.
 pub(crate) fn remove(path: &Path) {
-    // Removal is best effort.
+    // Errors are ignored, because nothing can be done about them.
     if !is_folder(path) {
         let _ = fs::remove_file(path);
         return;
@@ -110,31 +109,30 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
-/// Time for which a thread waits for the program to end.
+/// The longest time for which a thread waits until the program ends.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// Blocks until the program ends if it has [removed](remove_temporary_files) its files, so that the thread
-/// reports no errors about them.
+/// If the program has [removed](remove_temporary_files) its files and so is about to end, blocks until it ends. The
+/// thread then does not report errors about the files.
 pub(crate) fn wait_for_end() {
     if registry().phase == Phase::Removed {
         std::thread::sleep(END_WAIT);
     }
 }
 
-/// A temporary file, removed on drop unless it is kept.
+/// A temporary file. It is removed when it is dropped, unless it is kept.
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: NamedTempFile,
     registration: Registration,
 }
 
-/// The registration of a temporary file or folder; removed on drop.
+/// The registration of a temporary file or folder. Dropping it ends the registration.
 #[derive(Debug)]
 pub(crate) struct Registration(PathBuf);
 
 impl Registration {
-    /// Creates the file at `path` with `make` and registers it, atomically with regard to a removal of all
-    /// files.
+    /// Calls `make` to create the file at `path`, and registers it. No removal of all files can come in between.
     pub(crate) fn made<T>(
         path: &Path,
         kept: bool,
@@ -146,13 +144,13 @@ impl Registration {
         }
         registry.phase = Phase::Writing;
         let made = make()?;
-        // Absolute, in case the program changes its current folder.
+        // The path must be absolute, because the program may change its current folder.
         let path = std::path::absolute(path).map_err(creating)?;
         registry.files.insert(path.clone(), kept);
         Ok((made, Registration(path)))
     }
 
-    /// Runs `last` and unregisters the file, atomically with regard to a removal of all files.
+    /// Calls `last`, and ends the registration of the file. No removal of all files can come in between.
     pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
         let mut registry = registry();
         if registry.phase == Phase::Removed {
@@ -185,14 +183,14 @@ impl Drop for Registration {
 /// How to open a file that may exist from an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// Write the file anew and discard its contents.
+    /// Write the file from the beginning, and discard its content.
     Anew,
-    /// Resume the file: it exists, and its contents are kept.
+    /// Resume the file, which must exist. Its content is kept.
     Resumed,
 }
 
 impl TemporaryFile {
-    /// Creates a file with a unique name in `folder`, for the output with `output_tag`.
+    /// Creates a file with a unique name in `folder`, for the output with the tag `output_tag`.
     pub(crate) fn new(
         folder: &Path,
         output_tag: &str,
@@ -207,13 +205,13 @@ impl TemporaryFile {
         folder.join(TemporaryName::of(tag, ending))
     }
 
-    /// Opens and locks the file of [`TemporaryFile::path_of`].
+    /// Opens and locks the file at [`TemporaryFile::path_of`].
     ///
-    /// A resumed file is [kept](TemporaryFile::keep). A new file gets `permissions` less the umask; the
-    /// default is a private file.
+    /// A resumed file is [kept](TemporaryFile::keep). A new file gets `permissions`, reduced by the umask. By default,
+    /// only this user can access it.
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process uses the file, [`Problem::Io`] if it cannot be created or opened.
+    /// [`Problem::Busy`] if another process uses the file, [`Problem::Io`] if the file cannot be created or opened.
     pub fn tagged(
         folder: &Path,
         tag: &str,
@@ -236,7 +234,7 @@ impl TemporaryFile {
         Ok(TemporaryFile { file, registration })
     }
 
-    /// Returns the file, open for reading and writing.
+    /// Returns the file, which is open for reading and writing.
     pub fn file(&self) -> &File {
         self.file.as_file()
     }
@@ -246,14 +244,14 @@ impl TemporaryFile {
         self.file.path()
     }
 
-    /// Sets whether the file remains if the program ends early, because a later run can resume it.
+    /// Sets whether the file remains if the program ends early, so that a later run can resume it.
     pub fn keep(&mut self, kept: bool) {
         self.file.disable_cleanup(kept);
         self.registration.keep(kept);
     }
 
-    /// Renames the file to `place`. Replaces an existing file only if `overwrite` is set. If renaming fails,
-    /// the file is [kept](TemporaryFile::kept).
+    /// Renames the file to `place`. An existing file is replaced only if `overwrite` is true. If the file cannot be
+    /// renamed, it is [kept](TemporaryFile::kept).
     pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
         let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(false);
@@ -266,7 +264,7 @@ impl TemporaryFile {
         Err(TemporaryFile { file: error.file, registration }.kept(place, why))
     }
 
-    /// Keeps the file as a finished result that could not be renamed to `place` because of `why`.
+    /// Keeps the file as a finished result that could not be renamed to `place`. `why` is the reason.
     pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
         let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(true);
@@ -288,7 +286,7 @@ impl TemporaryFile {
     }
 }
 
-/// Opens and locks the file at `path`, without following a link that another user may have put there.
+/// Opens and locks the file at `path`. A link is not followed, because another user may have created it.
 fn open_locked(
     path: &Path,
     begin: Begin,
@@ -300,10 +298,10 @@ fn open_locked(
     {
         use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
-        /// Only this user may access it, and a later run of this user must be able to reopen it.
+        /// Only this user may access the file, and a later run of this user must be able to open it again.
         const PRIVATE: u32 = 0o600;
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-        // The system applies the umask.
+        // The system applies the umask to these permissions.
         options.mode(permissions.map_or(0, PermissionsExt::mode) | PRIVATE);
     }
     #[cfg(not(unix))]
@@ -311,7 +309,7 @@ fn open_locked(
     loop {
         let file = options.open(path).map_err(creating)?;
         lock(&file)?;
-        // The previous owner of the lock may have renamed the file.
+        // The process that held the lock before may have renamed the file.
         if is_at(&file, path) {
             return Ok(file);
         }
@@ -326,24 +324,25 @@ pub(crate) fn lock(file: &File) -> Result<(), Problem> {
     take_lock(|| file.try_lock())
 }
 
-/// Tries to take a lock until it is free.
+/// Repeats an attempt to take a lock until the lock is free.
 ///
 /// # Errors
-/// [`Problem::Busy`] if another process holds it.
+/// [`Problem::Busy`] if another process holds the lock for too long.
 pub(crate) fn take_lock(
     try_lock: impl Fn() -> Result<(), fs::TryLockError>,
 ) -> Result<(), Problem> {
     for _ in 0..LOCK_TRIES {
         match try_lock() {
             Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_WAIT),
-            // Without locks, users must not run two jobs at once, or remove files that are in use.
+            // The file system has no locks. Users must then make sure that they do not run two jobs at once or remove
+            // files that are in use.
             Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
         }
     }
     Err(Problem::Busy)
 }
 
-/// Returns the names for a finished result with the temporary name `path`.
+/// Returns the names for a finished result whose temporary name is `path`.
 pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use<'_> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     (1..=FINISHED_NAMES).map(move |number| {
@@ -352,7 +351,7 @@ pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use
     })
 }
 
-/// Returns the path of a temporary file, with the folder written as in `place`.
+/// Returns the path of a temporary file for messages. Its folder is written as in `place`.
 pub(crate) fn shown_beside(place: &Path, temporary: &Path) -> PathBuf {
     place.with_file_name(temporary.file_name().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Temporary folders for outputs that are folders.
+//! Temporary folders, for outputs that are folders.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,23 +11,24 @@ use crate::temporary_file::{
 };
 use crate::temporary_name::TemporaryName;
 
-/// Attempts to create a folder while other processes remove it.
+/// The number of attempts to create a folder while other processes remove it.
 const TRIES: usize = 10;
 
-/// A temporary folder, removed with its contents on drop.
+/// A temporary folder. It is removed with its content when it is dropped.
 #[derive(Debug)]
 pub(crate) struct TemporaryFolder {
     path: PathBuf,
-    /// The folder, open with an exclusive lock; `None` where folders cannot be opened.
+    /// The folder, opened with an exclusive lock; `None` on systems that cannot open folders.
     own: Option<File>,
     registration: Registration,
 }
 
 impl TemporaryFolder {
-    /// Creates and locks the folder for this `tag`, removing the folder of an earlier run with the same tag.
+    /// Creates and locks the folder for `tag`. If an earlier run with the same tag left its folder, that folder is
+    /// removed.
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process uses the folder, [`Problem::Io`] if it cannot be created.
+    /// [`Problem::Busy`] if another process uses the folder, [`Problem::Io`] if the folder cannot be created.
     pub(crate) fn new(folder: &Path, tag: &str, ending: &str) -> Result<TemporaryFolder, Problem> {
         let path = folder.join(TemporaryName::of(tag, ending));
         for _ in 0..TRIES {
@@ -54,20 +55,20 @@ impl TemporaryFolder {
     /// Calls [`sync_below`] for the folder.
     ///
     /// # Errors
-    /// If the data cannot be written to disk.
+    /// If the data cannot be written to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.own.as_ref().map_or(Ok(()), sync_below)
     }
 
-    /// Renames the folder to `place` like [`rename_to_place`], and removes what it replaces. If renaming
-    /// fails, keeps the result under another name.
+    /// Renames the folder to `place` like [`rename_to_place`], and removes the folder or file that it replaces. If the
+    /// folder cannot be renamed, the result is kept under another name.
     pub(crate) fn persist(
         self,
         place: &Path,
         overwrite: bool,
         format: FolderFormat,
     ) -> Result<(), Problem> {
-        // `ended` holds off signals during the rename.
+        // `ended` makes signals wait during the rename.
         let renamed = self.registration.ended(|| {
             let renamed = rename_to_place(&self.path, place, overwrite, format);
             renamed.map_err(|why| kept(&self.path, place, why))
@@ -91,7 +92,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Opens and locks the new folder at `path`; `None` if another process has replaced it.
+/// Opens and locks the new folder at `path`. Returns `None` if another process has replaced it.
 #[cfg(unix)]
 fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     let own = match File::open(path) {
@@ -102,7 +103,7 @@ fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(is_at(&own, path).then_some(Some(own)))
 }
 
-/// Folders cannot be locked on this system; users must not run two jobs at once.
+/// On this system, folders cannot be locked. Users must make sure that they do not run two jobs at once.
 #[cfg(not(unix))]
 fn taken(_: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(Some(None))
@@ -130,8 +131,8 @@ fn renaming(source: io::Error) -> Problem {
     Problem::Io { doing: RENAME, source }
 }
 
-/// Waits until everything in a folder would survive a power failure. On systems other than Linux, each file
-/// was synced when it was written.
+/// Waits until everything in a folder would survive a power failure. On systems other than Linux this does nothing,
+/// because each file was synced when it was written.
 pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(folder)?;
@@ -140,8 +141,8 @@ pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames the folder at `path` to `place`. Replaces an existing file or folder only if `overwrite` is set, a
-/// folder only by one of the same format; returns its new path.
+/// Renames the folder at `path` to `place`. An existing file or folder is replaced only if `overwrite` is true, and a
+/// folder only if it has the same format. Returns the new path of what was replaced.
 pub(crate) fn rename_to_place(
     path: &Path,
     place: &Path,
@@ -155,7 +156,7 @@ pub(crate) fn rename_to_place(
     }
 }
 
-/// Renames the folder at `path` to `place`, which does not exist.
+/// Renames the folder at `path` to `place`, which must not exist.
 fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
     #[cfg(target_os = "linux")]
     {
@@ -170,8 +171,7 @@ fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
     fs::rename(path, place).map_err(renaming)
 }
 
-/// Exchanges the folder at `path` with the folder or file at `place`, and returns the new path of the
-/// replaced one.
+/// Exchanges the folder at `path` with the folder or file at `place`. Returns the new path of what was at `place`.
 fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
     let found = fs::symlink_metadata(place).map_err(renaming)?;
     let is_replaced = |at: &Path| match fs::symlink_metadata(at) {
@@ -190,7 +190,7 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
         match swapped() {
             Err(error) if cannot(error) => {}
             Err(error) => return Err(renaming(error.into())),
-            // `place` may have been replaced since it was checked.
+            // Another process may have replaced `place` after it was checked.
             Ok(()) => match is_replaced(path) {
                 Ok(()) => return Ok(path.to_owned()),
                 Err(why) => {
@@ -200,7 +200,7 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
             },
         }
     }
-    // Without an atomic exchange, `place` is missing for a moment. The old folder is kept under a name that
+    // If no atomic exchange is possible, `place` does not exist for a moment. Meanwhile the old folder has a name that
     // no process removes.
     let aside = free_name(path).ok_or_else(|| renaming(io::ErrorKind::AlreadyExists.into()))?;
     fs::rename(place, &aside).map_err(renaming)?;
@@ -214,7 +214,7 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
     }
 }
 
-/// Returns whether the kernel or file system lacks the requested kind of rename.
+/// Returns whether the error means that the kernel or the file system does not support this kind of rename.
 #[cfg(target_os = "linux")]
 fn cannot(error: rustix::io::Errno) -> bool {
     use rustix::io::Errno;
@@ -222,7 +222,7 @@ fn cannot(error: rustix::io::Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
-/// Keeps the folder at `path` as a finished result that could not be renamed to `place` because of `why`.
+/// Keeps the folder at `path` as a finished result that could not be renamed to `place`. `why` is the reason.
 fn kept(path: &Path, place: &Path, why: Problem) -> Problem {
     let renamed = free_name(path).filter(|finished| fs::rename(path, finished).is_ok());
     let path = renamed.unwrap_or_else(|| path.to_owned());

@@ -1,41 +1,41 @@
-//! Facts about a file that the file does not state, given by the caller.
+//! What the caller states about a file because the file does not state it.
 
 use trundle_core::{Shape, Width};
 
 use crate::{Header, Order, Problem, StoredDType};
 
-/// Describes a tensor beyond what its file states.
+/// Describes a tensor in addition to what its file states.
 ///
 /// - Raw bytes need an element type and a shape.
-/// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if the file
-///   states the type that [`StoredDType::new`] stores `element` as. Packed elements are stored as a 1-D array
-///   of bytes and need a shape too.
-/// - In a file of several tensors, the hint applies to each tensor that it fits.
+/// - An .npy file may store the bits of a type that it cannot state. Its elements are read as `element` if the file
+///   states the type that [`StoredDType::new`] stores for `element`. Packed elements are stored as a 1-D array of
+///   bytes, so they also need a shape.
+/// - In a file with several tensors, the hint applies to each tensor that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorHint {
-    /// Element type.
+    /// The element type.
     pub element: Option<StoredDType>,
-    /// Sizes of the axes.
+    /// The sizes of the axes.
     pub shape: Option<Shape>,
-    /// Axis whose size is computed from the length of the file. Its size in `shape` is ignored.
+    /// The axis whose size is computed from the length of the file. Its size in `shape` is ignored.
     pub free_axis: Option<usize>,
-    /// Offset of raw data from the start of the file, in bytes. With an offset, even 0, bytes after the data
-    /// are ignored. Without one, the file must be exactly as long as the data.
+    /// The offset of raw data from the start of the file, in bytes. With an offset, even with 0, bytes after the data
+    /// are ignored. Without an offset, the file must be exactly as long as the data.
     pub offset: Option<u64>,
 }
 
 impl TensorHint {
-    /// Creates a full description of raw data at the start of its file.
+    /// Creates a complete description of raw data at the start of its file.
     pub fn of(element: &StoredDType, shape: &Shape) -> TensorHint {
         let (element, shape) = (Some(element.clone()), Some(shape.clone()));
         TensorHint { element, shape, ..TensorHint::default() }
     }
 
-    /// Returns the sizes of the axes of raw data with `bytes` bytes, if the hint has a shape. A rest smaller
-    /// than one step along the free axis is ignored.
+    /// Returns the sizes of the axes of raw data that has `bytes` bytes; `None` if the hint has no shape. Bytes that
+    /// are left over after the last whole index of the free axis are ignored.
     ///
     /// # Errors
-    /// [`Problem::HintDiffers`] if an axis is free and `bytes` is unknown or the other sizes make the tensor
+    /// [`Problem::HintDiffers`] if an axis is free, and either `bytes` is not known or the other sizes make the tensor
     /// empty.
     pub(crate) fn shape_in(
         &self,
@@ -65,13 +65,13 @@ impl TensorHint {
         Ok(Some(Shape::new(sizes)?))
     }
 
-    /// Returns whether the shape of a file fits this description.
+    /// Returns whether the shape that a file states fits this description.
     fn agrees_with(&self, shape: &Shape, in_file: &Shape) -> bool {
         let agrees = |(axis, (size, in_file))| Some(axis) == self.free_axis || size == in_file;
         shape.rank() == in_file.rank() && shape.iter().zip(in_file.iter()).enumerate().all(agrees)
     }
 
-    /// Formats the requested shape, with -1 for the free axis.
+    /// Formats the shape of the hint, with -1 for the free axis.
     fn shown(&self, shape: &Shape) -> String {
         let size = |(axis, size): (usize, &usize)| match self.free_axis {
             Some(free) if free == axis => "-1".to_owned(),
@@ -80,11 +80,11 @@ impl TensorHint {
         format!("[{}]", shape.iter().enumerate().map(size).collect::<Vec<_>>().join(", "))
     }
 
-    /// Applies the hint to the header of a file that states type and shape.
+    /// Applies the hint to the header of a file that states its type and shape.
     ///
     /// # Errors
-    /// [`Problem::HintDiffers`] if the file contradicts the hint, [`Problem::HintMissing`] for packed
-    /// elements without a shape, [`Problem::Offset`] if the hint has an offset.
+    /// [`Problem::HintDiffers`] if the file contradicts the hint, [`Problem::HintMissing`] for packed elements without
+    /// a shape, [`Problem::Offset`] if the hint has an offset.
     pub(crate) fn apply(&self, in_file: Header) -> Result<Header, Problem> {
         if self.offset.is_some() {
             return Err(Problem::Offset);
@@ -104,10 +104,10 @@ impl TensorHint {
         }
     }
 
-    /// Applies the hint to each tensor of a file that it fits. The others are unchanged.
+    /// Applies the hint to each tensor of a file that it fits. The other tensors are unchanged.
     ///
     /// # Errors
-    /// As [`TensorHint::apply`] for the first tensor, if the hint fits none.
+    /// Those of [`TensorHint::apply`] for the first tensor, if the hint does not fit any tensor.
     pub(crate) fn apply_to_any(&self, in_file: Vec<Header>) -> Result<Vec<Header>, Problem> {
         if *self == TensorHint::default() {
             return Ok(in_file);
@@ -131,11 +131,11 @@ impl TensorHint {
         }
     }
 
-    /// Applies the hint to chunked tensors, whose shapes and element widths it cannot change.
+    /// Applies the hint to chunked tensors. It cannot change their shapes or the widths of their elements.
     ///
     /// # Errors
-    /// As [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if the hint would change a shape or
-    /// width.
+    /// The same as those of [`TensorHint::apply_to_any`]. [`Problem::HintDiffers`] is also returned if the hint would
+    /// change a shape or a width.
     #[cfg(any(feature = "zarr", feature = "hdf5"))]
     pub(crate) fn apply_to_chunked(&self, in_file: &[Header]) -> Result<Vec<Header>, Problem> {
         let described = self.apply_to_any(in_file.to_vec())?;

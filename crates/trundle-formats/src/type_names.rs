@@ -1,11 +1,11 @@
-//! Element types by name.
+//! Finds element types by name.
 
 use trundle_core::DType;
 
 use crate::literal::Literal;
 use crate::{Problem, Shown, StoredDType, numpy_dtype};
 
-/// Names of types in other libraries, in lower case.
+/// The names that other libraries have for types, in lower case.
 const SYNONYMS: [(DType, &str); 23] = [
     (DType::Boolean, "bool bool8"),
     (DType::I8, "int8"),
@@ -32,7 +32,7 @@ const SYNONYMS: [(DType, &str); 23] = [
     (DType::F4E2M1, "float4_e2m1fn float4e2m1"),
 ];
 
-/// Ambiguous names, and what to write instead.
+/// Names that are ambiguous, and what to write instead.
 const UNSURE: [(&str, &str); 6] = [
     ("f2", "'<f2' or f16"),
     ("f4", "'<f4', f32 or f4e2m1"),
@@ -43,11 +43,12 @@ const UNSURE: [(&str, &str); 6] = [
 ];
 
 impl StoredDType {
-    /// Returns the type with this name: trundle's (`f32`, `i4`, `bytes12`), another library's in any case
-    /// (`float32`, `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`, `>i2`, `|u1`, `<U3`).
+    /// Returns the type with this name. It may be a name of trundle (`f32`, `i4`, `bytes12`), a name of another
+    /// library, whose case does not matter (`float32`, `bfloat16`, `F8_E4M3`), or numpy's notation with a byte order
+    /// (`<f4`, `>i2`, `|u1`, `<U3`).
     ///
     /// # Errors
-    /// A message with the reason.
+    /// Returns a message with the reason if there is no such type.
     pub fn named(name: &str) -> Result<StoredDType, String> {
         let name = name.trim().trim_matches(['\'', '"']);
         let shown = Shown(name);

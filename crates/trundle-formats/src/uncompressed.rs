@@ -1,4 +1,4 @@
-//! Files with uncompressed data.
+//! Reads files whose data is not compressed.
 
 use std::io::Write;
 
@@ -6,13 +6,13 @@ use crate::contents::{Contents, Listing};
 use crate::source::{Source, copy};
 use crate::{Blob, Header, Problem, Progress};
 
-/// Contents of such a file: the tensors' data in order, perhaps followed by other bytes.
+/// The contents of such a file: the data of the tensors in order, which other bytes may follow.
 pub(crate) struct Uncompressed {
     listing: Listing,
     source: Source,
-    /// Offset at which the data of the first tensor begins, and the bytes from there to the end of the last
-    /// tensor's data.
+    /// The offset at which the data of the first tensor begins.
     start: u64,
+    /// The number of bytes from there to the end of the last tensor's data.
     bytes: u64,
     trailing: TrailingBytes,
 }
@@ -20,15 +20,15 @@ pub(crate) struct Uncompressed {
 /// The bytes that may follow the data.
 #[derive(Clone, Copy)]
 pub(crate) enum TrailingBytes {
-    /// Anything; it is ignored.
+    /// Any bytes, which are ignored.
     Ignored,
-    /// Nothing. The function creates the error from the expected and the actual number of bytes.
+    /// None. The function creates the error from the expected and the actual number of bytes.
     Refused(fn(u64, u64) -> Problem),
 }
 
 impl Uncompressed {
-    /// Creates the contents of a file with one tensor, whose data begins at `start`. If the length of the
-    /// source is known, checks it.
+    /// Creates the contents of a file with one tensor, whose data begins at `start`. Checks the length of the source if
+    /// it is known.
     ///
     /// # Errors
     /// [`Problem::Truncated`], [`Problem::OffsetBeyond`] or the error of `trailing`.
@@ -44,7 +44,7 @@ impl Uncompressed {
         Uncompressed::new(listing, start, source, trailing)
     }
 
-    /// Creates the contents of a file with several tensors, in the order of their data.
+    /// Creates the contents of a file with several tensors, which are in the order of their data.
     pub(crate) fn new(
         listing: Listing,
         start: u64,
@@ -72,7 +72,8 @@ impl Uncompressed {
         self.source.seek_to(self.listing.headers[index].data_offset.unwrap_or(self.start))
     }
 
-    /// Checks the length of a stream after the data of the tensor at `index`.
+    /// Checks, after the data of the tensor at `index` was read, that a stream was long enough and does not have too
+    /// many bytes.
     fn check_end(&mut self, index: usize, read: u64) -> Result<(), Problem> {
         check_length(self.listing.headers[index].data_bytes as u64, read)?;
         let is_last = index + 1 == self.listing.headers.len();

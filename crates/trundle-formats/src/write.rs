@@ -1,4 +1,4 @@
-//! Writing tensors in memory to a file.
+//! Writes tensors that are in memory to a file.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,19 +7,19 @@ use trundle_core::Shape;
 
 use crate::{Described, Error, Format, Order, Output, Problem, Progress, StoredDType, crc32};
 
-/// Bytes of a write; progress is reported after each.
+/// The size of a write in bytes. Progress is reported after each write.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// A tensor in memory, to be written.
+/// A tensor in memory that is to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedTensor<'a> {
-    /// Name in the file. Ignored by formats without names.
+    /// The name in the file. Formats without names ignore it.
     pub name: &'a str,
-    /// Element type.
+    /// The element type.
     pub element: &'a StoredDType,
-    /// Sizes of the axes.
+    /// The sizes of the axes.
     pub shape: &'a Shape,
-    /// The elements: packed, row-major, in the byte order and bit order of `element`.
+    /// The elements, contiguous and row-major, in the byte order and bit order of `element`.
     pub bytes: &'a [u8],
 }
 
@@ -31,12 +31,12 @@ impl NamedTensor<'_> {
 }
 
 impl Format {
-    /// Writes `tensors` to `out`, with `metadata` as for [`Format::skeleton`]. Calls `progress` with the
-    /// bytes of data written so far.
+    /// Writes `tensors` to `out`. `metadata` is the same as for [`Format::skeleton`]. Calls `progress` with the number
+    /// of data bytes written so far.
     ///
     /// # Errors
-    /// [`Problem`] if the bytes of a tensor do not match its shape or cannot be written; and as
-    /// [`Format::skeleton`].
+    /// [`Problem`] if the bytes of a tensor do not match its shape, or cannot be written. The errors of
+    /// [`Format::skeleton`] are also returned.
     pub fn write_to(
         &self,
         out: &mut dyn Write,
@@ -72,7 +72,7 @@ impl Format {
     }
 }
 
-/// Returns the format of the path's ending, unless it is a folder-based one.
+/// Returns the format from the file extension of a path. Returns an error if the files of the format are folders.
 fn format_of_file(path: &Path) -> Result<&'static Format, Error> {
     let format = Format::of(path)?;
     if format.is_folder() {
@@ -82,21 +82,22 @@ fn format_of_file(path: &Path) -> Result<&'static Format, Error> {
     Ok(format)
 }
 
-/// Checks, before any work is done, that `path` can be written: its ending is known, its folder exists, and
-/// the path does not exist unless `overwrite` is set. `-` is stdout.
+/// Checks that `path` can be written, before any work is done: its file extension is known, its folder exists, and the
+/// path does not exist unless `overwrite` is true. If `path` is `-`, the output is stdout.
 ///
 /// # Errors
-/// [`Error`] that names the failed condition.
+/// [`Error`] that names the reason.
 pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
     format_of_file(path)?;
     Output::check(path, overwrite)
 }
 
-/// Writes `tensors` to the file at `path`, in the format of its ending; `-` is stdout, as .npy. The file
-/// appears completely or not at all; see [`Output`]. Calls `progress` with the bytes of data written so far.
+/// Writes `tensors` to the file at `path`. The file extension determines the format. If `path` is `-`, writes .npy to
+/// stdout. The file gets its final name only when it is complete, as [`Output`] explains. Calls `progress` with the
+/// number of data bytes written so far.
 ///
 /// # Errors
-/// As [`check_output`] and [`Format::write_to`].
+/// The same as those of [`check_output`] and [`Format::write_to`].
 pub fn write(
     path: &Path,
     tensors: &[NamedTensor<'_>],
@@ -106,12 +107,12 @@ pub fn write(
     stage(path, tensors, &[], overwrite, progress)?.finish()
 }
 
-/// Writes the file like [`write()`], with `metadata`, but does not make it appear yet.
+/// Writes the file like [`write()`], and `metadata` too, but does not give it its final name yet.
 ///
-/// [`Output::read_back`] opens the result, [`Output::finish`] makes it appear.
+/// [`Output::read_back`] opens the result, and [`Output::finish`] gives it its final name.
 ///
 /// # Errors
-/// As [`write()`].
+/// The same as those of [`write()`].
 pub fn stage(
     path: &Path,
     tensors: &[NamedTensor<'_>],

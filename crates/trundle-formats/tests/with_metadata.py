@@ -24,7 +24,7 @@ import zarr
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-# The small memory limits do not include the program itself.
+# The small limits below apply to the data that are moved, not to the memory of the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 warnings.filterwarnings("ignore")
 
@@ -38,14 +38,14 @@ KINDS = ["zarr2", "zarr3", "h5", "nc", "npz", "safetensors", "npy"]
 
 
 class Tensor:
-    """A tensor as read or written by a library."""
+    """A tensor as a library reads or writes it."""
 
     def __init__(self, values, dims=None, attributes=None, fill=None):
         self.values, self.dims, self.attributes, self.fill = values, dims, attributes or {}, fill
 
 
 class Tree:
-    """Tensors and attributes of groups, by path; `whole` if the file is one unnamed tensor."""
+    """The tensors of a file and the attributes of its groups, by path; `whole`: the file is an unnamed tensor."""
 
     def __init__(self, tensors, groups=None, whole=False, is_texts=False):
         self.tensors, self.groups, self.whole, self.is_texts = tensors, groups or {}, whole, is_texts
@@ -64,7 +64,7 @@ def some_attributes(rng, kind):
 
 
 def some_tree(rng, kind):
-    """A random tree that a file of this kind can hold."""
+    """Returns a random tree that a file of this kind can hold."""
     holds_groups, holds_names = kind in ("zarr2", "zarr3", "h5", "nc"), kind != "npy"
     whole = not holds_names or kind.startswith("zarr") and rng.random() < 0.3
     paths = [""] + ([rng.choice(["g", "größe", "a b"]), "deep/er"] if holds_groups and rng.random() < 0.5 else [])
@@ -183,7 +183,7 @@ def read(kind, path):
                 def check(group, prefix):
                     for name, variable in group.variables.items():
                         found = tensors[prefix + name]
-                        # netCDF names an unnamed axis after another of the same length, or phony_dim_0.
+                        # netCDF gives an unnamed axis the name of another axis of its length, or one like phony_dim_0.
                         phony = found.dims is None or any(dim.startswith("phony") for dim in variable.dimensions)
                         assert phony or list(variable.dimensions) == found.dims, (name, variable.dimensions, found.dims)
                     for name, below in group.groups.items():
@@ -200,7 +200,7 @@ def read(kind, path):
 
 
 def texts(attributes):
-    """Converts attributes for a format that holds only strings."""
+    """Decodes the attributes of a format that holds only strings: JSON becomes its value."""
     def text(value):
         if not isinstance(value, str):
             return value
@@ -219,7 +219,7 @@ def same(one, other):
     while isinstance(other, list) and len(other) == 1:
         other = other[0]
     if isinstance(other, str) and not isinstance(one, str):
-        # HDF5 has neither objects nor lists of mixed types.
+        # HDF5 has neither objects nor lists of mixed types, so the program stores them as JSON.
         try:
             other = json.loads(other)
         except ValueError:
@@ -249,7 +249,7 @@ class Comparison:
 
 
 def compare(before, after, said, move, out):
-    """Compares the trees before and after a move, and returns the differences not named in a warning."""
+    """Compares the trees before and after a move, and returns the differences that no warning names."""
     found = Comparison(said)
     names = {name: name for name in before.tensors}
     if before.whole or after.whole:
@@ -269,7 +269,7 @@ def compare(before, after, said, move, out):
         dims = [tensor.dims[axis] for axis in order] if tensor.dims and is_moved and order else tensor.dims
         if (dims or None) != (moved.dims or None):
             [found.named(f"{name}: axes {dims} are {moved.dims}", dim) for dim in dims or [f"{moved.dims} are new"]]
-        # The attributes of a single-tensor file belong to the tensor.
+        # The attributes of a file with a single tensor belong to the tensor.
         own, others = dict(tensor.attributes), dict(moved.attributes)
         if before.whole and not after.whole and out == "safetensors":
             others.update(texts(after.groups.get("", {})))

@@ -18,54 +18,54 @@ use crate::metadata::Metadata;
 /// A dataset: its metadata, and the position of its data.
 #[derive(Debug)]
 pub struct Dataset {
-    /// The path below the root, without leading or trailing slash.
+    /// The path below the root, without a leading or trailing slash.
     pub path: String,
-    /// The shape.
+    /// The sizes of the axes.
     pub shape: Vec<u64>,
-    /// The element type in numpy's notation, such as `>f4`, or trundle's name if numpy has none, such as `bf16`.
+    /// The element type in numpy's notation, such as `>f4`. If numpy has none, trundle's name, such as `bf16`.
     pub dtype: String,
-    /// The bytes per element.
+    /// The size of an element in bytes.
     pub width: usize,
     /// The position of the data.
     pub data: Data,
-    /// The axis names; empty if no axis has a name.
+    /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// The attributes, without HDF5's internal ones.
+    /// The attributes, without those that HDF5 uses internally.
     pub attributes: Attributes,
     /// The names of attributes that JSON cannot represent, such as references and NaN.
     pub unheld: Vec<String>,
-    /// Whether each axis is unlimited.
+    /// For each axis, whether it is unlimited.
     pub unlimited: Vec<bool>,
-    /// The bytes of the fill value, little-endian, if the dataset states one.
+    /// The bytes of the fill value in little-endian order; `None` if the dataset does not state one.
     pub fill: Option<Vec<u8>>,
 }
 
 /// The position of a dataset's data.
 #[derive(Debug)]
 pub enum Data {
-    /// Contiguous in the file, row-major, from this byte.
+    /// The data is contiguous and row-major in the file. It begins at this byte.
     At(u64),
-    /// In the metadata.
+    /// The data is part of the metadata.
     InMemory(Vec<u8>),
-    /// Not stored: all elements have this value.
+    /// No data is stored. All elements have this value.
     Filled(Vec<u8>),
-    /// In chunks.
+    /// The data is in chunks.
     Chunked(Box<Chunked>),
 }
 
-/// Internal attributes of the HDF5 library, of dimension scales and of netCDF-4.
+/// The attributes that the HDF5 library, dimension scales and netCDF-4 use internally.
 const INTERNAL: &str = "\
     DIMENSION_LIST REFERENCE_LIST DIMENSION_LABELS _Netcdf4Dimid _Netcdf4Coordinates \
     _nc3_strict _NCProperties";
 
-/// Internal attributes of a dimension scale.
+/// The attributes that a dimension scale uses internally.
 const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
 
 /// The attribute of the climate conventions whose value is an element of the dataset.
 const FILL_VALUE: &str = "_FillValue";
 
 impl Dataset {
-    /// Reads the dataset at `path` from its header, without axis names.
+    /// Reads the dataset at `path` from its header. Axis names are not read.
     pub(crate) fn read(
         metadata: &Metadata,
         path: &str,
@@ -143,10 +143,10 @@ impl Dataset {
     }
 }
 
-/// Returns the attributes without internal ones, and the names of attributes that JSON cannot represent.
+/// Returns the attributes that are not internal, and the names of the attributes that JSON cannot represent.
 ///
-/// The fill value of floats is written as xarray writes it to Zarr, because JSON has no NaN: the bytes of an f64 in
-/// base 64.
+/// The fill value of floats is converted to the bytes of an f64 in base 64, because JSON has no NaN. xarray stores it
+/// in Zarr in the same way.
 pub(crate) fn public(
     metadata: &Metadata,
     all: &[Attribute],
@@ -198,7 +198,7 @@ fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, 
     Ok(bytes as usize)
 }
 
-/// Reads the bytes of the fill value, in the stored byte order.
+/// Reads the bytes of the fill value in the stored byte order.
 fn fill(
     metadata: &Metadata,
     header: &ObjectHeader,

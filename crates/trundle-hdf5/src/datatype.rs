@@ -20,25 +20,25 @@ pub(crate) enum Class {
         kind: Float,
         is_big: bool,
     },
-    /// Real and imaginary part, each a float of this kind.
+    /// The real and the imaginary part, each a float of this kind.
     Complex {
         kind: Float,
         is_big: bool,
     },
-    /// An enumeration of FALSE and TRUE in one byte, as h5py writes booleans.
+    /// An enumeration of FALSE and TRUE in one byte, with which h5py stores booleans.
     Boolean,
-    /// Fixed-length text, padded with NUL or spaces.
+    /// A string of fixed length, padded with NUL or spaces.
     Text {
         is_padded_by_spaces: bool,
     },
-    /// Variable-length text in a heap.
+    /// A string of variable length in a heap.
     VarText,
     Reference,
-    /// A variable-length list of references in a heap.
+    /// A list of references in a heap, of variable length.
     VarReferences,
     /// Bytes without a meaning.
     Opaque,
-    /// An unsupported type, by its description.
+    /// A type that is not supported, with its description.
     Other(String),
 }
 
@@ -52,8 +52,8 @@ pub(crate) enum Float {
 
 const MOST_DEPTH: usize = 8;
 
-/// The bit layout of floats: total size, position and size of the exponent, position and size of the mantissa, bias
-/// of the exponent, position of the sign.
+/// The bit layout of each kind of float: the total size, the position and size of the exponent, the position and size
+/// of the mantissa, the bias of the exponent, and the position of the sign.
 const FLOATS: [(Float, [u32; 7]); 4] = [
     (Float::F16, [16, 10, 5, 0, 10, 15, 15]),
     (Float::BF16, [16, 7, 8, 0, 7, 127, 15]),
@@ -72,7 +72,7 @@ impl Datatype {
         parse(&mut Cursor::new(body), 0)
     }
 
-    /// Returns the name in numpy's notation, or trundle's name if numpy has none.
+    /// Returns the name in numpy's notation. If numpy has none, returns trundle's name.
     ///
     /// # Errors
     /// [`Error::Unsupported`] with a description of the type if it has no name.
@@ -195,7 +195,8 @@ fn float(cursor: &mut Cursor<'_>, width: usize, flags: u32) -> Result<Class, Err
         (flags >> 8) & 0xff,
     ];
     let known = FLOATS.iter().find(|(_, sizes)| *sizes == found && sizes[0] as usize == 8 * width);
-    // The usual form: the leading 1 of the mantissa is implied, and bytes are in little- or big-endian order.
+    // In the usual form, the leading 1 of the mantissa is implied, and the bytes are in little-endian or big-endian
+    // order.
     let is_usual = place == 0 && (flags >> 4) & 3 == 2 && flags & 0x40 == 0;
     Ok(match known.filter(|_| is_usual) {
         Some((kind, _)) => Class::Float { kind: *kind, is_big: flags & 1 != 0 },
@@ -246,7 +247,8 @@ fn compound(
     other()
 }
 
-/// Reads an enumeration; it is moved as its integers, except for booleans.
+/// Reads an enumeration type. Its elements are treated as integers of the base type. An enumeration of FALSE = 0 and
+/// TRUE = 1 in one byte is a boolean.
 fn enumeration(
     cursor: &mut Cursor<'_>,
     count: usize,
@@ -267,7 +269,7 @@ fn enumeration(
     Ok(base.class)
 }
 
-/// Reads a NUL-terminated name; before version 3, it is padded to a multiple of 8 bytes.
+/// Reads a name that ends with NUL. Before version 3, it is padded to a multiple of 8 bytes.
 fn name(cursor: &mut Cursor<'_>, version: u32) -> Result<Vec<u8>, Error> {
     let mut name = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The errors of reading and writing a file.
+//! Errors of reading and writing a file.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,13 +9,13 @@ pub enum Error {
     /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Contents that violate the format.
+    /// The content does not conform to the format.
     #[error("{0}")]
     Malformed(String),
-    /// Contents that are not supported, or larger than the limits.
+    /// The content is not supported, or exceeds the limits.
     #[error("{0}")]
     Unsupported(String),
-    /// A chunk that contradicts the metadata.
+    /// A chunk does not match the metadata.
     #[error("\"{dataset}\": chunk at {at:?}: {why}")]
     Chunk {
         /// The path of the dataset.
@@ -55,8 +55,8 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Runs `read` and turns a panic into an error. `read` passes untrusted bytes to `hdf5_reader`; no panic is known,
-/// and nothing that `read` changed is used afterwards.
+/// Runs `read`, and turns a panic into an error. `read` passes bytes that are not trusted to `hdf5_reader`. No case of
+/// a panic is known. Nothing that `read` has changed is used after a panic.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(Error::malformed("its metadata is inconsistent and cannot be read"))

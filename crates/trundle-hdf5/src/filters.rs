@@ -9,7 +9,7 @@ use hdf5_reader::messages::filter_pipeline::{
 
 use crate::error::Error;
 
-/// LZF, the filter of h5py.
+/// LZF, a filter of h5py.
 const FILTER_LZF: u16 = 32000;
 
 const KNOWN: [u16; 7] = [
@@ -35,10 +35,10 @@ const OTHERS: [(u16, &str); 9] = [
     (32026, "Blosc2"),
 ];
 
-/// The most bytes that filters add to a chunk that does not compress, including checksums.
+/// The most bytes that filters add to a chunk that does not compress. The number includes checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
-/// The filters of a dataset in the order of their application.
+/// The filters of a dataset, in the order in which they were applied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filters(Vec<FilterDescription>);
 
@@ -62,7 +62,8 @@ impl Filters {
         Ok(Filters(filters))
     }
 
-    /// The estimated cost of undoing the filters, in picoseconds per byte on a core of 2023 (measured).
+    /// Returns the estimated time in picoseconds that one core takes to undo the filters for each byte. It was measured
+    /// on a core of 2023.
     pub(crate) fn picoseconds(&self) -> u64 {
         let of_filter = |filter: &FilterDescription| match filter.id {
             FILTER_SHUFFLE | FILTER_FLETCHER32 => 300,
@@ -72,13 +73,13 @@ impl Filters {
         self.0.iter().map(of_filter).sum()
     }
 
-    /// The most stored bytes of a chunk of `bytes` bytes.
+    /// Returns the most bytes in which a chunk of `bytes` bytes can be stored.
     pub(crate) fn most_stored(&self, bytes: usize) -> usize {
         if self.0.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
     }
 
     /// Decodes a stored chunk to exactly `bytes` bytes, with elements of `width` bytes. A bit of `mask` marks a filter
-    /// that was skipped. Refuses more bytes before allocating them.
+    /// that was skipped. More bytes are refused before memory for them is allocated.
     pub(crate) fn undo(
         &self,
         mut data: Vec<u8>,
@@ -90,7 +91,7 @@ impl Filters {
             if mask & (1 << at) != 0 {
                 continue;
             }
-            // The output of the later filters may be slightly larger than the chunk.
+            // The output of the filters except the first may be slightly larger than the chunk.
             let most = if at == 0 { bytes } else { self.most_stored(bytes) };
             data = match filter.id {
                 FILTER_LZF => lzf(&data, most)?,
@@ -108,8 +109,8 @@ impl Filters {
     }
 }
 
-/// Decodes LZF (`liblzf` 3.6), up to `most` bytes. A control byte `c` below 32 precedes `c + 1` literal bytes; any
-/// other starts a copy of earlier output.
+/// Decodes LZF (`liblzf` 3.6) to at most `most` bytes. After a control byte `c` less than 32 there are `c + 1` literal
+/// bytes. Any other control byte begins a copy of earlier output.
 fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
     let ends = || "LZF: ends too early".to_owned();
     let mut bytes = packed.iter().map(|byte| usize::from(*byte));
@@ -151,9 +152,9 @@ mod tests {
 
     #[test]
     fn lzf_gives_literals_and_copies_of_them() {
-        // "ab", then 2 + 3 bytes from 2 back.
+        // The bytes "ab", then a copy of 2 + 3 bytes that begins 2 bytes back.
         assert_eq!(lzf(&[1, b'a', b'b', 3 << 5, 1], 7).as_deref(), Ok(&b"abababa"[..]));
-        // A long copy: 7 + 1 + 2 bytes from 1 back.
+        // A long copy of 7 + 1 + 2 bytes that begins 1 byte back.
         assert_eq!(lzf(&[0, b'x', 7 << 5, 1, 0], 11).as_deref(), Ok(&b"xxxxxxxxxxx"[..]));
         for (packed, most, why) in [
             (&[1, b'a', b'b', 3 << 5, 1][..], 6, "more than 6"),

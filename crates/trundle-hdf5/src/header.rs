@@ -1,4 +1,4 @@
-//! Reads object headers: the messages of a group or dataset.
+//! Reads object headers, which contain the messages of a group or a dataset.
 
 use hdf5_reader::checksum::jenkins_lookup3;
 use hdf5_reader::io::Cursor;
@@ -7,7 +7,7 @@ use hdf5_reader::messages::shared::{self, SharedMessage};
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-/// Message types (section IV.A.2 of the specification).
+/// The types of messages (section IV.A.2 of the specification).
 pub(crate) mod kind {
     pub(crate) const DATASPACE: u16 = 0x01;
     pub(crate) const LINK_INFO: u16 = 0x02;
@@ -24,14 +24,16 @@ pub(crate) mod kind {
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
 }
 
-/// The most bytes of messages, and the most blocks, of an object header.
+/// The most bytes of messages in an object header.
 const MOST_BYTES: u64 = 64 << 20;
+/// The most blocks of an object header.
 const MOST_BLOCKS: usize = 1 << 12;
 
 const CHECKSUM: usize = 4;
 
-/// Message flags: the body is a reference to a shared message; a reader must know the message type.
+/// The message flag for a body that is a reference to a shared message.
 const IS_SHARED: u8 = 0x02;
+/// The message flag for a message whose type a reader must know.
 const MUST_BE_KNOWN: u8 = 0x80;
 
 /// The last message type of the specification.
@@ -73,7 +75,7 @@ impl ObjectHeader {
         Ok(header)
     }
 
-    /// Adds the messages of a block. Returns address and length of the continuation blocks.
+    /// Adds the messages of a block. Returns the address and the length of each block that continues the header.
     fn add(
         &mut self,
         metadata: &Metadata,
@@ -111,7 +113,8 @@ impl ObjectHeader {
         Ok(blocks)
     }
 
-    /// Returns the first message of a type, resolved if it is shared.
+    /// Returns the body of the first message with a type. If the message is shared, returns the body of the shared
+    /// message.
     pub(crate) fn find(&self, metadata: &Metadata, kind: u16) -> Result<Option<Vec<u8>>, Error> {
         let found = self.messages.iter().find(|message| message.kind == kind);
         found.map(|message| message.resolved(metadata)).transpose()
@@ -127,7 +130,7 @@ impl Message {
     }
 }
 
-/// Reads the shared message that `body` refers to.
+/// Reads the shared message to which `body` refers.
 pub(crate) fn shared_message(
     metadata: &Metadata,
     kind: u16,
@@ -146,7 +149,7 @@ pub(crate) fn shared_message(
     }
 }
 
-/// Reads the start of the header at an address: the encoding and the first block.
+/// Reads the start of the header at an address. Returns the style of the header and its first block.
 fn first_block(metadata: &Metadata, address: u64) -> Result<(Style, Vec<u8>), Error> {
     let start = metadata.read(address, 6)?;
     if start[0] == 1 {

@@ -1,10 +1,11 @@
-//! Reads HDF5 files (including netCDF-4) and writes the metadata of new ones.
+//! Reads HDF5 files (including netCDF-4), and writes the metadata of new ones.
 //!
 //! This is the only crate that uses [`hdf5_reader`], which reads the trees, arrays and heaps that index chunks, links
-//! and attributes, and undoes most filters. This crate reads the messages of object headers itself (`header.rs` and its
-//! neighbours), so that a dataset that is not understood hides no others, and no bit of a type or layout is ignored.
+//! and attributes, and undoes most filters. This crate itself reads the messages of object headers (`header.rs` and the
+//! modules next to it). So a dataset that is not understood does not prevent reading the others, and no bit of a type
+//! or layout is ignored.
 //!
-//! Contiguous data is read directly from the file. The positions of chunks are known, so that threads can read and
+//! Contiguous data is read directly from the file. The positions of all chunks are known, so threads can read and
 //! decode them in parallel.
 //!
 //! Source: the HDF5 File Format Specification, version 3.0.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Make the files for tests/files.rs and the program's tests: the numbers from 0, of shape (5, 7), in chunks of
-(2, 3), with each chunk index and each filter, in the layouts of old and new library versions.
+"""Make the files for tests/files.rs and the program's tests. They hold the numbers 0, 1, 2, ... with the shape (5, 7),
+in chunks of (2, 3), with each chunk index and each filter, in the layouts of old and new library versions.
 
     pip install h5py==3.16.0 netCDF4==1.7.5.1.post1
     python3 crates/trundle-hdf5/tests/make.py
@@ -17,7 +17,7 @@ FILES = Path(__file__).parent / "files"
 
 NUMBERS = np.arange(35, dtype="i2").reshape(5, 7)
 
-# The maximum shape decides which chunk index the library uses.
+# The library chooses the chunk index by the maximum shape.
 GROWTH = {"fixed": None, "bounded": (9, 20), "long": (None, 7), "free": (None, None)}
 
 FILTERS = {
@@ -58,7 +58,7 @@ def whole(file):
     file["big"].attrs["list"] = [1.5, 2]
     file["big"].attrs["names"] = ["one", "two"]
     file["big"].attrs["number"] = np.int16(-5)
-    # More attributes than the library keeps in a header.
+    # These are more attributes than the library keeps in an object header.
     for number in range(9):
         file["half"].attrs[f"a{number}"] = number
 
@@ -93,7 +93,7 @@ def netcdf(path):
         packed.set_auto_maskandscale(False)
         packed.scale_factor = 0.5
         packed[:] = np.arange(10).reshape(5, 2)
-        # A variable with the name of a dimension that is not its coordinate.
+        # This variable has the name of a dimension, but is not the coordinate variable of that dimension.
         file.createVariable("none", "i4", ("x",))[:] = np.arange(7)
         file.createGroup("g").createVariable("y", "f8", ("x",))[:] = np.arange(7)
 

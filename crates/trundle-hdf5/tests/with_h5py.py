@@ -16,7 +16,7 @@ import tempfile
 import h5py
 import numpy as np
 
-# Small limits apply to the moved data, not to the memory of the program itself.
+# The small limits below apply to the data that are moved, not to the memory of the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 TYPES = [
@@ -35,7 +35,7 @@ def run(*arguments):
 
 
 def elements(rng, dtype, shape):
-    """Random elements; arbitrary bits for integers and floats."""
+    """Return random elements; those of numbers can have any bits, except that they are finite."""
     dtype = np.dtype(dtype)
     count = int(np.prod(shape))
     if dtype.kind == "b":
@@ -81,7 +81,7 @@ def dataset(rng, group, name):
     made = group.create_dataset(name, shape=shape, dtype=dtype, **options)
     fill = options.get("fillvalue", np.zeros((), dtype))
     if kind == "chunks" and "fillvalue" in options and rng.random() < 0.5:
-        # A part is never written.
+        # A part of the dataset is never written.
         corner = tuple(slice(0, rng.randint(0, size)) for size in shape)
         whole = np.full(shape, fill, dtype)
         whole[corner] = values[corner]
@@ -91,14 +91,14 @@ def dataset(rng, group, name):
         return np.full(shape, fill, dtype)
     made[...] = values
     if kind == "chunks" and axes and options["maxshape"][0] is None and rng.random() < 0.3:
-        # Chunks beyond the new edge may remain.
+        # The file may keep chunks that lie beyond the new edge.
         made.resize(rng.randint(1, shape[0]), axis=0)
         values = values[: made.shape[0]]
     return values
 
 
 def chain(rng, axes):
-    """A random chain, and the same for numpy."""
+    """Return a random chain, and a function that does the same with numpy."""
     stages, moves = [], []
     for _ in range(rng.randint(1, 3)):
         kind = rng.choice(["flip", "roll", "transpose"])
@@ -122,7 +122,7 @@ def chain(rng, axes):
 
 
 def reads(rng, trundle, folder):
-    """Check that the program reads a file of h5py."""
+    """Check that the program reads a file that h5py wrote."""
     path = folder / rng.choice(["a.h5", "a.nc", "a.dat"])
     expected = {}
     libver = rng.choice([("earliest", "latest"), ("earliest", "v108"), ("v110", "v110"), "latest", None])
@@ -156,7 +156,7 @@ def reads(rng, trundle, folder):
 
 
 def writes(rng, trundle, folder, path, expected):
-    """Check that h5py reads a file of the program."""
+    """Check that h5py reads a file that the program wrote."""
     out = folder / rng.choice(["out.h5", "out.nc"])
     if len({values.ndim for values in expected.values()}) == 1 and next(iter(expected.values())).ndim:
         stages, move = chain(rng, next(iter(expected.values())).ndim)
@@ -179,7 +179,7 @@ def writes(rng, trundle, folder, path, expected):
 
 
 def netcdf(rng, trundle, folder):
-    """Check that netCDF-4, converted to Zarr and back to netCDF-4, is the same in xarray."""
+    """Check that xarray reads the same from a netCDF-4 file after its conversion to Zarr and back."""
     import netCDF4
     import xarray
 

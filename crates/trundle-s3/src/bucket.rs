@@ -16,11 +16,12 @@ use object_store::{
 use crate::client::{Client, invalid};
 use crate::url;
 
-/// The objects below a path of a bucket, by relative key. Threads can share it; each waits for its own requests.
+/// The objects below a path of a bucket, by their key relative to this path. Several threads can use it. Each waits for
+/// its own requests.
 #[derive(Debug)]
 pub struct Bucket {
     name: String,
-    /// The common prefix of all keys, without a trailing slash.
+    /// The prefix that all keys have in common, without a trailing slash.
     prefix: String,
     client: Mutex<Client>,
 }
@@ -28,7 +29,7 @@ pub struct Bucket {
 /// The metadata attribute that identifies the writer of an object.
 const TAG: Attribute = Attribute::Metadata(Cow::Borrowed("trundle"));
 
-/// Size and time of an object.
+/// The size and the time of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
     /// The size in bytes.
@@ -42,29 +43,31 @@ pub struct ObjectInfo {
 pub enum ByteRange {
     /// The whole object.
     All,
-    /// From this byte, this many bytes; at least one.
+    /// The part that begins at the first number, and whose length is the second number, both in bytes. The length must
+    /// be at least 1.
     Range(u64, u64),
-    /// This many bytes at the end; at least one.
+    /// The last bytes of the object. The number is their length, which must be at least 1.
     Last(u64),
 }
 
-/// How to treat an existing object with the same key.
+/// What to do if an object with the same key exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum New {
     /// Replace the object.
     OrReplace,
-    /// Fail with [`io::ErrorKind::AlreadyExists`].
+    /// Return [`io::ErrorKind::AlreadyExists`].
     Only,
 }
 
 impl Bucket {
-    /// Opens `s3://BUCKET/PATH`; sends no request yet.
+    /// Opens `s3://BUCKET/PATH`. No request is sent yet.
     ///
-    /// Credentials, region and endpoint come from the environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`,
-    /// `AWS_ENDPOINT_URL`, …), then from a profile of the AWS command line, then from the machine's role.
+    /// The credentials, the region and the endpoint are taken from the environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`,
+    /// `AWS_ENDPOINT_URL`, …). If they are not there, they are taken from a profile of the AWS command line, and
+    /// otherwise from the role of the machine.
     ///
     /// # Errors
-    /// If the URL names no bucket or path, or the settings are invalid.
+    /// If the URL does not name a bucket and a path, or the settings are invalid.
     pub fn open(url: &str) -> io::Result<Bucket> {
         let (name, prefix) = url::parts(url)?;
         let client = Mutex::new(Client::new(name)?);
@@ -74,21 +77,22 @@ impl Bucket {
     fn client(&self) -> io::Result<Client> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if !client.is_usable() {
-            // The client of the parent process has no threads here, and dropping it would wait for them.
+            // The threads of the parent process's client do not exist here, and dropping the client would wait for
+            // them.
             let new = Client::new(&self.name)?;
             std::mem::forget(std::mem::replace(&mut *client, new));
         }
         Ok(client.clone())
     }
 
-    /// The full path of a key; the common prefix for an empty key.
+    /// Returns the full path of a key. For an empty key, this is the common prefix.
     fn path(&self, key: &str) -> io::Result<Path> {
         let path =
             if key.is_empty() { self.prefix.clone() } else { format!("{}/{key}", self.prefix) };
         Path::parse(path).map_err(invalid)
     }
 
-    /// Returns size and time of an object; `None` if it does not exist.
+    /// Returns the size and the time of an object. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// If the request fails.
@@ -98,11 +102,11 @@ impl Bucket {
         Ok(found.as_ref().map(info))
     }
 
-    /// Reads a part of an object; `None` if it does not exist. Before any byte is read, calls `check` with the sizes of
-    /// the whole object and of the part.
+    /// Reads a part of an object. Returns `None` if the object does not exist. Before any byte is read, calls `check`
+    /// with the sizes of the whole object and of the part.
     ///
     /// # Errors
-    /// The error of `check`, or if the object cannot be read or is too short for the part.
+    /// The error of `check`. An error is also returned if the object cannot be read, or is too short for the part.
     pub fn read(
         &self,
         key: &str,
@@ -150,7 +154,7 @@ impl Bucket {
         Ok(Some(read))
     }
 
-    /// Lists the names directly below a path that have keys below them, sorted.
+    /// Lists the names directly below a path that have keys below them, in ascending order.
     ///
     /// # Errors
     /// If the names cannot be listed.
@@ -165,7 +169,7 @@ impl Bucket {
         Ok(names)
     }
 
-    /// Lists the first keys below a path, at most `most`.
+    /// Lists the first keys below a path, at most `most` of them.
     ///
     /// # Errors
     /// If the keys cannot be listed.
@@ -183,7 +187,8 @@ impl Bucket {
         })
     }
 
-    /// Returns the total size of all objects below a path, and the time of the last write; `None` if there are none.
+    /// Returns the total size of all objects below a path, and the time of the last write to any of them. Returns
+    /// `None` if there are no objects.
     ///
     /// # Errors
     /// If the objects cannot be listed.
@@ -203,7 +208,7 @@ impl Bucket {
         })
     }
 
-    /// Removes all objects below a path except the key `kept`.
+    /// Removes all objects below a path except the one with the key `kept`.
     ///
     /// # Errors
     /// If the objects cannot be listed or removed.
@@ -228,18 +233,19 @@ impl Bucket {
         })
     }
 
-    /// Writes an object atomically: readers see the old object or the new one.
+    /// Writes an object atomically: a reader sees either the old object or the new one.
     ///
     /// # Errors
-    /// If the object cannot be written, or exists and `new` is [`New::Only`].
+    /// If the object cannot be written, or if it exists and `new` is [`New::Only`].
     pub fn write(&self, key: &str, bytes: Vec<u8>, new: New) -> io::Result<()> {
         self.put(key, bytes, new, Attributes::new())
     }
 
-    /// Like [`Bucket::write`], and stores an ASCII tag that identifies the writer; see [`Bucket::tag`].
+    /// Writes an object like [`Bucket::write`], with a tag that identifies the writer. The tag must be ASCII.
+    /// [`Bucket::tag`] reads it.
     ///
     /// # Errors
-    /// As [`Bucket::write`].
+    /// The same as those of [`Bucket::write`].
     pub fn write_tagged(&self, key: &str, bytes: Vec<u8>, new: New, tag: &str) -> io::Result<()> {
         self.put(key, bytes, new, Attributes::from_iter([(TAG, tag.to_owned())]))
     }
@@ -259,22 +265,22 @@ impl Bucket {
         Ok(())
     }
 
-    /// Whether the server can copy objects from `other` directly: both are in the same bucket.
+    /// Returns whether the server can copy objects from `other` directly. It can if both are in the same bucket.
     pub fn is_beside(&self, other: &Bucket) -> bool {
         self.name == other.name
     }
 
-    /// Lets the server copy an object from a bucket for which [`is_beside`](Bucket::is_beside) holds. Replaces an
-    /// existing object.
+    /// Lets the server copy an object from `other`, for which [`is_beside`](Bucket::is_beside) must be true. An
+    /// existing object is replaced.
     ///
     /// # Errors
-    /// If the object cannot be copied; [`io::ErrorKind::NotFound`] if the source does not exist.
+    /// If the object cannot be copied. [`io::ErrorKind::NotFound`] if the source does not exist.
     pub fn copy(&self, key: &str, other: &Bucket, from: &str) -> io::Result<()> {
         let (client, from, to) = (self.client()?, other.path(from)?, self.path(key)?);
         again(|| client.wait(client.requests.copy(&from, &to)).map_err(failed))
     }
 
-    /// Returns the tag of an object; `None` if the object or its tag does not exist.
+    /// Returns the tag of an object. Returns `None` if the object does not exist or has no tag.
     ///
     /// # Errors
     /// If the request fails.
@@ -297,17 +303,17 @@ impl Bucket {
     }
 }
 
-/// The most attempts after truncated answers.
+/// The most attempts if answers are truncated.
 const MOST_TRIES: usize = 5;
 
-/// The client's error text for an answer with a truncated body.
+/// The text that the client's error contains if the body of an answer was truncated.
 const CUT_OFF: &str = "body error";
 
-/// The error text if an object has no byte of the requested range.
+/// The text that the error contains if an object has no byte of the requested range.
 const NOT_WITHIN: &str = "416 Range Not Satisfiable";
 
-/// Repeats a request whose answer was truncated. `object_store` retries other failures itself, and resumes the body
-/// of an object, but does not repeat truncated lists and error documents.
+/// Repeats a request whose answer was truncated. `object_store` itself retries after other failures, and resumes the
+/// body of an object, but it does not repeat truncated lists and error documents.
 fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..MOST_TRIES {
         match ask() {
@@ -322,7 +328,7 @@ fn info(object: &ObjectMeta) -> ObjectInfo {
     ObjectInfo { bytes: object.size, modified: object.last_modified.into() }
 }
 
-/// Turns "not found" into `None`.
+/// Turns the error "not found" into `None`.
 fn found<T>(answer: Result<T, Error>) -> io::Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -352,9 +358,10 @@ fn failed(error: Error) -> io::Error {
     io::Error::new(kind, said(&text))
 }
 
-/// Shortens an error text: from an XML document, only its code and message are kept.
+/// Shortens the text of an error: if it contains an XML document, only the code and the message of the document are
+/// kept.
 fn said(text: &str) -> String {
-    // The metadata server of a cloud machine is the client's last source of credentials.
+    // The metadata server of a cloud machine is the last place where the client looks for credentials.
     if text.contains("169.254.169.254") {
         return NO_CREDENTIALS.to_owned();
     }

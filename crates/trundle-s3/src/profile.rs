@@ -1,4 +1,4 @@
-//! Reads the credential and configuration files of the AWS command line.
+//! Reads the files with the credentials and the configuration of the AWS command line.
 
 use std::collections::HashMap;
 use std::env;
@@ -18,10 +18,10 @@ pub(crate) struct Profile {
 type Sections = HashMap<String, HashMap<String, Option<String>>>;
 
 impl Profile {
-    /// Reads the profile `AWS_PROFILE`, or `default`, from the files of the AWS command line. Ignores files that cannot
-    /// be read.
+    /// Reads the profile that `AWS_PROFILE` names, or `default`, from the files of the AWS command line. Files that
+    /// cannot be read are ignored.
     ///
-    /// Source: "Configuration and credential file settings" of the AWS command line's user guide.
+    /// Source: "Configuration and credential file settings" in the user guide of the AWS command line.
     pub(crate) fn of_environment() -> Profile {
         let of = |variable: &str, name: &str| -> Sections {
             let home = || {
@@ -37,7 +37,7 @@ impl Profile {
     }
 
     fn of(name: &str, credentials: &Sections, config: &Sections) -> Profile {
-        // In the configuration file, all sections but `default` are called `profile NAME`.
+        // In the configuration file, all sections except `default` are called `profile NAME`.
         let section = format!("profile {name}");
         let sections = [credentials.get(name), config.get(&section), config.get(name)];
         let get = |key: &str| {

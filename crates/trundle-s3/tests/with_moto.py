@@ -4,7 +4,7 @@
     pip install "moto[s3,server]==5.2.5" zarr==3.1.6
     crates/trundle-s3/tests/with_moto.py target/release/trundle --count 40
 
-A proxy between the program and the server (moto) answers 500 and 503, cuts bodies off, hangs up and delays answers.
+A proxy between the program and the server (moto) answers 500 or 503, cuts bodies off, hangs up, or delays answers.
 boto3 copies the program's output into a folder, where zarr-python reads it.
 """
 
@@ -36,10 +36,10 @@ class Proxy(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_address = None
     chance = random.Random(1)
-    # One request in this many fails; 0: none.
+    # One in `failing` requests fails; 0: no request fails.
     failing = 10
     failures = 0
-    # Counts the requests for a copy on the server.
+    # The number of requests to copy an object on the server.
     copies = 0
 
     def log_message(self, *_):
@@ -140,7 +140,7 @@ class Place:
 
 
 def some_store(chance, folder):
-    """A random store that zarr-python writes, and its contents."""
+    """Write a random store with zarr-python. Return its path and its contents."""
     rank = chance.randint(1, 3)
     shape = [chance.randint(1, [200, 30, 14][rank - 1]) for _ in range(rank)]
     array = (np.arange(np.prod(shape)) * 7 % 251).astype(chance.choice(["u1", ">i4", "f8", "<i2"])).reshape(shape)
@@ -151,7 +151,7 @@ def some_store(chance, folder):
     made = zarr.create_array(
         str(path), shape=shape, chunks=chunks, shards=shards, dtype=array.dtype, zarr_format=version, fill_value=0
     )
-    # Chunks that only have the fill value have no object.
+    # A chunk in which all elements have the fill value has no object.
     if chance.random() < 0.3:
         array[: max(1, shape[0] // 2)] = 0
     made[...] = array
@@ -197,7 +197,7 @@ def groups(place):
 
 
 def copies(place):
-    """Check that the server copies encoded chunks that do not change, within a bucket only."""
+    """Check that the server copies encoded chunks that do not change, but only within a bucket."""
     array = np.arange(60, dtype="u2").reshape(6, 10)
     made = zarr.create_array(str(place.folder / "c.zarr"), shape=(6, 10), chunks=(2, 5), dtype="u2", fill_value=0)
     array[2:4, 5:] = 0
@@ -205,7 +205,7 @@ def copies(place):
     place.upload(place.folder / "c.zarr", "c.zarr")
     source, before = f"s3://{BUCKET}/c.zarr", Proxy.copies
     place.run("roll", source, "--shift", "2", "--axes", "0", "-o", f"s3://{BUCKET}/d.zarr")
-    # A chunk that was never written is not copied; a copy whose answer was lost is repeated.
+    # The program copies no chunks that were never written, but repeats a copy if the server's answer is lost.
     assert Proxy.copies - before >= 5, Proxy.copies - before
     assert np.array_equal(place.download("d.zarr")[...], np.roll(array, 2, 0))
     assert len(place.keys("d.zarr/")) == 6
@@ -254,14 +254,14 @@ def refusals(place):
 
 
 def unfinished(place):
-    """Check that a failed or stopped run leaves nothing, and that --force and `clean` remove what a killed run left."""
+    """Check that a failed or stopped run leaves no objects, and that --force and `clean` remove a killed run's."""
     shape = (1100, 4)
     array = np.arange(4400, dtype="i4").reshape(shape) + 1
     path = place.folder / "many.zarr"
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4")[...] = array
     (path / "c/1099/0").write_bytes(b"torn")
     target = f"s3://{BUCKET}/many.zarr"
-    # There are more keys than one request lists.
+    # There are more keys than a request can list.
     flip = ["flip", "many.zarr", "-o", target, "--axes", "1"]
     place.run(*flip, "--codec", "zstd:1", expect=3, says="c/1099/0")
     assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
@@ -288,7 +288,7 @@ def unfinished(place):
     begun_and_told(signal.SIGKILL)
     left = place.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
-    # A chunk of another job, which must not appear in the new store.
+    # This chunk of another job must not appear in the new store.
     place.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
     place.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
     place.run(*flip, expect=1, says="--force removes it and starts over")
@@ -298,7 +298,7 @@ def unfinished(place):
 
 
 def tasks(place, chance, kills):
-    """Run tasks that are killed, repeated and shuffled."""
+    """Check a job whose tasks run in random order, some of them twice, after a process was killed."""
     local, shape = place.folder / "t.zarr", (64, 48, 40)
     array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
     zarr.create_array(str(local), shape=shape, chunks=(16, 12, 10), dtype="i4")[...] = array
@@ -327,14 +327,14 @@ def tasks(place, chance, kills):
         place.run("finish", plan.name)
         assert np.array_equal(place.download(f"tasks{number}.zarr")[...], expected)
         assert not [key for key in place.keys(f"tasks{number}.zarr") if "trundle" in key]
-        # A task that comes late finds the job finished.
+        # A task that runs after the job was finished does no harm.
         place.run("task", plan.name, "0")
         place.run("finish", plan.name)
     print(f"{kills} stores by tasks that were killed")
 
 
 def main():
-    # A shell may have started the tests with SIGINT ignored; child processes would inherit that.
+    # If a shell started the tests such that they ignore SIGINT, child processes would also ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")

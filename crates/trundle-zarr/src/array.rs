@@ -1,4 +1,4 @@
-//! A Zarr array that is read.
+//! Reads a Zarr array.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -23,47 +23,49 @@ use crate::shards::Shards;
 use crate::store::Attributes;
 use crate::times;
 
-/// The largest metadata object that is read.
+/// The largest metadata object that is read, in bytes.
 pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 
-/// The largest decoded chunk, in bytes: the limit of Blosc.
+/// The largest decoded chunk in bytes. It is the limit of Blosc.
 const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
-/// The most chunks per shard. The index takes 16 bytes of memory per chunk.
+/// The most chunks in a shard. The index of the shard needs 16 bytes of memory for each of them.
 const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 
-/// The most bytes that codecs add to a chunk that does not compress, including its checksum.
+/// The most bytes that codecs add to a chunk that does not compress. The number includes the checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
 
 pub(crate) const MOST_AXES: usize = 32;
 
 type Inner = Array<Reader>;
 
-/// A Zarr array: its metadata, and access to its chunks. In a sharded array, `chunk` is the inner chunk.
+/// A Zarr array: its metadata, and access to its chunks. If the array is sharded, `chunk` is a chunk within a shard.
 #[derive(Debug)]
 pub struct ZarrArray {
-    /// The path below the root, without leading or trailing slash; empty for the root itself.
+    /// The path below the root, without a leading or trailing slash. It is empty for the root itself.
     pub path: String,
-    /// The size of each axis, in elements.
+    /// The size of each axis in elements.
     pub shape: Vec<u64>,
     /// The chunk sizes in elements, one for each axis, each at least 1.
     pub chunk: Vec<u64>,
-    /// The shard sizes in elements, one for each axis, if the array is sharded.
+    /// The shard sizes in elements, one for each axis; `None` if the array is not sharded.
     pub shard: Option<Vec<u64>>,
-    /// Whether the shard index has the position and codecs that [`ArrayWriter`](crate::ArrayWriter) writes.
+    /// Whether shard indices have the position and the codecs with which [`ArrayWriter`](crate::ArrayWriter) writes
+    /// them.
     pub has_usual_index: bool,
-    /// The order of the axes of a stored chunk, slowest first. Leading transpose codecs are folded into this order.
+    /// The order of the axes in a stored chunk, slowest first. It includes the effect of all transpose codecs at the
+    /// beginning of the codecs.
     pub order: Vec<usize>,
-    /// The remaining codecs of a chunk, as metadata of version 3, also for an array of version 2.
+    /// The other codecs of a chunk, as metadata of version 3 even if the array has version 2.
     pub codecs: Vec<Value>,
     /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4` and `<M8[ns]`.
     /// Decoded elements are always little-endian.
     pub dtype: String,
-    /// The bytes per element.
+    /// The size of an element in bytes.
     pub width: usize,
-    /// The bytes per decoded chunk.
+    /// The size of a decoded chunk in bytes.
     pub chunk_bytes: usize,
-    /// The axis names; empty if no axis has a name.
+    /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes, without axis names.
     pub attributes: Attributes,
@@ -76,10 +78,10 @@ pub struct ZarrArray {
 }
 
 impl ZarrArray {
-    /// Reads the metadata of the array at `path` of a store.
+    /// Reads the metadata of the array at `path` in a store.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be read, is malformed or not supported.
+    /// [`Error`] if the metadata cannot be read, is malformed, or is not supported.
     pub(crate) fn open(objects: &Arc<dyn ObjectStore>, path: &str) -> Result<ZarrArray, Error> {
         bounded::register();
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
@@ -93,7 +95,7 @@ impl ZarrArray {
         let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
         let (chunk, shard) = chunks(&array)?;
         let chunk_bytes = bytes_of_chunk(&chunk, width)?;
-        // The index and the chunks of a shard are read one at a time.
+        // Of a shard, only the index or one chunk is read at a time, so the larger of them is the limit.
         let most = match &shard {
             // Nothing is read from an array without elements.
             None if array.shape().contains(&0) => MOST_ADDED_BYTES,
@@ -131,16 +133,17 @@ impl ZarrArray {
         })
     }
 
-    /// Reads the chunk at grid position `index`, with its axes in the array's [`order`](ZarrArray::order).
+    /// Reads the chunk at the grid position `index`. Its axes are in the [`order`](ZarrArray::order) of the array.
     ///
-    /// A chunk that was never written consists of fill values. A chunk at the array's edge has its full size.
+    /// The elements of a chunk that was never written have the fill value. A chunk at the edge of the array has the
+    /// full size.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be read or decoded.
+    /// [`Error`] if the chunk cannot be read or decoded.
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
         let key = self.key(index);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
-        // Decodes on this thread only: the caller has threads of its own.
+        // Decode on this thread only, because the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
         let read = match &self.shards {
             None => guarded(|| {
@@ -180,7 +183,7 @@ impl ZarrArray {
     /// Reads a chunk into `out`, which must have exactly [`chunk_bytes`](ZarrArray::chunk_bytes) bytes.
     ///
     /// # Errors
-    /// As [`ZarrArray::read_chunk`].
+    /// The same as those of [`ZarrArray::read_chunk`].
     pub fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> Result<(), Error> {
         let Some(in_place) = self.in_place else {
             out.copy_from_slice(&self.read_chunk(index)?);
@@ -195,26 +198,26 @@ impl ZarrArray {
         Ok(())
     }
 
-    /// Opens the encoded chunk, or shard if the array is sharded, at grid position `index`; `None` if it was never
-    /// written.
+    /// Opens the encoded shard at the grid position `index`, or the encoded chunk if the array is not sharded. Returns
+    /// `None` if it was never written.
     ///
     /// # Errors
     /// [`Error`] if it cannot be opened, or is longer than its codecs allow.
     pub fn encoded(&self, index: &[u64]) -> Result<Option<Object<'static>>, Error> {
         let key = self.array.chunk_key(index);
         let reader = self.array.storage();
-        // The encoded size of a shard was not computed.
+        // The largest encoded size of a shard is not known.
         let most = self.shard.as_ref().map_or(reader.most(), |_| u64::MAX);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
         reader.objects.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Whether each request to the store takes a network round trip.
+    /// Returns whether each request to the store goes through a network.
     pub fn is_remote(&self) -> bool {
         self.array.storage().objects.is_remote()
     }
 
-    /// The key of the object that has the chunk at `index`: its shard in a sharded array.
+    /// Returns the key of the object that contains the chunk at `index`. In a sharded array, this is the shard.
     fn key(&self, index: &[u64]) -> StoreKey {
         let Some(shard) = &self.shard else { return self.array.chunk_key(index) };
         let axes = index.iter().zip(shard).zip(&self.chunk);
@@ -223,10 +226,10 @@ impl ZarrArray {
     }
 }
 
-/// Returns the bytes of a decoded chunk, or of a shard.
+/// Returns the size in bytes of a decoded chunk or shard.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there are too many.
+/// [`Error::Unsupported`] if the size exceeds the limit.
 pub(crate) fn bytes_of_chunk(sizes: &[u64], width: usize) -> Result<u64, Error> {
     let bytes = sizes.iter().try_fold(width as u64, |bytes, size| bytes.checked_mul(*size));
     bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
@@ -240,7 +243,7 @@ pub(crate) fn bytes_of_chunk(sizes: &[u64], width: usize) -> Result<u64, Error> 
 /// Returns the number of chunks in a shard.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there are too many.
+/// [`Error::Unsupported`] if the number exceeds the limit.
 pub(crate) fn chunks_of_shard(shard: &[u64], chunk: &[u64]) -> Result<u64, Error> {
     let mut counts = shard.iter().zip(chunk).map(|(shard, chunk)| shard / chunk);
     let count = counts.try_fold(1, u64::checked_mul);
@@ -254,8 +257,8 @@ pub(crate) fn listed(sizes: &[u64]) -> String {
     sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// Runs `decode` on a core and turns a panic into an error. With nested shards, zarrs adds up offsets and lengths
-/// from the store, and panics if the sum overflows.
+/// Runs `decode` once a core is free (see `cores.rs`), and turns a panic into an error. For nested shards, zarrs adds
+/// offsets and lengths from the store, and panics if the sum overflows.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(|| on_a_core(decode)))
         .unwrap_or_else(|_| Err("is inconsistent and cannot be decoded".to_owned()))
@@ -270,7 +273,8 @@ fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<
     sharding.map(|sharding| Shards::new(sharding, counts)).transpose()
 }
 
-/// Returns the codecs of a chunk (of an inner chunk if sharded), and whether the shard index has the usual form.
+/// Returns the codecs of a chunk, and whether the shard index has the usual form. In a sharded array, they are the
+/// codecs of a chunk within a shard.
 fn codecs(array: &Inner) -> (Vec<Value>, bool) {
     let ArrayMetadata::V3(metadata) = array.metadata() else { return (Vec::new(), true) };
     if !array.is_exclusively_sharded() {
@@ -293,7 +297,7 @@ fn codecs(array: &Inner) -> (Vec<Value>, bool) {
 /// The codecs that can decode a chunk directly into its destination, without a second buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InPlace {
-    /// No codec: the stored bytes are the elements.
+    /// No codec. The stored bytes are the elements.
     Raw,
     Zstd,
 }
@@ -311,7 +315,7 @@ impl InPlace {
         }
     }
 
-    /// Reads a chunk into `out`; returns whether it exists.
+    /// Reads a chunk into `out`. Returns whether the chunk exists.
     fn read(self, reader: &Reader, key: &str, out: &mut [u8]) -> Result<bool, String> {
         let wrong = |error: io::Error| error.to_string();
         if self == InPlace::Raw {
@@ -328,7 +332,8 @@ impl InPlace {
     }
 }
 
-/// Removes leading transpose codecs from the metadata. Returns the metadata, and the axis order of a stored chunk.
+/// Removes the transpose codecs at the beginning of the codecs from the metadata. Returns the metadata, and the axis
+/// order of a stored chunk.
 fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     let rank = metadata.shape.len();
     let within = |sharding: &MetadataV3| {
@@ -349,8 +354,8 @@ fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     (metadata, order)
 }
 
-/// Returns the codecs after the leading transposes, and the axis order that the transposes make. `None` if a
-/// transpose is malformed or the next codec is not `bytes`.
+/// Returns the codecs after the transposes at the beginning, and the axis order that results from the transposes.
+/// Returns `None` if a transpose is malformed, or if the next codec is not `bytes`.
 fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<MetadataV3>, Vec<usize>)> {
     let transposes = codecs.iter().take_while(|codec| codec.name() == "transpose").count();
     let (transposes, others) = codecs.split_at(transposes);
@@ -371,24 +376,25 @@ fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<Metadat
     Some((others.to_vec(), order))
 }
 
-/// Returns a codec as an object with a name and a configuration, also if it was written as a name only.
+/// Returns a codec as an object with a name and a configuration, even if the metadata contains only its name.
 fn codec(metadata: &MetadataV3) -> Value {
     json!({ "name": metadata.name(), "configuration": metadata.configuration() })
 }
 
 impl ZarrArray {
-    /// The metadata of the array as stored, in JSON.
+    /// Returns the metadata of the array as it is stored, in JSON.
     pub fn metadata(&self) -> &str {
         &self.metadata
     }
 
-    /// Returns size and time of the object that has the chunk at `index`; `None` if it does not exist.
+    /// Returns the size and the time of the object that contains the chunk at `index`; `None` if it does not exist.
     pub fn stored(&self, index: &[u64]) -> Option<Stat> {
         self.array.storage().objects.stat(self.key(index).as_str()).ok()?
     }
 }
 
-/// Returns the axis names. If the metadata has none, removes xarray's attribute of axis names and uses it.
+/// Returns the axis names. If the metadata does not state them, takes them from the attribute in which xarray stores
+/// them, and removes the attribute.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
     let names = array.dimension_names().clone().unwrap_or_default();
     let rank = array.shape().len();
@@ -402,7 +408,7 @@ fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<Str
     kept.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// The attribute that holds xarray's axis names in version 2 of Zarr.
+/// The attribute in which xarray stores axis names in version 2 of Zarr.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 fn element_type(array: &Inner) -> Result<String, Error> {
@@ -414,8 +420,8 @@ fn element_type(array: &Inner) -> Result<String, Error> {
     {
         return Ok(numpy);
     }
-    // zarrs prints both names of a type that has two: `float32 / <f4`. For a type without a name in version 3,
-    // it prints numpy's.
+    // If a type has two names, zarrs prints both: `float32 / <f4`. If a type has no name in version 3, it prints
+    // numpy's.
     let names = array.data_type().to_string();
     let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));
     let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'V']);

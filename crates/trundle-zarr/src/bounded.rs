@@ -1,9 +1,9 @@
 //! Codecs that never decode to more bytes than a chunk has.
 //!
-//! A few bytes of zstd or Blosc can claim to decode to 2^60 bytes, and zarrs reserves the claimed size. gzip can
-//! expand a thousandfold, and zarrs decodes all of it before it checks. [`Bounded`] wraps each codec and checks first.
-//! A [`Bounded`] codec registers under the name of the codec that it wraps, because zarrs looks up registered
-//! codecs before its own.
+//! A few bytes of zstd or Blosc can claim to decode to 2^60 bytes, and zarrs reserves the claimed size. gzip can expand
+//! data a thousandfold, and zarrs decodes all of it before it checks the size. So [`Bounded`] wraps each codec and
+//! checks first. A [`Bounded`] codec is registered under the name of the codec that it wraps, because zarrs prefers
+//! registered codecs to its own.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -39,22 +39,24 @@ enum CompressionFormat {
     Zlib,
     Bz2,
     Blosc,
-    /// The codec of numcodecs that zarrs lacks: the decoded size in 4 bytes, then one LZ4 block. It is only decoded,
-    /// because version 3 of Zarr does not have it. Its only parameter, the acceleration, does not matter for that.
+    /// A codec of numcodecs that zarrs does not have. Its data is the decoded size in 4 bytes, followed by one LZ4
+    /// block. It is only decoded, because version 3 of Zarr does not have it. Its only parameter, the acceleration, has
+    /// no effect on decoding.
     Lz4,
 }
 
 /// The error message of zstd if the decoded bytes do not fit into the buffer.
 const FULL: &str = "Destination buffer is too small";
 
-/// The length of Blosc's header. Its bytes 4 to 8 are the decoded size.
+/// The length of Blosc's header. Bytes 4 to 8 of the header are the decoded size.
 const BLOSC_HEADER: usize = 16;
 
 impl Bounded {
-    /// Decodes `encoded`. Returns an error above `most` bytes, and `None` if the inner codec should decode.
+    /// Decodes `encoded`. Returns an error if the result has more than `most` bytes. Returns `None` if the inner codec
+    /// should decode instead.
     fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
         let too_many = || too_many(most);
-        // Reserves the exact size: a vector that grows would need up to three times as much memory.
+        // Reserve the exact size: a vector that grows would need up to three times as much memory.
         let room = |bytes: u64| {
             let mut room: Vec<u8> = Vec::new();
             let reserved = room.try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -67,7 +69,7 @@ impl Bounded {
             if unpacked.len() as u64 > most { Err(too_many()) } else { Ok(Some(unpacked)) }
         };
         match self.kind {
-            // Decodes in one call: a streaming decoder keeps a window of up to 128 MiB.
+            // Decode in one call: a streaming decoder keeps a window of up to 128 MiB.
             CompressionFormat::Zstd => {
                 let mut unpacked = room(most)?;
                 unpack_zstd(encoded, most, &mut unpacked)?;
@@ -110,7 +112,7 @@ fn too_many(most: u64) -> CodecError {
     CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"))
 }
 
-/// Decodes zstd into `out` and returns the number of bytes; an error if there are more than `most`.
+/// Decodes zstd into `out`. Returns the number of bytes, or an error if there are more than `most`.
 pub(crate) fn unpack_zstd(
     encoded: &[u8],
     most: u64,
@@ -177,7 +179,7 @@ impl BytesToBytesCodecTraits for Bounded {
     fn encoded_representation(&self, decoded: &BytesRepresentation) -> BytesRepresentation {
         match (&self.inner, decoded.size()) {
             (Some(inner), _) => inner.encoded_representation(decoded),
-            // Source: `LZ4_compressBound` in lz4.h, plus the 4 bytes of the size.
+            // The limit is `LZ4_compressBound` of lz4.h, plus the 4 bytes of the size.
             (None, Some(bytes)) => BytesRepresentation::BoundedSize(bytes + bytes / 255 + 16 + 4),
             (None, None) => BytesRepresentation::UnboundedSize,
         }
@@ -207,7 +209,7 @@ impl BytesToBytesCodecTraits for Bounded {
     }
 }
 
-/// Registers the bounded codecs with zarrs, once per process.
+/// Registers the bounded codecs with zarrs. Does so only once in a process.
 pub(crate) fn register() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

@@ -7,18 +7,19 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
-/// Files of at least this size are written to the disk immediately.
+/// The system is asked to write files of at least this size to the disk immediately.
 #[cfg(target_os = "linux")]
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// The most files, and bytes of files, that stay in the page cache: reusing freed cache pages is cheaper than using
-/// new memory.
+/// The most files that stay in the page cache. The limits exist because reusing freed pages of the cache costs less
+/// than using new memory.
 #[cfg(target_os = "linux")]
 const MOST_FILES: usize = 64;
+/// The most bytes of files that stay in the page cache.
 #[cfg(target_os = "linux")]
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The large files that were written last, each with its size.
+/// The large files that were written last, each with its size in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct CachedFiles {
     #[cfg(target_os = "linux")]
@@ -26,18 +27,18 @@ pub(crate) struct CachedFiles {
 }
 
 impl CachedFiles {
-    /// Starts writing a new file of `bytes` bytes to the disk, so that the final sync of the store has little left to
-    /// do. Drops the oldest files from the page cache.
+    /// Asks the system to start writing a new file of `bytes` bytes to the disk, so that the final sync of the store
+    /// takes little time. Removes the oldest files from the page cache.
     ///
     /// # Errors
-    /// None on Linux: the system writes the rest later.
+    /// None on Linux, because the system writes what is left later.
     #[cfg(target_os = "linux")]
     #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
     pub(crate) fn add(&self, file: File, bytes: u64) -> io::Result<()> {
         if bytes < LARGE_BYTES {
             return Ok(());
         }
-        // Dirty pages are not dropped by this call, but the system starts to write them.
+        // This call does not remove pages that are not yet on the disk, but the system starts to write them.
         forget(&file);
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.push_back((file, bytes));
@@ -64,7 +65,8 @@ impl CachedFiles {
     }
 }
 
-/// Asks the system to drop clean pages of a file and to write dirty ones. Errors do not matter here.
+/// Asks the system to remove the pages of a file that are on the disk, and to write the others. Errors are ignored,
+/// because the call is only advice.
 #[cfg(target_os = "linux")]
 fn forget(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);

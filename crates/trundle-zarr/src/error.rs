@@ -1,4 +1,4 @@
-//! The errors of reading and writing a store.
+//! Errors of reading and writing a store.
 
 use std::io;
 
@@ -8,13 +8,13 @@ pub enum Error {
     /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Contents that are not supported, or larger than the limits.
+    /// The content is not supported, or exceeds the limits.
     #[error("{0}")]
     Unsupported(String),
-    /// More arrays or folders than the limits.
+    /// There are more arrays or folders than the limits allow.
     #[error("{0}")]
     TooMany(String),
-    /// A chunk that contradicts the metadata.
+    /// A chunk does not match the metadata.
     #[error("chunk {key}: {why}")]
     Chunk {
         /// The key of the chunk in the store.

@@ -1,4 +1,4 @@
-//! The object store of a folder: one file for each object.
+//! An object store in a folder, which contains a file for each object.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
@@ -12,11 +12,12 @@ use crate::object_store::{
     Below, ByteRange, Object, ObjectStore, Stat, check_bytes, check_length, wrong,
 };
 
-/// A folder that contains a store.
+/// A folder that contains a Zarr store.
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
-    /// The folder for new files, which are then renamed; set if several processes write the store.
+    /// The folder in which new files are created before they are renamed; `None` unless several processes write the
+    /// store.
     made_in: Option<PathBuf>,
     cached: CachedFiles,
 }
@@ -27,7 +28,7 @@ impl Folder {
         Folder { root: root.to_owned(), made_in: None, cached: CachedFiles::default() }
     }
 
-    /// Returns a folder that several processes write to, possibly the same keys.
+    /// Returns a folder to which several processes write. Several of them may write the same key.
     ///
     /// Each file is created in the folder `made_in`, which must be on the same file system, and then renamed.
     pub fn shared(root: &Path, made_in: &Path) -> Folder {
@@ -35,7 +36,7 @@ impl Folder {
         Folder { made_in, ..Folder::new(root) }
     }
 
-    /// Opens a regular file and returns its size too; `None` if it does not exist.
+    /// Opens a regular file, and also returns its size in bytes. Returns `None` if it does not exist.
     fn open(&self, key: &str) -> io::Result<Option<(File, u64)>> {
         if self.stat(key)?.is_none() {
             return Ok(None);
@@ -49,7 +50,7 @@ impl Folder {
         match object {
             Object::Bytes(bytes) => file.write_all(&bytes)?,
             Object::Elsewhere(object) => file.write_all(&object.read()?)?,
-            // The system copies from file to file, or lets both files share the bytes.
+            // The system copies from file to file, or lets both files share the same data.
             Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
         }
         let bytes = file.metadata()?.len();
@@ -57,7 +58,8 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Creates the parent folders of a key below the root, but never the root: a store that was removed stays removed.
+    /// Creates the parent folders of a key below the root, but never the root itself, so that a store that was removed
+    /// is not created again.
     fn create_folders(&self, key: &str) -> io::Result<()> {
         let mut folder = self.root.clone();
         let (folders, _) = key.rsplit_once('/').unwrap_or_default();
@@ -71,7 +73,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Runs `make`, and again after creating the parent folders of `key` if they are missing.
+    /// Runs `make`. If the parent folders of `key` do not exist, creates them and runs `make` again.
     fn within_folders<T>(
         &self,
         key: &str,
@@ -89,7 +91,8 @@ impl Folder {
 
 impl ObjectStore for Folder {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
-        // Checked before opening: opening a pipe would block until a process writes to it.
+        // The file type is checked before the file is opened, because opening a pipe would block until a process writes
+        // to it.
         match fs::metadata(self.root.join(key)) {
             Ok(found) if !found.is_file() => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "is not a regular file"))
@@ -128,7 +131,7 @@ impl ObjectStore for Folder {
         Ok(Some(Object::File(file)))
     }
 
-    /// Lists the folders in the folder at `path`, including links to folders.
+    /// Lists the folders in the folder at `path`. Links to folders are included.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(self.root.join(path))? {
@@ -150,7 +153,8 @@ impl ObjectStore for Folder {
         Ok(found)
     }
 
-    /// With `made_in`, creates the file there and renames it, so that a reader never sees part of a file.
+    /// If there is a folder `made_in`, creates the file there and renames it, so that a reader never sees a part of a
+    /// file.
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         let path = self.root.join(key);
         let Some(folder) = &self.made_in else {
@@ -163,7 +167,7 @@ impl ObjectStore for Folder {
                 self.within_folders(key, || fs::rename(&made, &path)).map(|()| bytes)
             });
         if written.is_err() {
-            // An error here only means that the file does not exist.
+            // An error here means only that the file does not exist.
             let _ = fs::remove_file(&made);
         }
         written

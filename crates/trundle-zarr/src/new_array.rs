@@ -1,4 +1,4 @@
-//! A Zarr array that is written.
+//! Writes a Zarr array.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -24,24 +24,24 @@ use crate::store::{Attributes, MOST_DEPTH, key_of};
 use crate::times;
 use crate::zstd_encoders::ZstdEncoders;
 
-/// A Zarr array to be written: version 3, little-endian.
+/// A Zarr array that is to be written, with version 3 and little-endian elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
-    /// The path below the root, without leading or trailing slash; empty for the root itself.
+    /// The path below the root, without a leading or trailing slash. It is empty for the root itself.
     pub path: String,
-    /// The size of each axis, in elements.
+    /// The size of each axis in elements.
     pub shape: Vec<u64>,
     /// The chunk sizes in elements, one for each axis, each at least 1.
     pub chunk: Vec<u64>,
-    /// The shard sizes in elements, multiples of the chunk sizes, if the array is sharded.
+    /// The shard sizes in elements, which must be multiples of the chunk sizes; `None` if the array is not sharded.
     pub shard: Option<Vec<u64>>,
-    /// The order of the axes of a stored chunk, slowest first. Any order but row-major adds a transpose codec.
+    /// The order of the axes in a stored chunk, slowest first. Any order except row-major adds a transpose codec.
     pub order: Vec<usize>,
-    /// The bytes-to-bytes codecs of a chunk, in order, as metadata of version 3.
+    /// The codecs that encode the bytes of a chunk, in order, as metadata of version 3.
     pub codecs: Vec<Value>,
     /// The element type, as in [`ZarrArray::dtype`](crate::ZarrArray::dtype).
     pub dtype: String,
-    /// The axis names; empty if no axis has a name.
+    /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
     pub attributes: Attributes,
@@ -49,19 +49,20 @@ pub struct NewArray {
     pub fill: Vec<u8>,
 }
 
-/// Writes the chunks or shards of an array, each once, in any order and from several threads.
+/// Writes the chunks or shards of an array. Each must be written only once, in any order and by any number of threads.
 #[derive(Debug)]
 pub struct ArrayWriter {
     array: Array<Reader>,
-    /// The sizes and the bytes of a shard, or of a chunk if the array is not sharded.
+    /// The sizes of a shard, or of a chunk if the array is not sharded.
     sizes: Vec<NonZeroU64>,
+    /// The size of a shard or chunk in bytes.
     bytes: usize,
-    /// Set if zstd is the only codec.
+    /// The encoders; `None` unless zstd is the only codec.
     encoders: Option<ZstdEncoders>,
 }
 
 impl NewArray {
-    /// The sizes in elements of a shard, or of a chunk if the array is not sharded.
+    /// Returns the sizes in elements of a shard, or of a chunk if the array is not sharded.
     pub fn written_at_once(&self) -> &[u64] {
         self.shard.as_deref().unwrap_or(&self.chunk)
     }
@@ -69,7 +70,7 @@ impl NewArray {
     /// Checks that the array can be written.
     ///
     /// # Errors
-    /// [`Error`] if the type is not supported, chunks or shards are too large, or the sizes do not fit each other.
+    /// [`Error`] if the type is not supported, chunks or shards are too large, or the numbers of sizes differ.
     pub fn check(&self) -> Result<(), Error> {
         let (rank, depth) = (self.shape.len(), self.path.split('/').count());
         if rank > MOST_AXES {
@@ -87,7 +88,7 @@ impl NewArray {
         Ok(())
     }
 
-    /// Returns the bytes of a shard, or of a chunk if the array is not sharded.
+    /// Returns the size in bytes of a shard, or of a chunk if the array is not sharded.
     fn bytes_at_once(&self) -> Result<usize, Error> {
         let at_once = self.written_at_once();
         if at_once.len() != self.shape.len() || self.chunk.len() != self.shape.len() {
@@ -154,7 +155,7 @@ fn codec(metadata: &Value) -> Result<Codec, Error> {
     Codec::from_metadata(&read).map_err(Error::unsupported)
 }
 
-/// Returns numpy's fixed-length text type of `width` bytes.
+/// Returns numpy's string type of fixed size for elements of `width` bytes.
 fn utf32(width: usize) -> MetadataV3 {
     let mut configuration = serde_json::Map::new();
     configuration.insert("length_bytes".to_owned(), width.into());
@@ -165,7 +166,7 @@ impl ArrayWriter {
     /// Writes the metadata of a new array. [`create_groups`](crate::create_groups) writes the groups.
     ///
     /// # Errors
-    /// [`Error`] as [`NewArray::check`], and if the metadata cannot be written.
+    /// [`Error`] in the cases of [`NewArray::check`], and if the metadata cannot be written.
     pub fn create(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let writer = ArrayWriter::join(objects, new)?;
         let metadata = writer.array.metadata();
@@ -177,7 +178,7 @@ impl ArrayWriter {
     /// Returns a writer for an array whose metadata another process has written.
     ///
     /// # Errors
-    /// [`Error`] as [`NewArray::check`].
+    /// [`Error`] in the cases of [`NewArray::check`].
     pub fn join(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let bytes = new.bytes_at_once()?;
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
@@ -197,15 +198,16 @@ impl ArrayWriter {
     /// Opens the array for reading.
     ///
     /// # Errors
-    /// [`Error`] if its metadata cannot be read.
+    /// [`Error`] if the metadata of the array cannot be read.
     pub fn written(&self) -> Result<ZarrArray, Error> {
         ZarrArray::open(&self.objects(), self.array.path().as_str().trim_start_matches('/'))
     }
 
-    /// Writes the shard (or chunk) at grid position `index` and returns its key and encoded size.
+    /// Writes the shard at the grid position `index`, or the chunk if the array is not sharded. Returns its key and its
+    /// encoded size in bytes.
     ///
-    /// `bytes` has all elements, row-major and little-endian, including elements beyond the array's edge. If all of
-    /// them are the fill value, nothing is written and the result is `None`.
+    /// `bytes` must contain all elements in row-major order and little-endian, including elements beyond the edge of
+    /// the array. If all elements have the fill value, nothing is written and the result is `None`.
     ///
     /// # Errors
     /// [`Error`] if `bytes` has the wrong length, or cannot be encoded or written.
@@ -227,7 +229,7 @@ impl ArrayWriter {
             let written = encoders.encode(bytes, write).map_err(|error| wrong(error.to_string()));
             return Ok(Some((key.as_str().to_owned(), written??)));
         }
-        // Encodes on this thread only: the caller has threads of its own.
+        // Encode on this thread only, because the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
         let encoded = on_a_core(|| {
             self.array.codecs().encode(
@@ -243,10 +245,11 @@ impl ArrayWriter {
         Ok(Some((key.as_str().to_owned(), written)))
     }
 
-    /// Stores an already encoded shard (or chunk) at grid position `index`; returns its key and size in bytes.
+    /// Stores a shard or chunk that is already encoded at the grid position `index`. Returns its key and its size in
+    /// bytes.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be read or written.
+    /// [`Error`] if the encoded bytes cannot be read or written.
     pub fn write_encoded(
         &self,
         index: &[u64],

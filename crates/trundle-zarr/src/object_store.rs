@@ -7,25 +7,28 @@ use std::fs::File;
 use std::io;
 use std::time::SystemTime;
 
-/// Objects by key: paths below the root of the store, separated by slashes. Folders and buckets implement it.
+/// Objects by key. A key is a path below the root of the store, with slashes between its components. Folders and
+/// buckets implement this trait.
 pub trait ObjectStore: Debug + Send + Sync {
-    /// Returns size and time of an object; `None` if it does not exist, such as a chunk that was never written.
+    /// Returns the size and the time of an object. Returns `None` if it does not exist, for example a chunk that was
+    /// never written.
     ///
     /// # Errors
-    /// If the store cannot be queried; [`io::ErrorKind::Unsupported`] if the key is not a regular object.
+    /// If the store cannot be queried. [`io::ErrorKind::Unsupported`] if the key is not that of a regular object.
     fn stat(&self, key: &str) -> io::Result<Option<Stat>>;
 
-    /// Reads a part of an object; `None` if it does not exist. Refuses more than `most` bytes before reading.
+    /// Reads a part of an object. Returns `None` if the object does not exist. A part of more than `most` bytes is
+    /// refused before it is read.
     ///
     /// # Errors
-    /// As [`ObjectStore::stat`], and if it cannot be read; [`io::ErrorKind::InvalidData`] if the part has more than
-    /// `most` bytes or lies outside the object.
+    /// The same as those of [`ObjectStore::stat`]. An error is also returned if the object cannot be read.
+    /// [`io::ErrorKind::InvalidData`] if the part has more than `most` bytes or is not within the object.
     fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>>;
 
-    /// Reads an object of exactly the length of `out`; returns whether it exists.
+    /// Reads an object whose length must be exactly that of `out`. Returns whether the object exists.
     ///
     /// # Errors
-    /// As [`ObjectStore::read`]; [`io::ErrorKind::InvalidData`] if it is longer or shorter.
+    /// The same as those of [`ObjectStore::read`]. [`io::ErrorKind::InvalidData`] if the object is longer or shorter.
     fn read_all(&self, key: &str, out: &mut [u8]) -> io::Result<bool> {
         let Some(read) = self.read(key, ByteRange::All, out.len() as u64)? else {
             return Ok(false);
@@ -35,36 +38,36 @@ pub trait ObjectStore: Debug + Send + Sync {
         Ok(true)
     }
 
-    /// Opens an object in order to copy it to another store.
+    /// Opens an object, so that it can be copied to another store.
     ///
     /// # Errors
     /// If the object cannot be opened, or has more than `most` bytes.
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>>;
 
-    /// Lists the names directly below a path that may contain objects, sorted.
+    /// Lists the names directly below a path that may contain objects, in ascending order.
     ///
     /// # Errors
     /// If the names cannot be listed.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>>;
 
-    /// Whether each request takes a network round trip.
+    /// Returns whether each request goes through a network.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Writes an object atomically and returns its size in bytes.
+    /// Writes an object atomically. Returns its size in bytes.
     ///
     /// # Errors
     /// If the object cannot be written.
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64>;
 }
 
-/// Size and time of an object.
+/// The size and the time of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The size in bytes.
     pub bytes: u64,
-    /// The time of the last write, if known.
+    /// The time of the last write; `None` if it is not known.
     pub modified: Option<SystemTime>,
 }
 
@@ -73,20 +76,20 @@ pub struct Stat {
 pub enum ByteRange {
     /// The whole object.
     All,
-    /// From this byte, this many bytes.
+    /// The part that begins at the first number, and whose length is the second number, both in bytes.
     Range(u64, u64),
-    /// This many bytes at the end.
+    /// The last bytes of the object. The number is their length.
     Last(u64),
 }
 
 /// The bytes of an object.
 #[derive(Debug)]
 pub enum Object<'a> {
-    /// The contents of a file, which the system can copy directly.
+    /// The content of a file, which the system can copy directly.
     File(File),
     /// Bytes in memory.
     Bytes(Cow<'a, [u8]>),
-    /// An object of another store, which may be copied without passing through this process.
+    /// An object of another store, which can sometimes be copied without passing through this process.
     Elsewhere(Box<dyn Elsewhere>),
 }
 
@@ -102,9 +105,9 @@ pub trait Elsewhere: Any + Debug + Send {
 /// A name below a path that may contain objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Below {
-    /// The name: one component of a key.
+    /// The name, which is one component of a key.
     pub name: String,
-    /// Whether the name is a symbolic link, which could form a cycle.
+    /// Whether the name is a symbolic link. Such links could form a cycle.
     pub is_link: bool,
 }
 
@@ -131,10 +134,10 @@ pub(crate) fn check_length(bytes: u64, expected: u64) -> io::Result<()> {
 }
 
 impl ByteRange {
-    /// Returns the byte range of this part in an object of `all` bytes.
+    /// Returns the range of bytes of this part in an object of `all` bytes.
     ///
     /// # Errors
-    /// If the range is outside the object, or longer than `most`.
+    /// If the range is not within the object, or is longer than `most`.
     pub fn within(self, all: u64, most: u64) -> io::Result<std::ops::Range<u64>> {
         let range = match self {
             ByteRange::All => {

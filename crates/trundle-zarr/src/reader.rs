@@ -1,4 +1,4 @@
-//! Adapts an [`ObjectStore`] to the storage trait of zarrs.
+//! Implements the storage trait of zarrs for an [`ObjectStore`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use zarrs::storage::{
 use crate::cores::off_the_core;
 use crate::object_store::{ByteRange, ObjectStore};
 
-/// The objects of one array. Refuses objects that are larger than expected before reading them.
+/// The objects of one array. Objects that are larger than expected are refused before they are read.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) objects: Arc<dyn ObjectStore>,
-    /// The largest expected object in bytes: first of metadata, then of a chunk.
+    /// The size in bytes of the largest expected object: first that of the metadata, then that of a chunk.
     most: AtomicU64,
 }
 
@@ -39,8 +39,8 @@ impl ReadableStorageTraits for Reader {
         Ok(read.map(Bytes::from))
     }
 
-    /// zarrs does not call this: chunks are read whole, and chunks of shards by
-    /// [`Shards`](crate::shards::Shards).
+    /// zarrs does not call this, because chunks are read whole, and [`Shards`](crate::shards::Shards) reads the chunks
+    /// of shards.
     fn get_partial_many<'a>(
         &'a self,
         _: &StoreKey,

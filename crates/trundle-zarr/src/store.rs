@@ -12,20 +12,22 @@ use crate::error::Error;
 use crate::metadata::{self, V2_ARRAY, V2_ATTRIBUTES, V2_GROUP, V3};
 use crate::object_store::{Below, ObjectStore};
 
-/// The most arrays and folders that are read from a store, and the deepest path.
+/// The most arrays that are read from a store.
 pub const MOST_ARRAYS: usize = 1 << 16;
+/// The most folders that are read from a store.
 const MOST_FOLDERS: usize = 1 << 17;
+/// The most components of a path.
 pub(crate) const MOST_DEPTH: usize = 64;
 
-/// The attributes of an array or group: JSON values by name.
+/// The attributes of an array or a group: JSON values by name.
 pub type Attributes = serde_json::Map<String, Value>;
 
-/// A Zarr store: an array, or a group of arrays and groups.
+/// A Zarr store, whose root is an array, or a group of arrays and groups.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// The attributes of the root group; empty if the root is an array.
+    /// The attributes of the root group. They are empty if the root is an array.
     pub attributes: Attributes,
-    /// The attributes of the other groups by path, without groups that have none.
+    /// The attributes of the other groups by path. Groups without attributes are left out.
     pub groups: BTreeMap<String, Attributes>,
     /// The arrays, sorted by path.
     pub arrays: Vec<ZarrArray>,
@@ -38,7 +40,7 @@ pub struct Store {
 pub struct Unreadable {
     /// The path below the root.
     pub path: String,
-    /// The reason.
+    /// The reason why the array cannot be read.
     pub error: Error,
 }
 
@@ -50,12 +52,12 @@ enum Node {
 }
 
 impl Store {
-    /// Whether the folder at `path` is a store: whether it contains a metadata file.
+    /// Returns whether the folder at `path` is a store. It is if it contains a metadata file.
     pub fn is_store(path: &Path) -> bool {
         [V3, V2_ARRAY, V2_GROUP].iter().any(|name| path.join(name).is_file())
     }
 
-    /// Whether `objects` contain a store: whether there is a metadata object at the root.
+    /// Returns whether `objects` contains a store. It does if there is a metadata object at the root.
     ///
     /// # Errors
     /// [`Error`] if the objects cannot be queried.
@@ -68,7 +70,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Reads the metadata of all arrays of a store, ignoring consolidated metadata, which may be outdated.
+    /// Reads the metadata of all arrays of a store. Consolidated metadata is ignored, because it may be outdated.
     ///
     /// # Errors
     /// [`Error`] if the root cannot be read, or the store exceeds the limits.
@@ -80,7 +82,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Adds the node at a path. An error there is recorded and does not hide other nodes.
+    /// Adds the node at a path. An error of the node is recorded, and the other nodes are still read.
     fn add(
         &mut self,
         objects: &Arc<dyn ObjectStore>,
@@ -95,7 +97,7 @@ impl Store {
             other => other,
         };
         let walked = node.and_then(|node| match node {
-            // Hidden folders without metadata do not belong to the store.
+            // A hidden folder without metadata does not belong to the store.
             Node::Neither if is_hidden(&path) => Ok(()),
             node => self.walk(objects, &path, node, walked),
         });
@@ -121,7 +123,7 @@ impl Store {
                 Ok(array) => self.arrays.push(array),
                 Err(error) => self.unreadable.push(Unreadable { path: path.to_owned(), error }),
             },
-            // Below the root, a folder without metadata counts as a group (version 3 allows this).
+            // Below the root, a folder without metadata counts as a group, which version 3 allows.
             Node::Group | Node::Neither if depth < MOST_DEPTH => {
                 let attributes = match node {
                     Node::Neither if !path.is_empty() => Attributes::new(),
@@ -172,7 +174,7 @@ fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
     })
 }
 
-/// Whether a regular object exists at this key.
+/// Returns whether a regular object exists at this key.
 fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
     match objects.stat(key) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Make the stores that tests/stores.rs reads: the numbers from 0 as f32 of shape (5, 7, 9), in chunks of
-(3, 4, 5), written by zarr-python with each codec.
+"""Make the stores that tests/stores.rs reads. zarr-python writes them with each codec: the numbers 0, 1, 2, ... as f32
+with the shape (5, 7, 9), in chunks of (3, 4, 5).
 
     pip install zarr==3.1.6
     python3 crates/trundle-zarr/tests/make.py

@@ -1,4 +1,4 @@
-//! Tests with stores that zarr-python has written with each codec; see make.py.
+//! Tests with stores that zarr-python wrote with each codec; see make.py.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -103,7 +103,8 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
     let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
     bz2.write_all(&zeros).unwrap();
     let zstd = zstd::encode_all(&zeros[..], 3).unwrap();
-    // Format version 2 of Blosc with lz4 and 1-byte elements: 2^31 - 1 bytes decoded from 100.
+    // This is version 2 of the Blosc format, with lz4 and elements of 1 byte. The 100 bytes claim to decode to 2^31 - 1
+    // bytes.
     let blosc = [&[2, 1, 0x20, 1][..], &0x7fff_ffffu32.to_le_bytes(), &[0; 92]].concat();
     for (name, file, bytes) in [
         ("v2-zstd", "0.0.0", &zstd[..256.min(zstd.len())]),
@@ -121,7 +122,7 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
         let (key, why) = error.split_once(": ").unwrap();
         assert_eq!(key, format!("chunk {file}"), "{error}");
         assert!(why.contains("decodes to more than the 240 bytes"), "{name}: {error}");
-        // Other chunks remain readable.
+        // Other chunks can still be read.
         only(copy.path()).read_chunk(&[1, 1, 1]).unwrap();
     }
 }
@@ -161,7 +162,8 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
     }
 }
 
-/// Makes a store of one array of four bytes, with changed metadata.
+/// Creates a store with one array of four bytes. `changes` are applied to the metadata. The only chunk has the
+/// content `chunk`, or is missing if `chunk` is empty.
 fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let mut document = match name {
@@ -224,7 +226,7 @@ fn an_entry_of_a_shard_s_index_is_a_place_within_the_shard_or_says_that_a_chunk_
             (read, _) => panic!("{entry:?}: {read:?}"),
         }
     }
-    // Also with shards inside a shard.
+    // The same holds for a shard within a shard.
     let nested = sharding(sharding(bytes.clone(), 2), 4);
     for (entry, is_read) in [([2, 2], true), ([0, NONE], false), ([5, NONE], false)] {
         let inner = [&[1, 2, 3, 4][..], &index([[0, 2], entry])].concat();
@@ -401,12 +403,12 @@ fn lz4_that_ends_early_or_says_less_is_refused() {
     for (bytes, word) in [
         (&[][..], "is too short for lz4"),
         (&[240, 0, 0], "is too short for lz4"),
-        // 5 bytes where 240 are stated, and a block that ends within a literal.
+        // The first item has 5 bytes where it states 240. In the second, a block ends within a literal.
         (&[240, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], "5 bytes, but 240 are stated"),
         (&[240, 0, 0, 0, 0xf0, 200, 1], "lz4: "),
-        // A copy from before the beginning.
+        // The bytes to copy would begin before the output does.
         (&[240, 0, 0, 0, 0x04, 9, 0], "lz4: "),
-        // The stated size is smaller than a chunk.
+        // The stated size is smaller than that of a chunk.
         (&[5, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], ""),
     ] {
         let copy = changed("v2-lz4", "0.0.0", bytes);

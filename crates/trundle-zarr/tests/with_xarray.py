@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-# Small limits apply to the moved data, not to the memory of the program itself.
+# The small limits below apply to the data that are moved, not to the memory of the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 CHAIN = "time lat lon -> lat lon time | roll(shift=720, dim=lon) | flip(dim=lat)"
@@ -25,7 +25,7 @@ CHUNKS = ["--chunks", "lat=24,lon=48,time=-1", "--shards", "lat=48"]
 
 
 def data_set():
-    """A data set on a grid of longitudes, with coordinates, bounds, a mask and variables without longitudes."""
+    """Return a data set with coordinates, bounds, a mask, and variables with and without an axis of longitudes."""
     chance = np.random.default_rng(7)
     lat, lon, time = np.linspace(90, -90, 73), np.arange(0, 360, 0.25), np.arange(5)
     grid = (time.size, lat.size, lon.size)
@@ -42,7 +42,7 @@ def data_set():
 
 
 def check(program, folder, version):
-    """Move the data set in a store of this version of the format."""
+    """Move the data set in a store of this version of Zarr, and compare the result with xarray's."""
     source, out = folder / f"x{version}.zarr", folder / f"y{version}.zarr"
     data_set().to_zarr(source, zarr_format=version, consolidated=False)
     arguments = ["apply", str(source), CHAIN, "-o", str(out), *CHUNKS, "--max-mem", "8M", "--verify"]

@@ -20,12 +20,12 @@ import numpy as np
 import tensorstore
 import zarr
 
-# Small limits apply to the moved data, not to the memory of the program itself.
+# The small limits below apply to the data that are moved, not to the memory of the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3", "<M8[s]", ">m8[25us]"]
 
-# Each codec of version 2, with its replacement in version 3.
+# Each codec of version 2, with the codecs that the program writes instead of it in version 3.
 V2_CODECS = [
     (None, []),
     (numcodecs.Zstd(5), [zarr.codecs.ZstdCodec(level=5)]),
@@ -45,7 +45,7 @@ V3_CODECS = [
     [zarr.codecs.GzipCodec(level=1), zarr.codecs.Crc32cCodec()],
 ]
 
-# Values of --codec, and the corresponding codecs of zarr-python.
+# Values of --codec, with the corresponding codecs of zarr-python.
 ASKED = {
     "none": [],
     "zstd:7": [zarr.codecs.ZstdCodec(level=7)],
@@ -56,7 +56,7 @@ ASKED = {
 
 
 def some_array(chance):
-    """An array whose elements are as distinct as their type allows."""
+    """Return a random array whose elements are as distinct as their type allows."""
     rank = chance.randint(1, 4)
     shape = [chance.randint(1, [400, 60, 24, 14][rank - 1]) for _ in range(rank)]
     if chance.random() < 0.03:
@@ -66,8 +66,8 @@ def some_array(chance):
 
 
 def some_store(chance, path, array):
-    """Write the array, or sometimes only a part of it, to a store of zarr-python of a random kind. Return the contents
-    of the store, its kind, and the codecs that the program must keep."""
+    """Write the array, or sometimes only a part of it, with zarr-python to a store of a random kind. Return the
+    contents of the store, its kind, and the codecs that the program must keep."""
     chunks = tuple(chance.randint(1, size + 2) for size in array.shape)
     native = array.dtype.newbyteorder("=")
     kind = chance.choice(["2", "3", "sharded", "transposed"])
@@ -95,20 +95,20 @@ def some_store(chance, path, array):
         filters = [zarr.codecs.TransposeCodec(order=tuple(order))]
         store = zarr.create_array(**same, dtype=native, chunks=chunks, filters=filters, compressors=kept)
     if chance.random() < 0.3:
-        # Parts that are not written read as the fill value, and most of their chunks have no file.
+        # Where nothing is written, elements have the fill value, and most chunks have no file.
         part = tuple(slice(chance.randint(0, size), None) for size in array.shape)
         store[part] = array[part]
         array = store[...]
     else:
         store[...] = array
     if kept and kind != "2" and isinstance(kept[0], zarr.codecs.BloscCodec):
-        # zarr-python fills in the element size if the codec has none.
+        # If the codec states no element size, zarr-python adds it.
         kept = list(store.compressors)
     return array, kind, kept
 
 
 def some_chain(chance, array):
-    """A random chain, and its result in numpy."""
+    """Return a random chain and its result, which numpy computes."""
     stages = []
     for _ in range(chance.randint(1, 3)):
         axis = chance.randrange(array.ndim)
@@ -128,7 +128,7 @@ def some_chain(chance, array):
 
 
 def some_chunks(chance, array):
-    """Options for the chunks of the output, and the expected chunks and shards in zarr-python."""
+    """Return options for the chunks of the output, and the chunks and shards that zarr-python should find."""
     sizes = [chance.randint(1, 12) for _ in array.shape]
     shards = [size * chance.randint(1, 4) for size in sizes]
     options = ["--chunks", ",".join(map(str, sizes))]
@@ -142,7 +142,7 @@ def some_chunks(chance, array):
 
 
 def moved(program, *arguments):
-    """Run the program. Return False if it needs more memory or cannot do it by metadata only; exit on other errors."""
+    """Run the program. Return False if it needs more memory or cannot avoid moving data; exit on other errors."""
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     refused = ("of memory are needed", "metadata only:")
     if done.returncode and not any(why in done.stderr for why in refused):
@@ -154,7 +154,7 @@ def check_read(what, store, out, expected):
     """Check that zarr-python and tensorstore read the expected elements."""
     if store.dtype != expected.dtype.newbyteorder("=") or not np.array_equal(store[...], expected):
         sys.exit(f"{what}: zarr-python reads other elements")
-    # tensorstore has no fixed-length texts and no times.
+    # tensorstore has no fixed-length strings and no times.
     if expected.dtype.kind not in "UMm":
         kvstore = {"driver": "file", "path": str(out)}
         found = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result().read().result()
@@ -195,7 +195,7 @@ def check(program, folder, chance):
         is_kept = list(store.compressors) == codecs
     if not is_kept:
         sys.exit(f"{what}: codecs {store.compressors}, not {codecs}")
-    # Continue with the output, by metadata only if possible.
+    # Move the output again, by changing only its metadata if possible.
     order = chance.sample(range(expected.ndim), expected.ndim)
     again = folder / "z.zarr"
     chain = f"transpose({','.join(map(str, order))})"
@@ -217,7 +217,7 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    # Fixed-length texts have no specification yet, so zarr-python warns.
+    # Fixed-length strings have no specification yet, so zarr-python warns about them.
     warnings.filterwarnings("ignore", module="zarr")
     chance = random.Random(arguments.seed)
     enough = 0

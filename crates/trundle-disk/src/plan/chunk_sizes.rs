@@ -1,14 +1,14 @@
-//! The requested sizes of chunks and shards.
+//! The chunk and shard sizes that a user requests.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-/// Chunk or shard sizes: for all axes in order, or for some axes by number or name. `-1` is the whole axis.
+/// Chunk or shard sizes: one for each axis in order, or for some axes by index or name. `-1` means the whole axis.
 ///
-/// Parsed from `24,48,-1`, `0=24,2=-1` or `lat=24,time=-1`.
+/// Examples of the text form are `24,48,-1`, `0=24,2=-1` and `lat=24,time=-1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// Axis and size. `None` as the axis: the next axis in order. `None` as the size: the whole axis.
+    /// Pairs of an axis and a size. An axis of `None` is the next axis in order; a size of `None` is the whole axis.
     sizes: Vec<(Option<Axis>, Option<usize>)>,
 }
 
@@ -52,10 +52,10 @@ impl FromStr for ChunkSizes {
 }
 
 impl ChunkSizes {
-    /// Checks that each axis given by name is in `names`, the axis names of all results.
+    /// Checks that every axis that is given by name is in `names`, the axis names of all results.
     ///
     /// # Errors
-    /// A message with the first unknown name.
+    /// Returns a message that contains the first unknown name.
     pub(crate) fn check_names(&self, names: &BTreeSet<&str>) -> Result<(), String> {
         let unknown = |axis: &Axis| match axis {
             Axis::Name(name) if !names.contains(&name[..]) => Some(name.clone()),
@@ -79,7 +79,8 @@ impl ChunkSizes {
         }
     }
 
-    /// Returns the sizes by axis name, such as `lat=24,lon=-1`, if they are given in order and all axes have names.
+    /// Returns the sizes with axis names, such as `lat=24,lon=-1`; `None` unless the sizes are given in order, one for
+    /// each axis, and all axes have names.
     pub(crate) fn by_names(&self, names: &[Option<String>]) -> Option<String> {
         let each = self.sizes.iter().zip(names).map(|((axis, size), name)| {
             let name = name.as_ref().filter(|_| axis.is_none())?;
@@ -89,13 +90,14 @@ impl ChunkSizes {
         (self.sizes.len() == names.len()).then(|| each.join(","))
     }
 
-    /// Whether the sizes are given in order, but not for exactly `rank` axes.
+    /// Returns whether the sizes are given in order, but their number is not `rank`.
     pub(crate) fn lacks_axes_of(&self, rank: usize) -> bool {
         self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
     }
 
-    /// Resolves the sizes of `what` (chunks or shards) for a tensor with the given sizes and axis names. Axes
-    /// without a requested size get `otherwise`. Returns `None` if the request only names axes of other tensors.
+    /// Resolves the sizes of chunks or shards (`what`) for a tensor with these sizes and axis names. An axis without a
+    /// requested size gets its size from `otherwise`. Returns `None` if the request names only axes that this tensor
+    /// does not have.
     ///
     /// # Errors
     /// A message if the request does not fit the tensor.

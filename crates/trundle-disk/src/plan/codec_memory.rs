@@ -1,4 +1,4 @@
-//! Estimates the memory of threads that decode and encode chunks.
+//! Estimates the memory of the threads that decode and encode chunks.
 
 use std::collections::BTreeSet;
 
@@ -7,28 +7,30 @@ use trundle_formats::{ChunkedTensor, FileSkeleton, Header};
 use crate::plan::input::JobInput;
 use crate::plan::location::file_bytes;
 
-/// The chunk-sized buffers of a decoding thread: the cached chunk, the encoded bytes, and the output of a codec.
+/// The number of chunk-sized buffers of a decoding thread: the cached chunk, the encoded bytes, and the output of a
+/// codec.
 const CHUNKS_OF_DECODER: usize = 3;
 
-/// With shards one more, because an inner chunk is copied out of its shard.
+/// The same number for an array with shards. One more buffer is needed because a chunk is copied out of its shard.
 const CHUNKS_OF_SHARDS_DECODER: usize = 4;
 
-/// The bytes per chunk of a shard index, and the number of indices in memory: cached ones, and one that is read and
-/// decoded.
+/// The bytes that a shard index has for each chunk.
 const INDEX_BYTES: usize = 16;
+/// The number of shard indices in memory: cached ones, and one that is read and decoded.
 const INDICES: usize = 6;
 
-/// The stack of a thread and the working memory of codecs, at most. Small chunks need less.
+/// The most bytes for the stack of a thread and the working memory of codecs. Small chunks need less.
 const THREAD_BYTES: usize = 512 << 10;
 
-/// The fraction of the budget for coding threads is 1 over this, but at least one thread.
+/// The threads that decode or encode get at most the fraction 1 / `CODECS_SHARE` of the budget, but at least one thread
+/// runs.
 const CODECS_SHARE: usize = 4;
 
-/// Returns the budget that remains for buffers, and the number of decoding threads (at most `most`) if `inputs` are
-/// chunked.
+/// Divides the budget between decoding threads and buffers. Returns the budget that remains for buffers, and the number
+/// of decoding threads (at most `most`); `None` if no input is chunked.
 ///
 /// # Errors
-/// The smallest sufficient budget if it is too small for one thread.
+/// Returns the smallest sufficient budget if the budget is too small for one thread.
 pub(crate) fn decoders(
     (budget, most): (usize, usize),
     inputs: &[JobInput],
@@ -39,20 +41,20 @@ pub(crate) fn decoders(
     };
     let in_chunks = |input: &&JobInput| input.tensor().is_some_and(|of| of.header.chunk.is_some());
     let files = inputs.iter().filter(in_chunks).filter_map(|input| Some(input.tensor()?.file));
-    // Each file caches its last chunk.
+    // Each file caches the chunk that was read last.
     let others = files.collect::<BTreeSet<usize>>().len() - 1;
     let kept = headers().filter_map(chunk_bytes).max().unwrap_or(0);
     let each = each.saturating_add(kept.saturating_mul(others));
     shared((budget, most), each).map(|(left, decoders)| (left, Some(decoders)))
 }
 
-/// The bytes of a chunk if the data is chunked.
+/// Returns the size of a decoded chunk in bytes; `None` if the tensor is not chunked.
 fn chunk_bytes(header: &Header) -> Option<usize> {
     let elements: usize = header.chunk.as_ref()?.iter().product();
     Some(file_bytes(header.element.width(), elements))
 }
 
-/// The bytes of a chunk if codecs decode it.
+/// Returns the size of a decoded chunk in bytes; `None` if the chunks have no codecs.
 pub(crate) fn decoded_bytes(header: &Header) -> Option<usize> {
     let encoding = header.encoding.as_ref()?;
     let has_codecs = encoding.codecs.count() > 0 || !encoding.not_kept.is_empty();
@@ -77,8 +79,8 @@ fn bytes_of_decoder(header: &Header) -> Option<usize> {
     Some(of_chunks.saturating_add(of_codecs).saturating_add(THREAD_BYTES.min(bytes / 4)))
 }
 
-/// The memory of an encoding thread: a chunk or shard as received in parts, one with all elements, the outputs of two
-/// codecs, and the codecs' working memory.
+/// Returns the memory of an encoding thread in bytes: a chunk or shard as received in parts, another one with all
+/// elements, the outputs of two codecs, and the working memory of the codecs.
 fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
     let (bytes, codecs) = (tensor.bytes_at_once(), tensor.codecs());
     let made = codecs.count().min(2);
@@ -86,7 +88,7 @@ fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
         None => bytes,
         Some(_) => tensor.bytes_of_chunk(),
     };
-    // Chunks of a shard are taken out, encoded and copied into the shard one at a time.
+    // The chunks of a shard are copied out, encoded and copied into the encoded shard one at a time.
     let of_codecs = match tensor.shard() {
         None => bytes.saturating_mul(made),
         Some(_) => bytes.saturating_add(of_chunk.saturating_mul(made + 2)),
@@ -95,11 +97,11 @@ fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
     all.saturating_add(codecs.encoding_bytes(of_chunk)).saturating_add(THREAD_BYTES.min(bytes / 4))
 }
 
-/// Returns the budget that remains for buffers, and the number of encoding threads (at most `most`) if the output is
-/// chunked.
+/// Divides the budget between encoding threads and buffers. Returns the budget that remains for buffers, and the number
+/// of encoding threads (at most `most`); `None` if the output is not chunked.
 ///
 /// # Errors
-/// The smallest sufficient budget if it is too small for one thread.
+/// Returns the smallest sufficient budget if the budget is too small for one thread.
 pub(crate) fn encoders(
     (budget, most): (usize, usize),
     skeleton: &FileSkeleton,
@@ -110,10 +112,11 @@ pub(crate) fn encoders(
     }
 }
 
-/// Reserves a share of `budget` for up to `most` threads of `each` bytes. Returns the remainder and the threads.
+/// Reserves a share of `budget` for up to `most` threads that need `each` bytes. Returns the rest of the budget and the
+/// number of threads.
 ///
 /// # Errors
-/// The smallest sufficient budget if it is too small for one thread.
+/// Returns the smallest sufficient budget if the budget is too small for one thread.
 fn shared((budget, most): (usize, usize), each: usize) -> Result<(usize, usize), usize> {
     let each = each.max(1);
     let threads = (budget / CODECS_SHARE / each).clamp(1, most);

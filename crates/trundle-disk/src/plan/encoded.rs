@@ -8,19 +8,19 @@ use trundle_formats::{ChunkedTensor, Header};
 pub(crate) struct EncodedChunks {
     /// The number of chunks of the output along each axis.
     counts: Vec<usize>,
-    /// For each axis of the source, the output axis, and the source chunk for each output chunk along it.
+    /// For each axis of the source: the matching output axis, and, for each output chunk along that axis, the index of
+    /// the source chunk along this one.
     axes: Vec<(usize, Vec<usize>)>,
 }
 
-/// The most chunks along an axis; if there are more, they are decoded.
+/// The most chunks along an axis that can be copied. If there are more, chunks are decoded.
 const MOST_CHUNKS: usize = 1 << 20;
 
 impl EncodedChunks {
-    /// Returns the mapping for `target`, which is `source` moved by `map`, if each chunk of the output is an encoded
-    /// chunk of the source.
+    /// Returns the mapping from each output chunk to its source chunk. `map` moves the tensor `source` to `target`.
     ///
     /// # Errors
-    /// A message with the reason if it is not.
+    /// Returns a message with the reason if some output chunk is not identical to an encoded chunk of the source.
     pub(crate) fn of(
         map: &IndexMap,
         source: &Header,
@@ -44,7 +44,8 @@ impl EncodedChunks {
         if !target.is_encoded_as(source) {
             return Err("trundle does not write the source's codecs or byte order".to_owned());
         }
-        // The order matters only for axes along which a chunk has several elements, or a shard several chunks.
+        // The element order within a chunk depends only on axes along which a chunk has several elements. The order of
+        // the chunks in a shard depends only on axes along which a shard has several chunks.
         let row_major: Vec<usize> = (0..rank).collect();
         let from = encoding.order.as_deref().unwrap_or(&row_major).iter().copied();
         let to = target.order().unwrap_or(&row_major).iter().map(|axis| kept[*axis]);
@@ -76,7 +77,7 @@ impl EncodedChunks {
         self.counts.iter().product()
     }
 
-    /// Returns the source index and the output index of chunk `number`.
+    /// Returns the source index and the output index of the chunk with this number.
     pub(crate) fn pair(&self, number: usize) -> (Vec<usize>, Vec<usize>) {
         let (mut rest, mut to) = (number, vec![0; self.counts.len()]);
         for (at, count) in to.iter_mut().zip(&self.counts).rev() {
@@ -87,8 +88,8 @@ impl EncodedChunks {
     }
 }
 
-/// Returns the source chunk for each output chunk along an axis. `None` unless each output chunk is a whole chunk of
-/// the source, or the shorter one at the end of both axes.
+/// Returns the index of the source chunk for each output chunk along an axis. `None` unless each output chunk is a
+/// whole source chunk. The last chunk of an axis may be shorter in both tensors.
 fn chunks_along(read: &AxisMap, (from, to): (usize, usize), chunk: usize) -> Option<Vec<usize>> {
     let count = to.div_ceil(chunk);
     if count > MOST_CHUNKS {
@@ -137,7 +138,7 @@ mod tests {
         for (chain, expected) in [
             ("roll(shift=4, axes=0)", Some(vec![(0, vec![3, 4, 0, 1, 2]), (1, vec![0, 1, 2])])),
             ("roll(shift=3, axes=0)", None),
-            // A shorter last chunk must stay last.
+            // The shorter last chunk must remain the last.
             ("roll(shift=3, axes=1)", None),
             ("slice(starts=4, stops=8, axes=0)", Some(vec![(0, vec![2, 3]), (1, vec![0, 1, 2])])),
             (
@@ -151,7 +152,7 @@ mod tests {
         ] {
             assert_eq!(along(chain, &[10, 8], &[2, 3]), expected, "{chain}");
         }
-        // An axis may be reversed if chunks have one element along it.
+        // Reversing an axis moves whole chunks if a chunk has one element along it.
         assert_eq!(along("flip(axes=0)", &[3], &[1]), Some(vec![(0, vec![2, 1, 0])]));
         assert_eq!(along("slice(starts=0, stops=6, axes=0, steps=2)", &[6], &[2]), None);
     }

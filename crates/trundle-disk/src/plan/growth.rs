@@ -1,4 +1,4 @@
-//! Chooses the tile size of a pass by estimated time.
+//! Chooses the tile size of a pass by the estimated time.
 
 use std::ops::Range;
 
@@ -9,22 +9,24 @@ use crate::plan::seams::{longest, out_sizes};
 use crate::plan::storage::Rates;
 use crate::plan::tiling::{Budget, Tile};
 
-/// Tiles should have at least this many bytes, to be worth a cycle of read, move and write.
+/// Tiles should have at least this many bytes, so that the fixed cost of reading, moving and writing a tile is small.
 const LEAST_BYTES: usize = 16 << 20;
 
-/// If requests and repeated or waiting chunks take less than this share of the time, larger tiles gain nothing.
+/// Larger tiles gain nothing if less than this share of the time is spent on requests, on chunks that are read
+/// repeatedly, and on parts of incomplete chunks, which are stored until the chunk is complete.
 const LITTLE: f64 = 0.01;
 
 /// The search for the tile size of a pass.
 pub(crate) struct Growth<'a> {
     program: &'a Program,
-    /// The output's shape.
+    /// The sizes of the output along its axes.
     sizes: &'a [usize],
     from: &'a [&'a Location],
     to: &'a Location,
-    /// For each axis of the output, the longest range without a jump of the source, and the longest chunk in it if
-    /// there are chunks.
+    /// For each axis of the output, the longest range between two seams. A seam is an index at which the position in a
+    /// source jumps.
     stretches: Vec<Range<usize>>,
+    /// For each axis of the output, the longest chunk within that range; `None` if there is no such chunk.
     grids: Vec<Option<Range<usize>>>,
     budget: Budget,
     rates: &'a Rates,
@@ -41,7 +43,7 @@ impl<'a> Growth<'a> {
     ) -> Growth<'a> {
         let sizes = out_sizes(program);
         let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
-        // The longest chunk of the range; chunks at its ends may be cut short.
+        // The longest chunk within the range. The chunks at the ends of the range may be incomplete.
         let grid = |(axis, stretch): (usize, &Range<usize>)| {
             let chunks = edges_of(axis).windows(2).map(|pair| pair[0]..pair[1]);
             let within =
@@ -52,11 +54,12 @@ impl<'a> Growth<'a> {
         Growth { program, sizes, from, to, stretches, grids, budget, rates }
     }
 
-    /// Returns the best tile size found.
+    /// Returns the best tile size that the search finds: the step of the tile, its length, along each axis.
     ///
-    /// Growing an axis by one step may gain nothing while many steps would: rows of different lengths are read together
-    /// with their neighbours, or whole. So the search starts several times: from one element, from each axis as long as
-    /// fits, and from a whole chunk, because tiles that grow long in one axis may never grow to a whole chunk.
+    /// The search starts several times. Lengthening a small tile a little may gain nothing although lengthening it a
+    /// lot would, so one search starts from a single element, and one for each axis from a tile that is as long as fits
+    /// along that axis. Tiles that are long along one axis may never grow to a whole chunk, so another search starts
+    /// from a whole chunk.
     pub(crate) fn grown(&self) -> Option<Vec<usize>> {
         let single = vec![1; self.stretches.len()];
         let begins = (0..single.len()).filter_map(|axis| {
@@ -79,7 +82,7 @@ impl<'a> Growth<'a> {
         grown.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, steps)| steps)
     }
 
-    /// Reduces the steps so that the tiles along each axis have about the same size.
+    /// Shortens the steps so that the tiles along each axis have about equal lengths.
     fn even(&self, mut steps: Vec<usize>) -> Vec<usize> {
         for (axis, step) in steps.iter_mut().enumerate() {
             let stretch = match self.stretches[axis].len() {
@@ -97,8 +100,8 @@ impl<'a> Growth<'a> {
         steps
     }
 
-    /// Extends a step to the end of the range if less than a chunk would remain and the tile fits. Another tile for the
-    /// remainder would read and write the last chunks again.
+    /// Extends a step to the end of the range if the rest would be shorter than a chunk, and the longer tile fits the
+    /// budget. Another tile for the rest would read and write the last chunks again.
     fn to_the_end(&self, mut steps: Vec<usize>) -> Vec<usize> {
         for axis in 0..steps.len() {
             let (stretch, step) = (self.stretches[axis].len(), steps[axis]);
@@ -113,7 +116,7 @@ impl<'a> Growth<'a> {
         steps
     }
 
-    /// Grows steps while the estimated time per element decreases.
+    /// Lengthens the steps while the estimated time per element decreases.
     fn grown_from(&self, begin: Vec<usize>) -> Option<Vec<usize>> {
         let mut steps = begin;
         let mut cost = self.cost(&steps)?;
@@ -139,7 +142,8 @@ impl<'a> Growth<'a> {
         self.sizes[axis]
     }
 
-    /// Grows a step by `more / of`, up to the end of the range, and then to the whole axis.
+    /// Lengthens a step by the fraction `more / of`, at most to the end of the range. A step that already reaches the
+    /// end grows to the whole axis. Returns `None` if the step is already the whole axis.
     fn longer(&self, axis: usize, step: usize, more: usize, of: usize) -> Option<usize> {
         let stretch = self.stretches[axis].len();
         match step {
@@ -148,12 +152,12 @@ impl<'a> Growth<'a> {
             _ => {
                 let longer = (step + step * more / of).max(step + 1).min(stretch);
                 match &self.grids[axis] {
-                    // A part of another chunk costs as much as the whole chunk.
+                    // A part of another chunk would cost as much as the whole chunk.
                     Some(chunk) if longer > chunk.len() && longer < stretch => {
                         let whole = longer / chunk.len() * chunk.len();
                         Some(if whole > step { whole } else { step + chunk.len() }.min(stretch))
                     }
-                    // Within a chunk, only the number of parts matters.
+                    // Within a chunk, the cost depends only on the number of parts.
                     Some(chunk) if longer < chunk.len() => {
                         let parts = chunk.len().div_ceil(longer);
                         let equal = chunk.len().div_ceil(parts);
@@ -175,7 +179,7 @@ impl<'a> Growth<'a> {
                 if *step > stretch.len() {
                     0..self.size(axis)
                 } else {
-                    // Start at a chunk edge if the tile fits there.
+                    // Start at a chunk edge if the tile fits between that edge and the end of the range.
                     let begin = self.grids[axis].as_ref().map_or(stretch.start, |grid| grid.start);
                     let begin = begin.min(stretch.end - step);
                     begin..begin + step
@@ -185,7 +189,8 @@ impl<'a> Growth<'a> {
         Tile::of(self.program, out)
     }
 
-    /// The estimated seconds per element of a tile with these steps; `None` if it does not fit the budget.
+    /// Estimates the time of a tile with these steps, in seconds per element; `None` if the tile does not fit the
+    /// budget.
     fn cost(&self, steps: &[usize]) -> Option<f64> {
         let tile = self.tile(steps)?;
         let (bytes, requests, decoding) = self.traffic(&tile);
@@ -194,20 +199,20 @@ impl<'a> Growth<'a> {
         holds.then_some(seconds / elements(&tile.out) as f64)
     }
 
-    /// The bytes and requests of a tile, and the picoseconds to decode it on one core.
+    /// Returns the bytes and requests of a tile, and the picoseconds to decode its sources on one core.
     fn traffic(&self, tile: &Tile) -> (u64, u64, u64) {
         let (read, written) = tile.runs(self.from, self.to);
-        // Waiting parts of chunks are written and read once more.
+        // Parts of incomplete chunks are written to a temporary file and read again.
         let out = elements(&tile.out) + 2 * self.to.waiting(&tile.out);
         let moved = (out + tile.covered(self.from)) * self.budget.unit;
         (moved as u64, (read + written) as u64, tile.decoding(self.from))
     }
 
-    /// Whether larger tiles would gain nothing, and there are few enough tiles.
+    /// Returns whether larger tiles would gain nothing, and the number of tiles is small enough.
     fn is_enough(&self, steps: &[usize]) -> bool {
         let Some(tile) = self.tile(steps) else { return false };
         let (bytes, requests, decoding) = self.traffic(&tile);
-        // The unavoidable cost: the tile's own elements without any request.
+        // The unavoidable cost: moving the elements of the tile, without any request.
         let used = tile.source_elements() as f64 / tile.covered(self.from).max(1) as f64;
         let own = (tile.elements() * self.budget.unit) as u64;
         let least = self.rates.seconds(own, 0, (decoding as f64 * used) as u64);

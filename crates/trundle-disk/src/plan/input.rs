@@ -24,7 +24,7 @@ pub enum Input {
     Constant(Bytes),
 }
 
-/// An [`Input`] with its header.
+/// An [`Input`] with the header of its tensor.
 #[derive(Clone, Debug)]
 pub(crate) enum JobInput {
     Tensor(Box<JobTensor>),
@@ -36,16 +36,16 @@ pub(crate) struct JobTensor {
     pub(crate) file: usize,
     pub(crate) index: usize,
     pub(crate) header: Header,
-    /// Whether its bytes are swapped to little-endian.
+    /// Whether the bytes are swapped to little-endian after they are read.
     pub(crate) is_swapped: bool,
-    /// Whether the file has a checksum of the data.
+    /// Whether the file has a checksum of the tensor's data.
     pub(crate) is_checked: bool,
 }
 
 trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
-    /// Checks the type and width of the elements.
+    /// Checks that the elements have the type of `element` and the given width.
     ///
     /// # Errors
     /// If the type or the width differs.
@@ -63,7 +63,8 @@ impl JobTensor {
 }
 
 impl JobInput {
-    /// Makes an input of elements that are written as `element`. A tensor of another byte order is swapped.
+    /// Makes an input for an output whose elements are written as `element`. A tensor with another byte order is
+    /// swapped.
     pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
         match *input {
             Input::Constant(ref bytes) => JobInput::Constant(Cursor::new(bytes.clone())),
@@ -82,7 +83,7 @@ impl JobInput {
         }
     }
 
-    /// Checks the input against its definition in a program.
+    /// Checks that the shape and the type of the input are those of its definition in a program.
     ///
     /// # Errors
     /// If the shape or the type differs.

@@ -1,9 +1,11 @@
-//! Plans the passes of a tensor from files to a file: whole in memory, or in passes of tiles.
+//! Plans how a tensor goes from files to a file: whole in memory, or in passes of tiles.
 //!
-//! A pass that reads one file may become two with an intermediate between them. The intermediate has one chunk for
-//! each band of the output. The first pass only sorts elements into these chunks; the second moves them, and reads
-//! each chunk in one run. All other files are row-major, except for chunked outputs, whose tiles have whole chunks if
-//! the memory allows. A movement that changes no position is a copy; the header describes the rest.
+//! A pass that reads one file may be replaced by two passes with an intermediate between them. The intermediate has one
+//! chunk for each band of the output. The first pass only sorts elements into these chunks. The second pass reads each
+//! chunk by one contiguous read, and moves its elements.
+//!
+//! All other files are row-major, except for chunked outputs, whose tiles have whole chunks if the memory allows. If a
+//! movement changes no position, its pass copies the file, and the header describes the order of axes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,15 +24,15 @@ use crate::plan::tiling::{
 
 #[derive(Clone, Debug)]
 pub(crate) struct FilePass {
-    /// The tensor of the movement's program that the pass writes; `None` for the first of two passes, which only sorts
-    /// elements into an intermediate.
+    /// The tensor of the movement's program that the pass writes. `None` if the pass only sorts elements into an
+    /// intermediate, or only cuts an intermediate into chunks.
     pub(crate) target: Option<TensorId>,
-    /// The program of the pass: its inputs are read, its only output is written.
+    /// The program of the pass. The pass reads its inputs and writes its only output.
     pub(crate) program: Arc<Program>,
     pub(crate) reads: Vec<FileRead>,
     pub(crate) to: Location,
     pub(crate) tiles: Vec<Tile>,
-    /// Whether the only tile is the tensor, whose elements keep their file's packing in memory.
+    /// Whether the pass has a single tile with the whole tensor. Elements then stay packed in memory as in their file.
     pub(crate) is_whole: bool,
     pub(crate) traffic: Traffic,
 }
@@ -39,7 +41,7 @@ trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, ti
 
 #[derive(Clone, Debug)]
 pub(crate) struct FileRead {
-    /// The tensor of the movement's program.
+    /// The tensor of the movement's program that is read.
     pub(crate) of: TensorId,
     pub(crate) file: ReadFrom,
     pub(crate) from: Location,
@@ -49,9 +51,9 @@ trundle::internal::fingerprint!(struct FileRead { of, file, from });
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadFrom {
-    /// The file of this input of the movement.
+    /// The file of the movement's input with this index.
     Input(usize),
-    /// The output of this pass.
+    /// The output of the pass with this index.
     Pass(usize),
 }
 
@@ -63,32 +65,34 @@ pub(crate) struct Traffic {
     pub(crate) bytes_written: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Bytes read and written for parts of chunks that wait for the other parts; included above.
+    /// Bytes that are written to, and read from, the temporary file for parts of incomplete chunks. Both other byte
+    /// counts include them.
     pub(crate) waiting: u64,
-    /// The picoseconds of decoding on one core.
+    /// The picoseconds to decode on one core.
     pub(crate) decoding: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resources<'a> {
-    /// The bytes of all buffers.
+    /// The memory of all buffers in bytes.
     pub(crate) budget: usize,
     pub(crate) rates: &'a Rates,
 }
 
-/// The fraction of the memory for lists of tiles and plans of spans is 1 over this.
+/// Lists of tiles and plans of spans get the fraction 1 / `LISTS_SHARE` of the memory. A span is the part of a tile in
+/// one chunk of the output.
 const LISTS_SHARE: usize = 16;
 
-/// Two passes must be this many times as fast as one: their additional disk space is certain, the estimated time is
-/// not.
+/// Two passes are chosen only if one pass is estimated to take this many times as long. The additional disk space of
+/// two passes is certain, the estimated time is not.
 const MARGIN: f64 = 1.25;
 
-/// Tensors smaller than this are read whole.
+/// A movement that reads and writes at most this many bytes is done whole if the memory allows.
 pub(crate) const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
-    /// Returns the passes of the fastest plan within the resources. The output is row-major, or has chunks of the
-    /// given sizes.
+    /// Returns the passes of the fastest plan within the resources. The output has chunks of the sizes `chunk`, or is
+    /// row-major if `chunk` is `None`.
     ///
     /// # Errors
     /// [`Problem::Memory`] if no plan fits.
@@ -108,7 +112,7 @@ impl Movement {
         }
         let tiled = self.tiled(chunk, resources);
         if fits_whole {
-            // Tiles are read and written concurrently; a whole tensor is not.
+            // Tiles are read, moved and written concurrently; the parts of a whole tensor are not.
             let whole = self.whole_pass();
             let most_seconds = 1.1 * whole.seconds(resources.rates);
             if tiled.as_ref().is_none_or(|passes| seconds(passes, resources.rates) > most_seconds) {
@@ -121,17 +125,17 @@ impl Movement {
         })
     }
 
-    /// Like [`Movement::io_plan`], but never whole.
+    /// Like [`Movement::io_plan`], but in tiles even if the whole tensor fits.
     ///
     /// # Errors
-    /// As [`Movement::io_plan`].
+    /// [`Problem::Memory`] if no plan fits.
     pub(crate) fn tiled_plan(&self, resources: Resources<'_>) -> Result<Vec<FilePass>, Error> {
         let (needed, limit) = (self.whole_bytes(), resources.budget as u64);
         let plan = self.tiled(None, resources);
         plan.ok_or_else(|| Error::from(Problem::Memory { needed, limit }))
     }
 
-    /// Plans to read the tensor whole, move it in memory, and write it.
+    /// Plans one pass that reads the tensor whole, moves it in memory, and writes it.
     fn whole_pass(&self) -> FilePass {
         let all = |id: TensorId| -> Bounds {
             self.program.tensor(id).shape.iter().map(|size| 0..*size).collect()
@@ -150,10 +154,10 @@ impl Movement {
         FilePass { is_whole: true, ..pass }
     }
 
-    /// Estimates the bytes that would be enough.
+    /// Estimates a sufficient memory budget in bytes.
     fn least_bytes(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> u64 {
         let whole = self.whole_bytes();
-        // Planning with more memory than this would itself exceed the limit.
+        // Planning for a larger budget would itself need more memory than the limit.
         let most = resources.budget.saturating_mul(4).max(64);
         let mut budget = resources.budget;
         while let Some(more) = budget.checked_add(1).and_then(usize::checked_next_power_of_two)
@@ -186,7 +190,7 @@ impl Movement {
             };
             let plain = tiled(&pass.program, self.location_of(pass, chunk));
             let planned = match (chunk, &pass.in_shape) {
-                // Chunks of the output are boxes along the output's own axes.
+                // A tile can have whole chunks of the output only if the pass has the output's own axes.
                 (Some(chunk), Some(program)) if pass.target == self.output() => {
                     let last = |mut plain: Vec<FilePass>| {
                         let before = passes.len() + plain.len() - 1;
@@ -205,7 +209,8 @@ impl Movement {
         Some(passes)
     }
 
-    /// The destination of a pass: the chunks of the output if the pass writes it with its own axes.
+    /// Returns the destination of a pass: the chunks of the output if the pass writes the output with the output's own
+    /// axes, otherwise row-major.
     fn location_of(&self, pass: &MovementPass, chunk: Option<&[usize]>) -> Location {
         let sizes = pass.program.tensor(pass.program.outputs()[0]).shape.sizes();
         let is_output = pass.target == self.output() && sizes == self.out_shape().sizes();
@@ -236,15 +241,15 @@ impl Movement {
 struct TiledPass<'a> {
     movement: &'a Movement,
     pass: &'a MovementPass,
-    /// The program of the pass, with the target's axes as requested.
+    /// The program of the pass, whose output has the simplified axes or the target's own axes.
     program: &'a Arc<Program>,
-    /// The index of its first pass over files.
+    /// The index of the first file pass of this pass.
     at: usize,
     budget: Budget,
 }
 
 impl TiledPass<'_> {
-    /// Returns one pass over files, or two with an intermediate if that is clearly faster.
+    /// Returns one file pass, or two with an intermediate if two are clearly faster.
     fn file_passes(
         &self,
         to: Location,
@@ -259,7 +264,7 @@ impl TiledPass<'_> {
             FileRead { of: *of, file: file_of(*of), from }
         };
         let reads: Vec<FileRead> = self.pass.reads.iter().zip(given).map(read).collect();
-        // If no growth fits, bands keep the number of tiles small.
+        // If no tile size fits the budget, bands keep the number of tiles small.
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
         let edges = self.edges(&to);
         let tiles = tiles(program, (&from, &to), &edges, self.budget, rates);
@@ -275,14 +280,15 @@ impl TiledPass<'_> {
         quicker(one, two, rates)
     }
 
-    /// The number of trailing axes of `shape` that belong to a chunk; 0 if the tensor is not chunked, or has other axes
-    /// in this pass.
+    /// Returns the number of trailing axes of `shape` that are axes within a chunk; 0 if the tensor is not chunked, or
+    /// if this pass reads it with other axes.
     fn chunk_axes(&self, of: TensorId, shape: &Shape) -> usize {
         let own = self.movement.in_chunks.iter().find(|own| own.given == of);
         own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
     }
 
-    /// For each axis of the output, the edges of written chunks, or else of read chunks.
+    /// Returns, for each axis of the output, the edges of the written chunks, or those of the read chunks if the output
+    /// is not chunked.
     fn edges(&self, to: &Location) -> Vec<Vec<usize>> {
         if !to.edges().is_empty() {
             return to.edges().to_vec();
@@ -297,14 +303,14 @@ impl TiledPass<'_> {
         edges(program, in_chunks)
     }
 
-    /// Plans two passes: the first one makes the elements of each output band contiguous.
+    /// Plans two passes. The first one makes the elements of each band of the output contiguous.
     fn two_passes(&self, read: &FileRead, to: Location) -> Option<Vec<FilePass>> {
-        // Half of the budget, so that bands are moved while others are read and written.
+        // Only half of the budget, so that one band is moved while others are read and written.
         let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
         let program = self.program;
         let second = bands(program, &to, to.edges(), budget)?;
         let (intermediate, around) = chunks(&second)?;
-        // Each tile of the first pass can have a span in every chunk.
+        // Each tile of the first pass can write to every chunk.
         let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);
         if intermediate.count() > most {
             return None;
@@ -353,12 +359,12 @@ impl FilePass {
         rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
     }
 
-    /// The bytes in memory of this many elements.
+    /// Returns the memory of this many elements in bytes.
     pub(crate) fn bytes(&self, width: Width, elements: usize) -> usize {
         if self.is_whole { file_bytes(width, elements) } else { elements * unit(width) }
     }
 
-    /// The bytes in memory of the sources and the output of a tile.
+    /// Returns the memory of the sources and the output of a tile in bytes.
     pub(crate) fn tile_bytes(&self, width: Width, tile: &Tile) -> usize {
         let sources = tile.sources.iter().map(|(_, source)| self.bytes(width, elements(source)));
         sources.fold(self.bytes(width, elements(&tile.out)), usize::saturating_add)
@@ -373,7 +379,7 @@ fn kept(shape: &Shape, width: Width) -> Option<Arc<Program>> {
     Some(Arc::new(kept))
 }
 
-/// Returns the single pass, unless two are faster by [`MARGIN`].
+/// Returns the single pass, unless two passes are faster by the factor [`MARGIN`].
 fn quicker(
     one: Option<Vec<FilePass>>,
     two: Option<Vec<FilePass>>,
@@ -401,7 +407,8 @@ mod tests {
 
     const SSD: Rates = Rates { storage: Storage::SSD, coders: 1 };
 
-    /// Returns passes and seconds for a transpose of 64 MiB of bytes within 2 MiB.
+    /// Returns the number of passes and their seconds for a transpose of 64 MiB, with elements of one byte, within 2
+    /// MiB.
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn taken(request_seconds: f64) -> (usize, f64) {
         let storage = Storage { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
@@ -452,7 +459,8 @@ mod tests {
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn what_is_dear_to_decode_is_decoded_fewer_times() {
-        // The number of passes, and how often a chunk is decoded, for a decoding cost per byte.
+        // Returns the number of passes and how often each chunk is decoded, for a decoding cost in picoseconds per
+        // byte.
         let taken = |sizes: [usize; 3], chunk: [usize; 3], budget: usize, decoding: u64| {
             let shape = Shape::new(sizes).unwrap();
             let chain = "transpose(2, 1, 0)".parse::<Chain>().unwrap();
@@ -498,7 +506,7 @@ mod tests {
     fn two_passes_are_taken_only_by_a_margin() {
         let (mut one, mut two) = (1e-9, 1e-2);
         assert_eq!((taken(one).0, taken(two).0), (1, 2));
-        // Finds the request time at which the choice changes by bisection.
+        // Finds, by bisection, the time per request at which the choice changes.
         for _ in 0..20 {
             let between = f64::sqrt(one * two);
             match taken(between).0 {
@@ -509,7 +517,7 @@ mod tests {
         let ((before, slow), (behind, quick)) = (taken(one), taken(two));
         assert_eq!((before, behind), (1, 2));
         assert!((slow / quick - MARGIN).abs() < 0.01, "{slow} s against {quick} s");
-        // Away from that point the choice does not change again.
+        // For shorter and longer times the choice does not change again.
         for times in [2.0, 4.0, 16.0] {
             assert_eq!((taken(one / times).0, taken(two * times).0), (1, 2), "{times}");
         }

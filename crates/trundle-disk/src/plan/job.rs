@@ -1,4 +1,4 @@
-//! Plans a job: the tensors of an output, and the passes for each of them.
+//! Plans a job: the tensors of an output, and the passes for each tensor.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,13 +23,13 @@ use crate::plan::measurements::Measurements;
 use crate::plan::storage::Rates;
 use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
 
-/// A tensor of a file, and the operators to apply.
+/// A tensor of a file, and the operators to apply to it.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The index of the tensor among the file's headers.
     pub index: usize,
-    /// The operators. Without a chain, the tensor is copied in its order if the format can represent it, also
-    /// column-major, whatever [`PlanOptions::row_major`] says.
+    /// The operators. Without a chain, the tensor is copied in its own order if the format can represent that order. A
+    /// column-major tensor then stays column-major even if [`PlanOptions::row_major`] is set.
     pub chain: Option<&'a Chain>,
     /// The other tensors that the chain names.
     pub others: &'a [Input],
@@ -38,17 +38,17 @@ pub struct Wanted<'a> {
 /// A tensor that a program computes from other tensors.
 #[derive(Clone, Debug)]
 pub struct Assembled<'a> {
-    /// The name in the output.
+    /// The name of the tensor in the output.
     pub name: &'a str,
-    /// The little-endian type of the output and of all inputs.
+    /// The type of the output and of all inputs, in little-endian byte order.
     pub element: StoredDType,
-    /// The program.
+    /// The program that computes the tensor.
     pub program: &'a Program,
-    /// The tensor of the program.
+    /// The tensor among those of the program.
     pub tensor: TensorId,
-    /// The inputs of the program, with the shapes that it states.
+    /// The inputs of the program. Their shapes must be those in the program.
     pub inputs: &'a [Input],
-    /// The default chunk sizes; without them, they follow approximately from the inputs.
+    /// The default chunk sizes. If `None`, they are derived approximately from the chunks of the inputs.
     pub chunk: Option<Vec<usize>>,
     /// The default encoding of the chunks.
     pub encoding: Option<Encoding>,
@@ -56,27 +56,30 @@ pub struct Assembled<'a> {
     pub annotations: Annotations,
 }
 
-/// The resources and the requested layout of a job. The default allows no memory.
+/// The resources for a job and the requested layout of its output. The default allows no memory.
 #[derive(Clone, Debug, Default)]
 pub struct PlanOptions {
     /// The memory limit in bytes.
     pub max_bytes: u64,
-    /// The part of the limit that is in use before the job begins, by the process and by files in memory.
+    /// The part of the limit that is already in use when the job begins: by the process, and by files in memory.
     pub held_bytes: u64,
-    /// The storage of the files. If it matters and is not given, it is measured by a short probe, or taken from an
-    /// earlier measurement.
+    /// The storage of the files. If `None`, and the plan depends on the storage, an earlier measurement is used or a
+    /// short probe measures it.
     pub storage: Option<Storage>,
     /// The number of threads that move elements in memory (default: all cores).
     pub threads: Option<usize>,
-    /// Whether to write row-major even if the format could represent the order of the source.
+    /// Whether to write a row-major output even if the format could represent the order of the source.
     pub row_major: bool,
-    /// The chunk sizes of a chunked output (default: the source's, moved by the operators, or the format's).
+    /// The chunk sizes of a chunked output (default: those of the source, moved by the operators; without any, those of
+    /// the format).
     pub chunks: Option<ChunkSizes>,
-    /// The shard sizes, multiples of the chunk sizes (default: the source's shards if its chunks are kept, or none).
+    /// The shard sizes, which must be multiples of the chunk sizes (default: those of the source if `chunks` is not set
+    /// and they fit, otherwise none).
     pub shards: Option<ChunkSizes>,
-    /// The codecs of written chunks (default: the source's, or the format's).
+    /// The codecs of written chunks (default: those of the source, or those of the format).
     pub codecs: Option<Codecs>,
-    /// Whether to copy encoded chunks only and write a change of the axis order as a codec. Anything else is refused.
+    /// Whether to only copy encoded chunks, and to write a change of the axis order as a codec. Any other movement is
+    /// refused.
     pub metadata_only: bool,
 }
 
@@ -87,11 +90,11 @@ pub struct Job {
     pub(crate) tensors: Vec<TensorJob>,
     pub(crate) format: &'static Format,
     pub(crate) skeleton: FileSkeleton,
-    /// The bytes of all buffers.
+    /// The memory of all buffers in bytes.
     pub(crate) budget: usize,
-    /// The number of decoding threads if chunks are read.
+    /// The number of decoding threads; `None` if no chunks are read.
     pub(crate) decoders: Option<usize>,
-    /// The number of encoding threads if chunks are written.
+    /// The number of encoding threads; `None` if no chunks are written.
     pub(crate) encoders: Option<usize>,
     pub(crate) rates: Rates,
     pub(crate) threads: Option<usize>,
@@ -102,32 +105,32 @@ pub struct Job {
 /// The estimated cost of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// The bytes of the buffers.
+    /// The memory of the buffers in bytes.
     pub buffer_bytes: u64,
-    /// Bytes read from files.
+    /// The number of bytes read from files.
     pub bytes_read: u64,
-    /// Bytes written to files.
+    /// The number of bytes written to files.
     pub bytes_written: u64,
     /// The number of contiguous reads.
     pub reads: u64,
     /// The number of contiguous writes.
     pub writes: u64,
-    /// The largest total size of temporary files.
+    /// The largest total size of temporary files in bytes.
     pub temporary_bytes: u64,
     /// The estimated time in seconds.
     pub seconds: f64,
 }
 
-/// The memory in addition to buffers and codecs: stacks, headers, plans, and the allocator's reserve.
+/// The memory of everything except buffers and codecs in bytes: stacks, headers, plans, and the allocator's reserve.
 const OVERHEAD_BYTES: u64 = 6 << 20;
 
-/// If requests take less than this share of the time, their latency need not be measured.
+/// If requests take less than this share of the time, their latency is not measured.
 const SMALL_SHARE: f64 = 0.05;
 
 impl PlanOptions {
     pub(crate) fn budget(&self) -> usize {
         let left = self.max_bytes.saturating_sub(self.held_bytes);
-        // At least half of a small limit is for buffers.
+        // Buffers get at least half of a small limit.
         usize::try_from(left - OVERHEAD_BYTES.min(left / 2)).unwrap_or(usize::MAX)
     }
 
@@ -139,9 +142,11 @@ impl PlanOptions {
 }
 
 impl Job {
-    /// Plans to write tensors of the first file, and `metadata` if possible, to an output of `format`.
+    /// Plans to write tensors of the first file to an output of `format`, and also `metadata` if the format can store
+    /// it.
     ///
-    /// Chains may name tensors of the other files. Nothing is written, and at most a probe of the files is read.
+    /// Chains may name tensors of the other files. Planning writes nothing to the output, and reads at most a short
+    /// probe of the files.
     ///
     /// # Errors
     /// [`Error`] if a chain does not fit its tensors, the format cannot represent a result, or the memory is not enough
@@ -170,14 +175,15 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Plans to write `outputs`, computed from tensors of `files` and constants. Nothing is written, and at most a
-    /// probe of the files is read.
+    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning writes nothing
+    /// to the output, and reads at most a short probe of the files.
     ///
     /// # Errors
-    /// [`Error`] as of [`Job::new`], and if an input does not have the shape and type that the program states.
+    /// [`Error`] in the same cases as [`Job::new`], and if an input does not have the shape and type that the program
+    /// states.
     ///
     /// # Panics
-    /// If a program has more inputs than it is given, or an index is out of range.
+    /// If fewer inputs are given than a program has, or an index is out of range.
     pub fn assembled(
         files: &[&TensorFile],
         outputs: &[Assembled<'_>],
@@ -195,7 +201,8 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Plans to write the result of `chain` as bytes in this order, without a header. All writes have whole elements.
+    /// Plans to write the result of `chain` as bytes in the order `order`, without a header. Every write has whole
+    /// elements.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -211,7 +218,7 @@ impl Job {
         let tensors = vec![Unplanned::of_chain(&inputs, 0, chain, Format::RAW, Some(order))?];
         let mut job = Job::decided(&[file], inputs, tensors, Format::RAW, &[], options)?;
         for tensor in &mut job.tensors {
-            // A tensor that is moved whole would be written in pieces cut anywhere.
+            // A tensor that is moved whole would be written in pieces that may end within an element.
             if tensor.is_whole() {
                 let resources = Resources { budget: job.budget, rates: &job.rates };
                 tensor.file_passes = tensor.movement.tiled_plan(resources)?;
@@ -293,29 +300,31 @@ impl Job {
         })
     }
 
-    /// Plans again with the resources of an earlier run.
+    /// Plans the job again with the resources of an earlier run.
     pub(crate) fn with_resources(self, budget: usize, rates: Rates) -> Result<Job, Error> {
         let resources = Resources { budget, rates: &rates };
         let tensors = self.tensors.into_iter().map(|tensor| tensor.planned(resources));
         Ok(Job { tensors: tensors.collect::<Result<_, _>>()?, budget, rates, ..self })
     }
 
-    /// The tensors, in the order of the output.
+    /// Returns the tensors in the order in which the output has them.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
     }
 
-    /// The metadata that the output does not have.
+    /// Returns the metadata that the output does not have.
     pub fn left_out(&self) -> &LeftOut {
         &self.left_out
     }
 
-    /// Source codecs that the output's format does not have, each with its replacement. Empty if the user chose codecs.
+    /// Returns the codecs of the source that the output's format does not have, each with its replacement. The result
+    /// is empty if the user chose the codecs.
     pub fn codecs_not_kept(&self) -> impl Iterator<Item = &str> {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// The number of concurrent reads: as many as the storage handles, or as there are cores to decode.
+    /// Returns the number of concurrent reads. It is the number that the storage handles, or with codecs the number of
+    /// cores if that is larger.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
@@ -328,13 +337,13 @@ impl Job {
         self.at_once(in_codecs).min(self.encoders.unwrap_or(usize::MAX))
     }
 
-    /// The number of concurrent requests for bytes with this coding cost in picoseconds.
+    /// Returns the number of concurrent requests for bytes with this coding cost in picoseconds per byte.
     fn at_once(&self, in_codecs: u64) -> usize {
         let Rates { storage, coders } = self.rates;
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
-    /// The bytes of the largest decoded chunk and of the largest encoded chunk or shard.
+    /// Returns the size of the largest decoded chunk plus that of the largest encoded chunk or shard, in bytes.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
@@ -351,7 +360,7 @@ impl Job {
         encoded.map(picoseconds).fold(0, u64::saturating_add)
     }
 
-    /// The inputs that are actually read.
+    /// Returns the indices of the inputs that are actually read.
     pub(crate) fn inputs_read(&self) -> BTreeSet<usize> {
         let read = |tensor: &TensorJob| -> Vec<usize> {
             tensor.movement.inputs().iter().map(|(input, _)| tensor.inputs[*input]).collect()
@@ -364,22 +373,22 @@ impl Job {
         read.into_iter().filter_map(|input| self.inputs[input].tensor())
     }
 
-    /// The bytes of the output.
+    /// Returns the size of the output in bytes.
     pub fn bytes(&self) -> u64 {
         self.skeleton.bytes()
     }
 
-    /// Whether the output is a store, a folder of files.
+    /// Returns whether the output is a Zarr store.
     pub fn writes_store(&self) -> bool {
         self.format.is_folder()
     }
 
-    /// The storage for which the job was planned.
+    /// Returns the storage model for which the job was planned.
     pub fn storage(&self) -> &Storage {
         &self.rates.storage
     }
 
-    /// The estimated cost.
+    /// Returns the estimated cost.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
         let mut buffered = 0;
@@ -403,7 +412,7 @@ impl Job {
                 cost.seconds += self.rates.seconds(bytes, 0, 0);
             }
         }
-        // Compressed inputs are first unpacked to a temporary file.
+        // An input that is compressed as a whole is first unpacked to a temporary file.
         cost.bytes_read += buffered;
         cost.bytes_written += buffered;
         cost.temporary_bytes += buffered;
@@ -416,7 +425,8 @@ impl Job {
     }
 }
 
-/// Checks that every axis named in chunk or shard sizes is an axis of a result.
+/// Checks that every axis name in the chunk and shard sizes is the name of an axis of a result, and that sizes without
+/// axes fit the rank of every result.
 fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Result<(), Error> {
     let results = || unplanned.iter().map(Unplanned::axes);
     let names = results().flat_map(|(_, _, names)| names.iter().flatten());
@@ -436,7 +446,7 @@ fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Resu
     Ok(())
 }
 
-/// Whether everything is moved whole and so small that the storage does not matter.
+/// Returns whether every tensor is moved whole and all are so small that the speed of the storage does not matter.
 fn is_small(tensors: &[TensorJob]) -> bool {
     let is_whole = |tensor: &TensorJob| tensor.is_whole() || tensor.file_passes.is_empty();
     let both = |tensor: &TensorJob| {
@@ -452,7 +462,7 @@ fn requests_are_few(tensors: &[TensorJob], rates: &Rates) -> bool {
         let cost = tensor.cost(rates);
         all += cost.seconds;
         requests += rates.seconds(0, cost.reads + cost.writes, 0);
-        // Two passes are chosen only if one has many requests.
+        // Two passes are chosen only if one pass has many requests.
         if tensor.file_passes.iter().any(|pass| pass.target.is_none()) {
             return false;
         }

@@ -9,10 +9,10 @@ use trundle_formats::{Annotations, Format, Header, TensorFile, ngff};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::tensor_job::Unplanned;
 
-/// Metadata that an output does not keep. Attribute names come with the number of tensors that have them.
+/// Metadata that an output does not keep. For attributes, the value is the number of tensors that have the attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Keys of the file metadata.
+    /// Keys of the file's metadata.
     pub metadata: Vec<String>,
     /// Attributes of tensors.
     pub attributes: BTreeMap<String, usize>,
@@ -20,17 +20,17 @@ pub struct LeftOut {
     pub axis_names: BTreeSet<String>,
     /// Tensors with nonzero fill values.
     pub fill_values: BTreeSet<String>,
-    /// Metadata that the reader ignores, by description.
+    /// Metadata that the reader of the input ignores: a description, and how often it occurs.
     pub unread: BTreeMap<String, usize>,
     /// Compressed tensors.
     pub compressed: BTreeSet<String>,
-    /// Chunked, uncompressed tensors.
+    /// Chunked tensors without compression.
     pub chunked: BTreeSet<String>,
     /// Unlimited axes.
     pub unlimited: BTreeSet<String>,
-    /// Keys of OME-NGFF metadata before version 0.4, which a Zarr store of version 3 cannot have.
+    /// Keys of OME-NGFF metadata older than version 0.4, which a Zarr store of version 3 cannot have.
     pub outdated_ngff: Vec<String>,
-    /// Tensors of a Zarr store with a type that zarr-python does not know.
+    /// Tensors of a Zarr store whose type, bfloat16, zarr-python does not know.
     pub bfloat16: BTreeSet<String>,
 }
 

@@ -8,16 +8,16 @@ use trundle::Width;
 /// A box: one range of indices for each axis.
 pub(crate) type Bounds = Vec<Range<usize>>;
 
-/// The layout of a tensor in a file: it is cut along its axes into chunks, which follow one another in row-major order.
-/// A row-major tensor is one chunk. Positions are in elements.
+/// The layout of a tensor in a file. The tensor is cut along its axes into chunks, and the file contains the chunks one
+/// after the other in row-major order. A row-major tensor is a single chunk. All positions are in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// For each axis, the rising start positions of the chunks, and the end of the last chunk.
+    /// For each axis, the start of each chunk in ascending order, and the end of the last chunk.
     cuts: Vec<Vec<usize>>,
-    /// Whether a chunk is encoded once it is complete: until then, its parts wait in an intermediate.
+    /// Whether each chunk is encoded once it is complete. Until then, its parts wait in an intermediate.
     is_packed: bool,
-    /// The number of trailing axes that are always read whole, because they form a chunk of the stored file; 0 if
-    /// elements are read individually.
+    /// The number of trailing axes that are axes within a chunk of the stored file and so are always read whole; 0 if
+    /// elements can be read individually.
     chunk_axes: usize,
     /// The picoseconds to decode an element on one core.
     decoding: u64,
@@ -25,17 +25,17 @@ pub(crate) struct Location {
 
 trundle::internal::fingerprint!(struct Location { cuts, is_packed, chunk_axes, decoding });
 
-/// Contiguous runs of elements, of equal lengths at regular distances.
+/// Contiguous ranges of elements (runs) that have equal lengths and regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
     first: usize,
-    /// The elements per run.
+    /// The number of elements in a run.
     pub(crate) len: usize,
-    /// Loops over runs, outermost first: number of steps, and distance in elements.
+    /// Loops over the runs, outermost first: the number of iterations, and the distance in elements.
     loops: Vec<(usize, usize)>,
 }
 
-/// The bytes of an element in memory; a sub-byte element takes one byte.
+/// Returns the size of an element in memory in bytes. A sub-byte element takes one byte.
 pub(crate) fn unit(width: Width) -> usize {
     match width {
         Width::Bytes(bytes) => bytes,
@@ -43,7 +43,7 @@ pub(crate) fn unit(width: Width) -> usize {
     }
 }
 
-/// The bytes of this many elements in a file.
+/// Returns the size of this many elements in a file in bytes.
 pub(crate) fn file_bytes(width: Width, elements: usize) -> usize {
     width.bytes(elements.saturating_mul(width.units()))
 }
@@ -62,12 +62,13 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 }
 
 impl Location {
-    /// Makes a location with these chunk edges along each axis; the last one is the end.
+    /// Makes a location with these chunk edges along each axis. The last edge is the end of the axis.
     pub(crate) fn chunks(cuts: Vec<Vec<usize>>) -> Location {
         Location { cuts, is_packed: false, chunk_axes: 0, decoding: 0 }
     }
 
-    /// Cuts a whole tensor into equal chunks (shorter at the end of an axis) that are encoded when complete.
+    /// Cuts a whole tensor into equal chunks, which are encoded when they are complete. The last chunk along an axis
+    /// may be shorter.
     pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Location {
         let cuts = |(size, chunk): (&usize, &usize)| {
             (0..*size).step_by(*chunk).chain(once(*size)).collect()
@@ -80,21 +81,21 @@ impl Location {
         Location::chunks(sizes.iter().map(|size| vec![0, *size]).collect())
     }
 
-    /// Makes the location of a stored tensor whose last `chunk_axes` axes form a chunk, with the picoseconds to decode
-    /// an element on one core.
+    /// Makes the location of a stored tensor. Its last `chunk_axes` axes are those within a chunk; `decoding` is the
+    /// picoseconds to decode an element on one core.
     pub(crate) fn stored(sizes: &[usize], chunk_axes: usize, decoding: u64) -> Location {
         Location { chunk_axes, decoding, ..Location::row_major(sizes) }
     }
 
-    /// The number of elements that must be read for `bounds`.
+    /// Returns the number of elements that must be read to get `bounds`.
     pub(crate) fn covered(&self, bounds: &[Range<usize>]) -> usize {
-        // Without outer axes, there is one chunk.
+        // If there are no outer axes, the tensor is one chunk.
         let (outer, chunk) = bounds.split_at(bounds.len() - self.chunk_axes);
         let of_chunk: usize = self.cuts[outer.len()..][..chunk.len()].iter().map(extent).product();
         elements(outer).saturating_mul(of_chunk)
     }
 
-    /// The picoseconds to decode the elements that are read for `bounds`.
+    /// Returns the picoseconds to decode the elements that must be read to get `bounds`.
     pub(crate) fn decoding(&self, bounds: &[Range<usize>]) -> u64 {
         match self.decoding {
             0 => 0,
@@ -102,7 +103,8 @@ impl Location {
         }
     }
 
-    /// The elements of `bounds` in incomplete chunks, which wait for the other parts.
+    /// Returns the number of elements of `bounds` in incomplete chunks. These elements wait in an intermediate for the
+    /// rest of their chunk.
     pub(crate) fn waiting(&self, bounds: &[Range<usize>]) -> usize {
         if !self.is_packed {
             return 0;
@@ -117,17 +119,18 @@ impl Location {
         elements(bounds) - whole
     }
 
-    /// The chunk edges along each axis; empty if the tensor is row-major.
+    /// Returns the chunk edges along each axis; empty if the tensor is row-major.
     pub(crate) fn edges(&self) -> &[Vec<usize>] {
         if self.is_packed || self.count() > 1 { &self.cuts } else { &[] }
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
-    /// Joins neighbouring chunks if each of `boxes` contains, along their axis, both or neither.
+    /// Joins neighbouring chunks along an axis if every one of `boxes` contains, along that axis, both chunks or
+    /// neither.
     pub(crate) fn joined(&self, boxes: &[&Bounds]) -> Location {
         let along = |(axis, cuts): (usize, &Vec<usize>)| {
             let mut edges: Vec<usize> =
@@ -145,19 +148,20 @@ impl Location {
         Location { cuts, ..self.clone() }
     }
 
-    /// The runs of `bounds`, which must be within one chunk, in row-major order.
+    /// Returns the runs of `bounds` in row-major order. `bounds` must be within one chunk.
     pub(crate) fn runs(&self, bounds: &[Range<usize>]) -> Runs {
         let (first, chunk) = self.around(bounds);
         Runs::of(first, &chunk, bounds)
     }
 
-    /// The distance between neighbours along each axis of `bounds`, which must be within one chunk.
+    /// Returns the distance between neighbours along each axis of `bounds`, which must be within one chunk.
     pub(crate) fn strides(&self, bounds: &[Range<usize>]) -> Vec<usize> {
         let chunk = self.around(bounds).1;
         (1..=chunk.len()).map(|axis| elements(&chunk[axis..])).collect()
     }
 
-    /// The position of the first element of the chunk around `bounds`, and the number of its elements.
+    /// Returns the position of the first element of the chunk that contains `bounds`, and the number of elements in the
+    /// chunk.
     pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
         let (first, chunk) = self.around(bounds);
         (first, elements(&chunk))
@@ -171,25 +175,25 @@ impl Location {
         self.parts(bounds).map(|parts| parts.len()).product()
     }
 
-    /// The first of the [`Location::spans`] of `bounds`, without allocating the others; `None` if there are none.
+    /// Returns the first box of [`Location::spans`] without allocating the others; `None` if `bounds` is empty.
     pub(crate) fn first_span(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         self.parts(bounds).map(|mut parts| parts.next()).collect()
     }
 
-    /// Cuts `bounds` at chunk edges, in the order of the chunks.
+    /// Cuts `bounds` at the chunk edges. Returns the boxes in the order of the chunks.
     pub(crate) fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         boxes(self.parts(bounds))
     }
 
-    /// Returns the position of the first element of the chunk around `bounds`, and the chunk's box.
+    /// Returns the position of the first element of the chunk that contains `bounds`, and the box of the chunk.
     fn around(&self, bounds: &[Range<usize>]) -> (usize, Bounds) {
         let along = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
             let index = cuts.partition_point(|cut| *cut <= range.start) - 1;
             cuts[index]..cuts[index + 1]
         };
         let chunk: Bounds = bounds.iter().zip(&self.cuts).map(along).collect();
-        // Elements before the chunk: the chunk's extent along earlier axes, all before it along this axis, and the
-        // whole extent along later axes.
+        // For each axis, add the elements before the chunk along this axis: they have the chunk's range along earlier
+        // axes and the whole range along later axes.
         let mut first = 0;
         for (axis, (range, cuts)) in chunk.iter().zip(&self.cuts).enumerate() {
             let inner: usize = self.cuts[axis + 1..].iter().map(extent).product();
@@ -198,7 +202,7 @@ impl Location {
         (first, chunk)
     }
 
-    /// The ranges into which chunks cut `bounds`, for each axis.
+    /// Returns, for each axis, the ranges into which chunk edges cut `bounds`.
     fn parts<'a>(
         &'a self,
         bounds: &'a [Range<usize>],
@@ -213,7 +217,7 @@ impl Location {
     }
 }
 
-/// All boxes with one of the given ranges along each axis, in row-major order.
+/// Returns all boxes with one of the given ranges along each axis, in row-major order.
 pub(crate) fn boxes(axes: impl Iterator<Item = impl Iterator<Item = Range<usize>>>) -> Vec<Bounds> {
     axes.fold(vec![Vec::new()], |boxes, ranges| {
         let ranges: Bounds = ranges.collect();
@@ -235,7 +239,8 @@ impl Runs {
         Runs { first: 0, len: elements, loops: Vec::new() }
     }
 
-    /// The runs of `bounds` in the contiguous box `whole` around them, which starts at position `first`.
+    /// Returns the runs of `bounds` in the contiguous box `whole`, which contains `bounds` and starts at position
+    /// `first`.
     fn of(mut first: usize, whole: &[Range<usize>], bounds: &[Range<usize>]) -> Runs {
         let (mut len, mut stride) = (1, 1);
         let mut loops: Vec<(usize, usize)> = Vec::new();
@@ -243,7 +248,7 @@ impl Runs {
             first += (range.start - whole.start) * stride;
             match loops.last_mut() {
                 None if len == stride => len *= range.len(),
-                // A loop that continues where the inner one ends extends it.
+                // If the outer loop continues where the inner loop ends, both become one loop.
                 Some((steps, distance)) if *steps * *distance == stride => *steps *= range.len(),
                 _ if range.len() > 1 => loops.push((range.len(), stride)),
                 _ => {}

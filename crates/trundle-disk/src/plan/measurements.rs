@@ -1,4 +1,4 @@
-//! Remembers measurements of disks, so that the same command is planned the same way again.
+//! Remembers measurements of disks, so that the same command always gets the same plan.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -16,21 +16,21 @@ const MOST_DISKS: usize = 64;
 
 const MOST_BYTES: u64 = 64 << 10;
 
-/// A measurement from further in the future comes from a wrong clock.
+/// If a measurement is this much in the future, a clock was wrong.
 const CLOCK_SECONDS: u64 = 3600;
 
 #[derive(Debug)]
 pub(crate) struct Measurements {
-    /// The path; `None` if the user has no cache folder.
+    /// The path of the file; `None` if the user has no cache folder.
     path: Option<PathBuf>,
 }
 
-/// A measurement in whole numbers, so that reading gives exactly what was written.
+/// A measurement in whole numbers, so that reading it gives exactly the values that were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
-    /// Device number and file system id.
+    /// The device number and the file system's id.
     disk: [u64; 2],
-    /// Seconds since 1970.
+    /// The time of the measurement, in seconds since 1970.
     measured: u64,
     kilobytes_per_second: u64,
     request_nanoseconds: u64,
@@ -48,12 +48,13 @@ impl Storage {
 }
 
 impl Measurements {
-    /// The user's measurements: `disks.json` in the cache folder.
+    /// Returns the user's measurements, which are in `disks.json` in the cache folder.
     pub(crate) fn of_user() -> Measurements {
         Measurements { path: cache_folder().map(|folder| folder.join("disks.json")) }
     }
 
-    /// Returns the remembered measurement of the disk of `file`; otherwise calls `measured` and remembers its result.
+    /// Returns the remembered measurement of the disk that contains `file`. If there is none, calls `measured` and
+    /// remembers its result.
     pub(crate) fn storage(
         &self,
         file: &File,
@@ -78,12 +79,12 @@ impl Measurements {
         let measure = Measure::of(disk, now, &measured()?);
         measures.insert(0, measure.clone());
         measures.truncate(MOST_DISKS);
-        // If the file cannot be written, the disk is measured again next time.
+        // If the file cannot be written, the next run measures the disk again.
         let _ = self.write(&measures);
         Some(measure.storage())
     }
 
-    /// Forgets all disks.
+    /// Deletes the measurements of all disks.
     ///
     /// # Errors
     /// If the file cannot be removed.
@@ -149,7 +150,7 @@ fn disk_of(file: &File) -> Option<[u64; 2]> {
     Some([file.metadata().ok()?.dev(), file_system])
 }
 
-/// Elsewhere disks cannot be identified, so they are measured each time.
+/// On other systems, disks cannot be identified, so each run measures them.
 #[cfg(not(unix))]
 fn disk_of(_: &File) -> Option<[u64; 2]> {
     None

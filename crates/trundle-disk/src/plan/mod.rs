@@ -1,4 +1,4 @@
-//! Plans jobs: how each tensor goes from file to file, decided before anything is written.
+//! Plans jobs: decides how each tensor goes from file to file before anything is written.
 
 pub(crate) mod chunk_sizes;
 mod codec_memory;

@@ -1,4 +1,5 @@
-//! Describes a tensor of the output as a program over contiguous, row-major files.
+//! Describes a tensor of the output as a program. The inputs of the program are files with contiguous, row-major
+//! elements.
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use trundle_formats::{Header, Order};
 use crate::plan::location::unit;
 use crate::plan::seams::{edges, longest};
 
-/// The arrangement of a tensor's elements in a file that is read.
+/// The arrangement of a tensor's elements in an input file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
     InOrder(Order),
     InChunks {
         sizes: &'a [usize],
-        /// The order of the axes in a chunk if it is not row-major.
+        /// The order of the axes within a chunk; `None` if it is row-major.
         order: Option<&'a [usize]>,
         /// The picoseconds to decode a byte on one core.
         decoding: u64,
@@ -44,16 +45,16 @@ impl From<Order> for Arrangement<'_> {
 
 /// The movement of a tensor between files.
 ///
-/// A column-major file is a row-major one with reversed axes and a transpose. A chunked file has the axes of the chunk
-/// grid followed by the axes of a chunk.
+/// To the program, a column-major file is a row-major file with reversed axes, followed by a transpose. A chunked file
+/// has the axes of the chunk grid followed by the axes within a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Movement {
-    /// The program: its inputs are the files' contents, its only output is written.
+    /// The program. Its inputs are the contents of the files, and its only output is written.
     pub(crate) program: Arc<Program>,
     pub(crate) passes: Vec<MovementPass>,
-    /// The number of passes in memory, where a second pass costs less than many regions.
+    /// The number of passes if everything is in memory. There, a second pass can cost less than many regions.
     whole_passes: usize,
-    /// The bytes of intermediates between passes in memory.
+    /// The size of the intermediates between passes in memory, in bytes.
     scratch_bytes: u64,
     pub(crate) in_chunks: Vec<InChunks>,
 }
@@ -62,7 +63,7 @@ trundle::internal::fingerprint!(struct Movement { program, passes } except { who
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InChunks {
-    /// The input as stored.
+    /// The tensor as it is stored, which is an input of the program.
     pub(crate) given: TensorId,
     pub(crate) tensor: TensorId,
     pub(crate) sizes: Vec<usize>,
@@ -75,17 +76,17 @@ pub(crate) struct InChunks {
 pub(crate) struct MovementPass {
     pub(crate) target: TensorId,
     pub(crate) reads: Vec<TensorId>,
-    /// The pass as a program of its own, with elements of whole bytes, without reshapes at its ends.
+    /// The pass as a program of its own. Its elements are whole bytes, and reshapes at its ends are left out.
     pub(crate) program: Arc<Program>,
-    /// The same with the target's own axes, if they differ.
+    /// The same program, but its output has the target's own axes; `None` if `program` has them.
     pub(crate) in_shape: Option<Arc<Program>>,
 }
 
 trundle::internal::fingerprint!(struct MovementPass { target, reads, program, in_shape });
 
 impl Movement {
-    /// Returns the movement of `chain` from tensors with these shapes and arrangements to an output in this order.
-    /// `constant` converts a number to the bytes of an element.
+    /// Returns the movement that applies `chain` to tensors with these shapes and arrangements. The output has the
+    /// order `to`. `constant` converts a number to the bytes of an element.
     pub(crate) fn of_chain(
         chain: &Chain,
         width: Width,
@@ -106,7 +107,7 @@ impl Movement {
         Ok(Movement::new(program, in_chunks)?)
     }
 
-    /// [`Movement::of_chain`] for one tensor without constants.
+    /// Calls [`Movement::of_chain`] for one tensor and a chain without constants.
     #[cfg(test)]
     pub(crate) fn of_one<'a>(
         chain: &Chain,
@@ -119,7 +120,7 @@ impl Movement {
         Movement::of_chain(chain, width, &[(shape, from.into())], to, none)
     }
 
-    /// Returns the movement that makes one tensor of `whole`. Inputs without an arrangement are row-major.
+    /// Returns the movement that makes one tensor of the program `whole`. An input without an arrangement is row-major.
     pub(crate) fn of_tensor(
         whole: &Program,
         tensor: TensorId,
@@ -137,7 +138,7 @@ impl Movement {
         let mut in_chunks = Vec::new();
         for (at, of) in whole.tensors().iter().enumerate() {
             ids[at] = match &of.made {
-                // All inputs are kept, so that indices do not change.
+                // Keep all inputs, so that their indices do not change.
                 Made::Given(input) => {
                     let own = arrangements.get(*input).copied();
                     let own = own.unwrap_or(Arrangement::InOrder(Order::RowMajor));
@@ -161,7 +162,7 @@ impl Movement {
         let simplified = program.clone().simplified(&device.budget());
         let mut passes = simplified.passes(&mut device.budget());
         let (whole_passes, mut scratch_bytes) = (passes.len(), 0);
-        // Several passes in memory may be one on disk, where regions cost less.
+        // What needs several passes in memory may need only one on disk, where additional regions cost less.
         if whole_passes > 1 {
             let planned = PlannedProgram::new(device, &simplified)?;
             scratch_bytes = planned.runner().temporary_bytes() as u64;
@@ -183,8 +184,8 @@ impl Movement {
         Ok(Movement { program: whole, passes, whole_passes, scratch_bytes, in_chunks })
     }
 
-    /// The approximate chunk sizes that the output inherits from the inputs: the longest range along each axis. `None`
-    /// if no input is chunked.
+    /// Returns the approximate chunk sizes that the output inherits from the inputs: the longest range between two
+    /// edges along each axis. `None` if no input is chunked.
     pub(crate) fn chunk(&self) -> Option<Vec<usize>> {
         if self.in_chunks.is_empty() {
             return None;
@@ -205,7 +206,7 @@ impl Movement {
         &self.program.tensor(self.output()).shape
     }
 
-    /// The inputs that are read, with their indices.
+    /// Returns the inputs that are read, each with its index.
     pub(crate) fn inputs(&self) -> Vec<(usize, TensorId)> {
         let given = self.program.tensors().iter().enumerate();
         let given = given.filter_map(|(at, tensor)| match tensor.made {
@@ -216,12 +217,12 @@ impl Movement {
         given.filter(|(_, id)| is_read(id)).collect()
     }
 
-    /// Whether the only input is copied without a change of positions.
+    /// Returns whether the movement copies its only input without changing any position.
     pub(crate) fn is_copy(&self) -> bool {
         matches!(&self.passes[..], [only] if matches!(made_of_output(&only.program), Made::Given(_)))
     }
 
-    /// The bytes in files of the inputs and of the output.
+    /// Returns the size of all inputs that are read, and the size of the output, in bytes in their files.
     pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
         let read = self.inputs().iter().map(|(_, id)| self.file_bytes(*id)).sum();
         (read, self.file_bytes(self.output()))
@@ -231,24 +232,24 @@ impl Movement {
         self.program.tensor(id).bytes() as u64
     }
 
-    /// The picoseconds to decode an element of an input on one core.
+    /// Returns the picoseconds to decode an element of an input on one core.
     pub(crate) fn decoding_of(&self, id: TensorId) -> u64 {
         let own = self.in_chunks.iter().find(|own| own.given == id);
         own.map_or(0, |own| own.decoding * unit(self.program.tensor(id).width) as u64)
     }
 
-    /// The memory to move everything at once: inputs, output and intermediates.
+    /// Returns the memory in bytes to move everything at once: inputs, output and intermediates.
     pub(crate) fn whole_bytes(&self) -> u64 {
         let (read, written) = self.file_bytes_of_ends();
         read.saturating_add(written).saturating_add(self.scratch_bytes)
     }
 
-    /// The bytes of intermediates between passes in memory.
+    /// Returns the size of the intermediates between passes in memory, in bytes.
     pub(crate) fn scratch_bytes(&self) -> u64 {
         self.scratch_bytes
     }
 
-    /// The number of passes if everything is in memory.
+    /// Returns the number of passes if everything is in memory.
     pub(crate) fn whole_passes(&self) -> usize {
         self.whole_passes
     }
@@ -258,13 +259,14 @@ pub(crate) fn made_of_output(program: &Program) -> &Made {
     &program.tensor(program.outputs()[0]).made
 }
 
-/// The budget of a pass over files: many regions, which cost nothing compared to files.
+/// Returns the budget of a file pass. It allows many regions, because the cost of a region is small compared to reading
+/// and writing files.
 pub(crate) fn budget() -> Budget {
     let many = 1 << 16;
     Budget { elements: 1, few: many, most: many, ..Device::default().budget() }
 }
 
-/// Adds an input as stored in a file.
+/// Adds an input with the arrangement of its file, and operators that give it the shape `shape`.
 fn given(
     program: &mut Program,
     shape: &Shape,
@@ -287,8 +289,8 @@ fn given(
     }
 }
 
-/// Adds a chunked input. Along each axis, the chunk index is moved next to the index within the chunk, and elements
-/// beyond the tensor's edge are cut off. Returns the input and the resulting tensor.
+/// Adds a chunked input. Along each axis, operators join the index of the chunk and the index within the chunk, and cut
+/// off the elements beyond the edge of the tensor. Returns the input and the resulting tensor.
 fn given_in_chunks(
     program: &mut Program,
     shape: &Shape,
@@ -299,7 +301,7 @@ fn given_in_chunks(
     let row_major: Vec<usize> = (0..rank).collect();
     let order = order.unwrap_or(&row_major);
     let counts = || shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
-    // A single chunk has no grid axes.
+    // A file with a single chunk has no axes of a chunk grid.
     let is_one = counts().all(|count| count == 1);
     let indices = counts().filter(|_| !is_one);
     let within = order.iter().map(|axis| chunk[*axis]);

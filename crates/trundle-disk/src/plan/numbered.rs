@@ -1,4 +1,4 @@
-//! Divides a job into numbered tasks, which several processes can do.
+//! Divides a job into numbered tasks, which several processes can share.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,38 +12,40 @@ use crate::plan::location::{Location, elements};
 use crate::plan::tasks::{Task, TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 
-/// The most tasks of a large job (approximately).
+/// The approximate largest number of tasks by default.
 const MOST_TASKS: u64 = 1000;
 
-/// The least bytes that a task writes by default: less would not be worth a process.
+/// The default for the least bytes that a task writes. Less would not be worth starting a process.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// Enough tasks for many workers. The job is divided this far unless that takes clearly longer ([`MARGIN`]).
+/// With this number of tasks, many workers have enough to do. A job is divided into this many tasks, unless the
+/// estimated time would grow by more than the factor [`MARGIN`].
 const ENOUGH_TASKS: usize = 16;
 const MARGIN: f64 = 1.25;
 
-/// The buffers of a tile: input and output, twice, to overlap reads and writes with moves.
+/// The number of buffers of the size of a tile: two for inputs and two for outputs, so that reads and writes overlap
+/// moves.
 const BUFFERS: u64 = 4;
 
-/// Independent tasks. All tasks of earlier stages must be done first.
+/// Tasks that do not depend on each other. All tasks of earlier stages must be done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// The number of the first task.
     pub first: usize,
-    /// The count of tasks.
+    /// The number of tasks.
     pub tasks: usize,
-    /// The bytes that they write.
+    /// The number of bytes that the tasks write.
     pub bytes: u64,
 }
 
 impl Stage {
-    /// The numbers of the tasks.
+    /// Returns the numbers of the tasks.
     pub fn numbers(&self) -> Range<usize> {
         self.first..self.first + self.tasks
     }
 }
 
-/// A part of a task group for one process: tiles that write whole chunks, or encoded chunks that are copied.
+/// A part of a task group that one process does: tiles that write whole chunks, or encoded chunks that are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedTask {
     pub(crate) group: usize,
@@ -51,7 +53,8 @@ pub(crate) struct NumberedTask {
 }
 
 impl Job {
-    /// Changes these tensors to decode and encode all chunks instead of copying them.
+    /// Changes the tensors for which `which` returns true, so that all chunks are decoded and encoded instead of
+    /// copied.
     pub(crate) fn decoding(self, which: impl Fn(&TensorJob) -> bool) -> Job {
         let Job { tensors, .. } = self;
         let tensors = tensors.into_iter().map(|tensor| match which(&tensor) {
@@ -61,8 +64,8 @@ impl Job {
         Job { tensors: tensors.collect(), ..self }
     }
 
-    /// Plans tiles for tasks that write about `bytes` bytes each (default: for a usual number of tasks). Returns the
-    /// bytes too. The memory limit alone could put the whole job into one task.
+    /// Plans tiles for tasks that write about `bytes` bytes each (default: a size that gives a usual number of tasks).
+    /// Also returns that size. With tiles as large as the memory limit allows, the whole job could be one task.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -93,7 +96,7 @@ impl Job {
     }
 }
 
-/// Returns the stages and the tasks of a job, each writing about `bytes` bytes if chunks allow.
+/// Returns the stages and the tasks of a job. Each task writes about `bytes` bytes, or more if chunks are larger.
 pub(crate) fn numbered(
     job: &Job,
     groups: &[TaskGroup],
@@ -115,7 +118,7 @@ pub(crate) fn numbered(
     (stages, tasks)
 }
 
-/// Cuts the tiles of a group into runs that write about `bytes` bytes and whole chunks.
+/// Divides the tiles of a group into ranges that write about `bytes` bytes and only whole chunks.
 fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     if let Some(tensor) = group.encoded(job) {
         let count = job.tensors[tensor].encoded().map_or(0, EncodedChunks::count);
@@ -140,11 +143,13 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     runs
 }
 
-/// The chunks that are partly written, by tensor and first element, with the number of elements written.
+/// The chunks that are partly written. The key is the tensor and the position of the chunk's first element, the value
+/// is the number of elements written.
 #[derive(Default)]
 struct BegunChunks {
     begun: BTreeMap<(usize, usize), usize>,
-    /// The layout of each tensor, with chunks joined that all tiles write together: there may be millions of chunks.
+    /// The layout of each tensor. Neighbouring chunks that every tile writes together are joined, because there may be
+    /// millions of chunks.
     joined: BTreeMap<usize, Location>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds jumps of the sources and chunk edges along the axes of an output.
+//! Finds seams: the indices along the axes of an output at which the position in a source jumps or a new chunk begins.
 
 use std::ops::Range;
 
@@ -7,22 +7,24 @@ use trundle_core::{AxisMap, Piece};
 
 use crate::plan::movement::InChunks;
 
-/// The most tensors that are visited: a tensor that is joined repeatedly is visited each time.
+/// The most tensors that one search visits. A tensor that is joined repeatedly is visited each time.
 const MOST_ASKED: usize = 1 << 12;
 
-/// With more chunk edges than this along an axis, tiles ignore them.
+/// If an axis has more chunk edges than this, tiles ignore them.
 const MOST_EDGES: usize = 1 << 16;
 
 pub(crate) fn out_sizes(program: &Program) -> &[usize] {
     program.tensor(program.outputs()[0]).shape.sizes()
 }
 
-/// The positions along each axis of the output at which a source jumps, excluding both ends.
+/// Returns the indices along each axis of the output at which the position in a source jumps, and both ends of the
+/// axis.
 pub(crate) fn all_seams(program: &Program) -> Vec<Vec<usize>> {
     seams_with(program, &|_, _| None)
 }
 
-/// The positions along each axis of the output at which a source jumps or another chunk of a chunked input begins.
+/// Returns the indices along each axis of the output at which the position in a source jumps or a new chunk of a
+/// chunked input begins, and both ends of the axis.
 pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>> {
     seams_with(program, &|id, axis| {
         let own = in_chunks.iter().find(|own| own.tensor == id)?;
@@ -32,7 +34,7 @@ pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>
     })
 }
 
-/// Returns the known seams of a tensor along an axis; `None` to search its sources.
+/// Returns the known seams of a tensor along an axis; `None` if the seams must be searched in its sources.
 type Known<'a> = dyn Fn(TensorId, usize) -> Option<Vec<usize>> + 'a;
 
 fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
@@ -47,8 +49,8 @@ fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
     out_sizes(program).iter().enumerate().map(seams).collect()
 }
 
-/// Adds the jumps of a tensor's sources along an axis. The boundary between joined parts is not a seam, because a box
-/// can include both.
+/// Adds the seams of a tensor along an axis. The boundary between joined parts is not a seam, because a box can contain
+/// elements of both parts.
 fn add_seams(
     program: &Program,
     id: TensorId,
@@ -100,7 +102,7 @@ fn add_seams(
     }
 }
 
-/// Adds the ends of pieces, and the positions at which pieces cross `inner` seams of their source.
+/// Adds the ends of pieces, and the indices at which a piece crosses one of the `inner` seams of its source.
 fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
     let mut begin = 0;
     for Piece { end, line } in pieces {
@@ -117,7 +119,7 @@ fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
     }
 }
 
-/// The longest range between two seams.
+/// Returns the longest range between two neighbouring seams.
 pub(crate) fn longest(seams: &[usize]) -> Range<usize> {
     let stretches = seams.windows(2).map(|ends| ends[0]..ends[1]);
     stretches.max_by_key(Range::len).unwrap_or(0..0)
@@ -146,7 +148,7 @@ mod tests {
         );
         let Movement { program, in_chunks, .. } = movement.unwrap();
         let found = edges(&program, &in_chunks);
-        // The chunk that each index of an axis is read from.
+        // For each axis: the source axis, and the source index for each output index.
         let sources = [
             (2, (0..12).map(|i| (i + 12 - 2) % 12).collect::<Vec<_>>()),
             (0, (0..10).map(|i| (i + 10 - 3) % 10).collect()),
@@ -176,12 +178,13 @@ mod tests {
             seams_of_pieces(&pieces, inner, &mut seams);
             seams
         };
-        // 0 1 2 | 3 4 5 from the start, from 2 on, backwards, and every other one.
+        // The source has a seam at 3: 0 1 2 | 3 4 5. It is read from the start, from 2 on, backwards, and every other
+        // element.
         assert_eq!(seams(&[(6, 0, 1)], &[3]), [3]);
         assert_eq!(seams(&[(4, 2, 1)], &[3]), [1]);
         assert_eq!(seams(&[(6, 5, -1)], &[2]), [4]);
         assert!(seams(&[(3, 0, 2)], &[3]).is_empty());
-        // 4 5 | 0 1 2 | 3: two pieces.
+        // Two pieces read 4 5 and then 0 1 2 | 3.
         assert_eq!(seams(&[(2, 4, 1), (6, -2, 1)], &[3]), [5, 2]);
     }
 }

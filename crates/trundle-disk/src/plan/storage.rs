@@ -1,4 +1,4 @@
-//! Models the time of requests to a storage, and measures it with a probe.
+//! Models the time of requests to a storage, and measures a disk with a probe.
 
 use std::fmt;
 use std::fs::File;
@@ -12,47 +12,46 @@ use trundle_formats::Blob;
 
 use crate::together::together;
 
-/// The cost model of a storage. Bytes take `bytes / bytes_per_second`, and requests take another
-/// `requests · request_seconds / in_flight`.
+/// The cost model of a storage. The time is `bytes / bytes_per_second + requests · request_seconds / in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Storage {
-    /// The rate of long sequential reads and writes.
+    /// The rate of long sequential reads and writes, in bytes per second.
     pub bytes_per_second: f64,
-    /// The time of a request in addition to its bytes.
+    /// The time of a request in addition to the time for its bytes, in seconds.
     pub request_seconds: f64,
-    /// The number of concurrent requests.
+    /// The number of requests that are served concurrently.
     pub in_flight: usize,
 }
 
-/// The bytes of a long request of the probe, which measures the rate.
+/// The size of a long request of the probe in bytes. Long requests measure the rate.
 const LONG_BYTES: usize = 512 << 10;
 
-/// The number of long requests in all rounds.
+/// The number of long requests in all rounds of the probe.
 const LONG_REQUESTS: u64 = 96;
 
-/// The bytes of a short request of the probe, which measures the time per request.
+/// The size of a short request of the probe in bytes. Short requests measure the time per request.
 const SHORT_BYTES: usize = 16 << 10;
 
-/// The number of short requests in all rounds.
+/// The number of short requests in all rounds of the probe.
 const SHORT_REQUESTS: u64 = 510;
 
-/// The rounds of the probe. It takes their median, because other processes use the disk too.
+/// The number of rounds of the probe. It takes the median of the rounds, because other processes use the disk too.
 const ROUNDS: usize = 3;
 
 /// The alignment of direct I/O, in memory and in the file.
 const ALIGNMENT: usize = 4096;
 
-/// The limits of plausible disks: four lanes of PCI Express 5, and the fastest answer. Anything faster was read from
-/// the page cache, or from a host's memory.
+/// The limits for the speed of a disk: the rate of four lanes of PCI Express 5, and the shortest time of a request. If
+/// a measurement is faster, the data came from the page cache or from the memory of a virtual machine's host.
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 
-/// Anything slower than these limits is broken.
+/// The limits for a disk that works. If a measurement is slower, something is broken.
 const LEAST_BYTES_PER_SECOND: f64 = 1e5;
 const MOST_REQUEST_SECONDS: f64 = 10.0;
 
-/// A cap on the measured rate. The probe only reads, but half of a movement's bytes are written, and disks that read
-/// faster than this cannot sustain it for writes. A guess from data sheets of 2025.
+/// The highest rate that a measurement gives. The probe only reads, but half of a movement's bytes are written, and
+/// disks that read faster than this do not sustain that rate for writes. The value is a guess from data sheets of 2025.
 const MOST_WRITTEN_PER_SECOND: f64 = 3e9;
 
 impl Storage {
@@ -68,25 +67,26 @@ impl Storage {
     pub const NETWORK: Storage =
         Storage { bytes_per_second: 250e6, request_seconds: 1e-3, in_flight: 8 };
 
-    /// A bucket in the same region, one request per object. A guess from the providers' guides.
+    /// A bucket in the same region, with one request per object. The values are guesses from the providers' guides.
     pub const BUCKET: Storage =
         Storage { bytes_per_second: 400e6, request_seconds: 30e-3, in_flight: 32 };
 
-    /// The seconds for this many bytes and requests.
+    /// Returns the estimated seconds for this many bytes and requests.
     pub fn seconds(&self, bytes: u64, requests: u64) -> f64 {
         let in_flight = self.in_flight.max(1) as f64;
         bytes as f64 / self.bytes_per_second + requests as f64 * self.request_seconds / in_flight
     }
 
-    /// Measures the disk of `file` by reading about 60 MB, a fraction of a second, after syncing the file.
+    /// Syncs `file` and measures its disk by reading about 60 MB, which takes a fraction of a second on an SSD.
     ///
-    /// An implausible result becomes [`Storage::SSD`]. `None` if the file is too short or cannot be read.
+    /// Returns [`Storage::SSD`] if the result is implausible, and `None` if the file is too short or cannot be read.
     pub fn probe(file: &File) -> Option<Storage> {
         let bytes = file.metadata().ok()?.len();
         if bytes < LONG_REQUESTS * LONG_BYTES as u64 * 2 {
             return None;
         }
-        // Unwritten data would be read from memory. If the sync fails, later reads will report the problem.
+        // Without the sync, data that is not yet on the disk would be read from memory. If the sync fails, later reads
+        // will report the problem.
         let _ = file.sync_data();
         let past_cache = past_cache(file);
         let file = past_cache.as_ref().unwrap_or(file);
@@ -94,7 +94,7 @@ impl Storage {
         let probe = |length: usize, requests: u64, round: usize| {
             let share = requests / ROUNDS as u64;
             let own = round as u64 * share..(round as u64 + 1) * share;
-            // A stride that defeats readahead.
+            // Spread the requests so that the system does not read ahead.
             let offset = |request: u64| {
                 let offset = (bytes - length as u64) / requests * (request * 37 % requests);
                 offset - offset % ALIGNMENT as u64
@@ -110,7 +110,7 @@ impl Storage {
         Some(Storage::of_requests(median(short), median(long), in_flight))
     }
 
-    /// Computes the model from the seconds per short and per long request, with `in_flight` of them at once.
+    /// Computes the model from the seconds per short and per long request, measured with `in_flight` requests at once.
     fn of_requests(short: f64, long: f64, in_flight: usize) -> Storage {
         let seconds_a_byte = (long - short).max(long / 8.0) / (LONG_BYTES - SHORT_BYTES) as f64;
         let request = (short - SHORT_BYTES as f64 * seconds_a_byte).max(short / 8.0);
@@ -133,8 +133,8 @@ impl Storage {
     }
 }
 
-/// The cost model of passes and tiles: storage and codecs. A chunk that is read for two tiles is decoded twice, which
-/// can cost more than an intermediate in another order.
+/// The cost model of passes and tiles: the storage and the codecs. A chunk that two tiles read is decoded twice, which
+/// can take longer than writing an intermediate in another order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rates {
     pub(crate) storage: Storage,
@@ -142,7 +142,8 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// The seconds for this many bytes and requests, and picoseconds of coding on one core.
+    /// Returns the estimated seconds for this many bytes and requests, and for this many picoseconds of coding on one
+    /// core.
     pub(crate) fn seconds(&self, bytes: u64, requests: u64, in_codecs: u64) -> f64 {
         let cores = self.coders.max(1) as f64;
         self.storage.seconds(bytes, requests) + in_codecs as f64 * 1e-12 / cores
@@ -154,7 +155,7 @@ fn median(mut seconds: Vec<f64>) -> f64 {
     seconds[seconds.len() / 2]
 }
 
-/// Reopens the file for direct I/O, if possible.
+/// Opens the file again for direct I/O, if the system supports it.
 #[cfg(target_os = "linux")]
 fn past_cache(file: &File) -> Option<File> {
     use std::os::fd::AsRawFd;
@@ -163,7 +164,7 @@ fn past_cache(file: &File) -> Option<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
     let opened = File::options().read(true).custom_flags(flags).open(path).ok()?;
-    // Some file systems open the file but then fail to read.
+    // Some file systems allow this open, but reads then fail.
     let mut memory = vec![0; 2 * ALIGNMENT];
     opened.read_exact_at(aligned(&mut memory, ALIGNMENT), 0).ok()?;
     Some(opened)
@@ -174,7 +175,7 @@ fn past_cache(_: &File) -> Option<File> {
     None
 }
 
-/// The first `length` aligned bytes of `memory`.
+/// Returns `length` bytes of `memory` that begin at an aligned address.
 fn aligned(memory: &mut [u8], length: usize) -> &mut [u8] {
     let start = memory.as_ptr().align_offset(ALIGNMENT).min(memory.len() - length);
     &mut memory[start..start + length]
@@ -236,15 +237,15 @@ mod tests {
 
     #[test]
     fn what_no_disk_does_is_not_believed() {
-        // From the page cache: 2 us for 16 KiB, 50 GB/s; from a host's cache, 20 us with 8 threads.
+        // 16 KiB in 2 us and 50 GB/s: from the page cache. 20 us with 8 threads: from the memory of a host.
         for (short, long) in [(0.3e-6, 10e-6), (2e-6, 14e-6), (0.0, 0.0), (1e-6, 0.5e-6)] {
             assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }
-        // Nor values that are too slow or not numbers.
+        // Values that are too slow or not numbers are not believed either.
         for (short, long) in [(60.0, 100.0), (f64::NAN, 1.0), (f64::INFINITY, f64::INFINITY)] {
             assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }
-        // A disk that reads 7 GB/s writes less.
+        // A disk that reads 7 GB/s gets the highest rate for writes.
         let fast = Storage { bytes_per_second: 7e9, request_seconds: 80e-6, in_flight: 8 };
         let (short, long) = times(&fast);
         assert_eq!(Storage::of_requests(short, long, 8).bytes_per_second, MOST_WRITTEN_PER_SECOND);
@@ -262,7 +263,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(LONG_REQUESTS * LONG_BYTES as u64 * 2 - 1).unwrap();
         assert_eq!(Storage::probe(&file), None);
-        // A hole, and an end that is not aligned.
+        // The file is a hole, and its end is not aligned.
         file.set_len(LONG_REQUESTS * LONG_BYTES as u64 * 2 + 12_345).unwrap();
         assert!(Storage::probe(&file).is_some_and(|found| found.is_believable()));
     }

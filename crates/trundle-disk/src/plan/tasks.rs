@@ -12,13 +12,13 @@ use crate::plan::tiling::{SPAN_BYTES, Tile};
 #[derive(Clone, Debug)]
 pub(crate) struct TaskGroup {
     pub(crate) tasks: Vec<Task>,
-    /// The index of the pass, and the number of passes.
+    /// The index of the pass, and the number of passes of the tensor.
     pub(crate) pass: (usize, usize),
 }
 
 trundle::internal::fingerprint!(struct TaskGroup { tasks, pass });
 
-/// A tile of a tensor, or the whole tensor.
+/// One tile of a tensor, which may be the whole tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     pub(crate) tensor: usize,
@@ -28,15 +28,15 @@ pub(crate) struct Task {
 
 trundle::internal::fingerprint!(struct Task { tensor, pass, tile });
 
-/// Batches of fewer bytes would not keep the disk busy.
+/// The least size of a batch in bytes. Smaller batches would not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// The chunks per batch if coding takes longer than the disk and half of the memory is enough: at the end of each
-/// batch, threads wait for the last one.
+/// The least number of chunks in a batch, unless half of the memory is not enough. At the end of each batch, threads
+/// wait for the last chunk, which matters if coding takes longer than the disk.
 const CODED_CHUNKS: usize = 16;
 
-/// Returns the groups of a job. Tensors with one pass share a group, except for tensors whose encoded chunks are
-/// copied.
+/// Returns the groups of a job. All tensors that need one pass share a group, except for tensors whose encoded chunks
+/// are copied.
 pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
     let mut groups = Vec::new();
     let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };
@@ -45,7 +45,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
             let tiles = 0..each.file_passes[pass].tiles.len();
             tiles.map(move |tile| Task { tensor, pass, tile })
         };
-        // Encoded chunks are one group, regardless of the passes that decoding would need.
+        // A tensor whose encoded chunks are copied is one group, even if decoding would need several passes.
         let passes = if each.encoded().is_some() { 1 } else { each.file_passes.len() };
         if passes == 1 && each.encoded().is_none() {
             together.tasks.extend(tasks(0));
@@ -61,7 +61,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
 }
 
 impl TaskGroup {
-    /// Returns the tasks in batches that fit the budget.
+    /// Divides the tasks into batches that fit the budget.
     pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
@@ -84,20 +84,20 @@ impl TaskGroup {
         batches
     }
 
-    /// The tensor, if this group copies its encoded chunks.
+    /// Returns the index of the tensor if this group copies encoded chunks.
     pub(crate) fn encoded(&self, job: &Job) -> Option<usize> {
         let tensor = self.tasks.first()?.tensor;
         job.tensors[tensor].encoded().map(|_| tensor)
     }
 
-    /// The bytes of the intermediate that pass `pass` of the group's tensor writes.
+    /// Returns the size in bytes of the intermediate that pass `pass` of the group's tensor writes.
     pub(crate) fn intermediate_bytes(&self, job: &Job, pass: usize) -> u64 {
         let Some(task) = self.tasks.first() else { return 0 };
         let tensor = &job.tensors[task.tensor];
         file_bytes(tensor.movement.width(), tensor.file_passes[pass].to.elements()) as u64
     }
 
-    /// The ranges of positions that the group writes of a tensor.
+    /// Returns the ranges of positions that the group writes in a tensor.
     pub(crate) fn written(&self, tensor: usize, job: &Job) -> Vec<Range<usize>> {
         let to = &job.tensors[tensor].file_passes[self.pass.0].to;
         let own = self.tasks.iter().filter(|task| task.tensor == tensor);
@@ -118,7 +118,7 @@ impl TaskGroup {
         self.tasks[tasks].iter().map(|task| task.written_bytes(job)).sum()
     }
 
-    /// The memory of a batch.
+    /// Returns the memory of a batch in bytes.
     pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
         self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
     }
@@ -142,13 +142,13 @@ impl Task {
         (pass, &pass.tiles[self.tile])
     }
 
-    /// The memory of the task: source, output, and [held bytes](Task::held_bytes).
+    /// Returns the memory of the task in bytes: source, output, and [held bytes](Task::held_bytes).
     fn bytes(self, job: &Job) -> usize {
         let (pass, tile) = self.pass_and_tile(job);
         pass.tile_bytes(job.tensors[self.tensor].movement.width(), tile) + self.held_bytes(job)
     }
 
-    /// The bytes of its plans, and of intermediates in memory.
+    /// Returns the memory of the task's plans and of intermediates in memory, in bytes.
     pub(crate) fn held_bytes(self, job: &Job) -> usize {
         let (pass, tile) = self.pass_and_tile(job);
         let plans = tile.count_plans(&pass.to) * SPAN_BYTES;
@@ -158,7 +158,7 @@ impl Task {
         }
     }
 
-    /// The bytes in memory that the task writes.
+    /// Returns the size in memory of the elements that the task writes, in bytes.
     pub(crate) fn written_bytes(self, job: &Job) -> u64 {
         let (pass, tile) = self.pass_and_tile(job);
         pass.bytes(job.tensors[self.tensor].movement.width(), elements(&tile.out)) as u64

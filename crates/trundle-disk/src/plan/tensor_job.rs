@@ -23,65 +23,65 @@ use crate::plan::storage::Rates;
 pub struct TensorJob {
     pub(crate) name: String,
     pub(crate) element: StoredDType,
-    /// The job's input for each input of the movement.
+    /// For each input of the movement, the index of the job's input.
     pub(crate) inputs: Vec<usize>,
-    /// The order of the elements in the source, if there is only one.
+    /// The element order of the source; `None` if the source is chunked, or if there are several sources.
     in_order: Option<Order>,
     pub(crate) movement: Movement,
-    /// The passes over files. Empty if the tensor has no elements.
+    /// The file passes. The list is empty if the tensor has no elements.
     pub(crate) file_passes: Vec<FilePass>,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
-    /// The sizes of a written chunk or shard if the output is chunked.
+    /// The sizes of a written chunk, or of a shard if there are shards; `None` if the output is not chunked.
     at_once: Option<Vec<usize>>,
-    /// The mapping of output chunks to encoded source chunks.
+    /// The mapping from output chunks to encoded source chunks; `None` if chunks are decoded.
     encoded: Option<EncodedChunks>,
 }
 
 impl TensorJob {
-    /// Plans the passes, again if they were planned for other resources.
+    /// Plans the file passes for these resources. Replaces passes that were planned for other resources.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         let file_passes = self.movement.io_plan(self.at_once.as_deref(), resources);
         let file_passes = file_passes.map_err(|error| error.within(&self.name))?;
         Ok(TensorJob { file_passes, ..self })
     }
 
-    /// Disables the copying of encoded chunks.
+    /// Changes the job to decode and encode chunks instead of copying them.
     pub(crate) fn decoding(self) -> TensorJob {
         TensorJob { encoded: None, ..self }
     }
 
-    /// The name in the output.
+    /// Returns the name of the tensor in the output.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub fn element(&self) -> &StoredDType {
         &self.element
     }
 
-    /// The shape of the output.
+    /// Returns the shape of the output.
     pub fn out_shape(&self) -> &Shape {
         &self.out_shape
     }
 
-    /// The order of the elements in the output.
+    /// Returns the order of the elements in the output.
     pub fn out_order(&self) -> Order {
         self.out_order
     }
 
-    /// Whether elements keep their positions, and only the header states another order of axes.
+    /// Returns whether elements keep their positions and only the header changes, to state another order of axes.
     pub fn is_by_header(&self) -> bool {
         self.movement.is_copy() && self.in_order.is_some_and(|order| order != self.out_order)
     }
 
-    /// Whether the bytes stay the same, in the same order.
+    /// Returns whether the output has the same bytes in the same order.
     pub fn is_copy(&self) -> bool {
         self.movement.is_copy()
     }
 
-    /// The number of encoded chunks that are copied, if the tensor is copied this way.
+    /// Returns the number of encoded chunks that are copied; `None` if the tensor is decoded.
     pub fn encoded_chunks(&self) -> Option<usize> {
         self.encoded().map(EncodedChunks::count)
     }
@@ -90,22 +90,22 @@ impl TensorJob {
         self.encoded.as_ref().filter(|_| !self.file_passes.is_empty())
     }
 
-    /// Whether copied chunks can be verified: the elements can be read in one pass.
+    /// Returns whether copied chunks can be verified, which requires that the elements can be read in one pass.
     pub(crate) fn verifies_encoded(&self) -> bool {
         self.file_passes.len() == 1
     }
 
-    /// Whether the tensor is read whole and moved in memory.
+    /// Returns whether the tensor is read whole and moved in memory.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_passes.iter().any(|pass| pass.is_whole)
     }
 
-    /// The bytes of the output.
+    /// Returns the size of the output in bytes.
     pub fn out_bytes(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
     }
 
-    /// The number of passes over the elements.
+    /// Returns the number of passes over the elements.
     pub fn passes(&self) -> usize {
         match self.encoded() {
             Some(_) => 1,
@@ -114,8 +114,8 @@ impl TensorJob {
         }
     }
 
-    /// For each pass over files: the number of tiles, and the mean bytes of a read run and of a written run. Empty if
-    /// the tensor is read whole.
+    /// Returns, for each file pass, the number of tiles and the mean sizes in bytes of a contiguous read and of a
+    /// contiguous write. The result is empty if the tensor is read whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &FilePass| {
@@ -128,7 +128,7 @@ impl TensorJob {
 
     pub(crate) fn cost(&self, rates: &Rates) -> Cost {
         if let Some(encoded) = self.encoded() {
-            // The encoded size is not known, so it is estimated by the decoded size.
+            // The encoded size is not known, so the decoded size is used as an estimate.
             let (count, bytes) = (encoded.count() as u64, self.out_bytes());
             return Cost {
                 bytes_read: bytes,
@@ -163,19 +163,19 @@ impl TensorJob {
 #[derive(Clone, Debug)]
 pub(crate) struct Unplanned {
     job: TensorJob,
-    /// The index map of the chain, if the tensor has a single source whose byte order is kept.
+    /// The index map of the chain; `None` if there are several sources, or if the byte order changes.
     map: Option<IndexMap>,
-    /// The default chunk sizes, if the caller gave them.
+    /// The default chunk sizes; `None` unless the caller gave them.
     chunk: Option<Vec<usize>>,
-    /// The encoding of the single source, with the output's axes.
+    /// The encoding of the single source, with its axes in the order of the output.
     encoding: Option<Encoding>,
     annotations: Annotations,
 }
 
 impl Unplanned {
-    /// Applies `chain` to tensors: the job's inputs from `first`, beginning with the main one. If `order` is given,
-    /// the bytes are written in this order, and no header states it. Otherwise the output is row-major, or
-    /// column-major if its header can state that and nothing moves.
+    /// Applies `chain` to tensors: `inputs`, which are the job's inputs from index `first`. The first of them is the
+    /// tensor that the chain moves. If `order` is given, the bytes are written in this order, and no header states it.
+    /// Otherwise the output is row-major, or column-major if its header can state that and no element moves.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
@@ -234,7 +234,7 @@ impl Unplanned {
         })
     }
 
-    /// Makes a tensor of a program whose inputs are the job's inputs from `first`.
+    /// Makes a tensor of a program. `inputs` are the inputs of the program, and the job's inputs from index `first`.
     pub(crate) fn assembled(
         output: &Assembled<'_>,
         inputs: &[JobInput],
@@ -244,7 +244,7 @@ impl Unplanned {
         let refused = |error| Error::of(output.name, error);
         let movement =
             Movement::of_tensor(output.program, output.tensor, &arrangements).map_err(refused)?;
-        // Inputs of the program's other tensors may have any type.
+        // Only these inputs are checked: the inputs that other tensors of the program read may have any type.
         let read: BTreeSet<usize> = movement.inputs().iter().map(|(input, _)| *input).collect();
         for given in output.program.tensors() {
             if let Made::Given(input) = given.made
@@ -274,7 +274,7 @@ impl Unplanned {
         })
     }
 
-    /// The codecs of the source that the output does not have.
+    /// Returns the codecs of the source that the format of the output does not have.
     pub(crate) fn codecs_not_kept(&self) -> &[String] {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
@@ -283,7 +283,7 @@ impl Unplanned {
         (&self.job.name, &self.job.out_shape, &self.annotations.dimension_names)
     }
 
-    /// The name, and the annotations that the format may be able to keep.
+    /// Returns the name, and the annotations, which the format may be unable to keep.
     pub(crate) fn annotated(&self) -> (&str, &Annotations) {
         (&self.job.name, &self.annotations)
     }
@@ -292,7 +292,8 @@ impl Unplanned {
         self.job.element.dtype()
     }
 
-    /// Resolves chunks, shards and codecs: the requested ones, or else the source's if the operators keep them.
+    /// Resolves chunks, shards and codecs: those that are requested, otherwise those of the source that still fit after
+    /// the operators.
     pub(crate) fn chunking(
         &self,
         format: &Format,
@@ -336,7 +337,7 @@ impl Unplanned {
                 asked.of("shards", sizes, names, &otherwise).map_err(refused)?
             }
         };
-        // A shard that spans an axis is rounded up to whole chunks.
+        // A shard that spans an axis is extended to whole chunks.
         let shard = match (shard, &chunk) {
             (Some(shard), Some(chunk)) => {
                 Some(whole_chunks(&shard, chunk, sizes).map_err(refused)?)
@@ -348,8 +349,7 @@ impl Unplanned {
         Ok(Chunking { chunk, shard, order: None, codecs })
     }
 
-    /// The chunking of the single source, with the source's axes and element order. Chunks may be longer than an
-    /// axis.
+    /// Returns the chunking of the single source with the source's element order. A chunk may be longer than an axis.
     fn chunking_as_stored(&self) -> Chunking {
         let chunk = || -> Option<Vec<usize>> {
             let [source] = &self.job.movement.in_chunks[..] else { return None };
@@ -361,14 +361,14 @@ impl Unplanned {
             return Chunking::default();
         };
         let Encoding { shard, order, codecs, .. } = encoding;
-        // Axes along which a chunk has one element do not matter for the order.
+        // The order depends only on axes along which a chunk has several elements.
         let is_row_major =
             |order: &Vec<usize>| order.iter().filter(|axis| chunk[**axis] > 1).is_sorted();
         let order = order.filter(|order| !is_row_major(order));
         Chunking { chunk: Some(chunk), shard, order, codecs: Some(codecs) }
     }
 
-    /// Returns the source's shards if they are multiples of `chunk`, shortened to the axes.
+    /// Returns the shards of the source if they are multiples of `chunk`, shortened to the sizes of the axes.
     fn shard_brought(&self, chunk: Option<&[usize]>) -> Option<Vec<usize>> {
         let (shard, chunk) = (self.encoding.as_ref()?.shard.as_ref()?, chunk?);
         let axes = shard.iter().zip(chunk).zip(self.job.out_shape.iter());
@@ -406,7 +406,7 @@ impl Unplanned {
         let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
         let mut job = TensorJob { at_once, ..self.job };
         job.encoded = match encoded {
-            // Without elements there is nothing to copy.
+            // A tensor without elements has no chunks to copy.
             Err(why) if metadata_only && job.out_shape.elements() > 0 => {
                 let why = format!("metadata only: {why}");
                 return Err(Error::from(Problem::Chunks(why)).within(&job.name));
@@ -416,10 +416,10 @@ impl Unplanned {
         job.planned(resources)
     }
 
-    /// Returns the mapping of output chunks to encoded source chunks.
+    /// Returns the mapping from output chunks to encoded source chunks.
     ///
     /// # Errors
-    /// A message with the reason if they cannot be copied.
+    /// Returns a message with the reason if the chunks cannot be copied.
     fn encoded(
         &self,
         chunked: Option<&ChunkedTensor>,
@@ -438,15 +438,15 @@ impl Unplanned {
 pub(crate) struct Chunking {
     chunk: Option<Vec<usize>>,
     shard: Option<Vec<usize>>,
-    /// The order of the axes in a chunk if it is not row-major.
+    /// The order of the axes within a chunk; `None` if it is row-major.
     order: Option<Vec<usize>>,
     codecs: Option<Codecs>,
 }
 
-/// Rounds shards that span an axis up to whole chunks.
+/// Extends shards that span an axis to whole chunks.
 ///
 /// # Errors
-/// A message if a shard would be too large.
+/// Returns a message if a shard would be too large.
 fn whole_chunks(shard: &[usize], chunk: &[usize], sizes: &[usize]) -> Result<Vec<usize>, String> {
     let axes = shard.iter().zip(chunk).zip(sizes);
     axes.map(|((shard, chunk), size)| match shard >= size {

@@ -1,4 +1,4 @@
-//! Cuts the output of a pass into boxes.
+//! Cuts the output of a pass into boxes, called tiles.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use crate::plan::location::{Bounds, Location, boxes, elements};
 use crate::plan::seams::{all_seams, out_sizes};
 use crate::plan::storage::Rates;
 
-/// A box of a pass's output, with the boxes of its inputs that are needed.
+/// A box of a pass's output, with the boxes of the inputs that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
     pub(crate) out: Bounds,
-    /// The inputs that are read, with their boxes.
+    /// The index and the box of each input that is read.
     pub(crate) sources: Vec<(usize, Bounds)>,
 }
 
@@ -23,32 +23,35 @@ trundle::internal::fingerprint!(struct Tile { out, sources });
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) unit: usize,
-    /// The bytes of a tile's sources and output.
+    /// The most bytes of memory for a tile's sources and output together, with the plans of its spans.
     pub(crate) bytes: usize,
 }
 
-/// The memory of a tile in the list, with its task, if it reads one input.
+/// The memory that the list of tiles needs for each tile that reads one input, together with its task.
 const TILE_BYTES: usize = 256;
 
-/// The most memory of the plan of a span, with its requests.
+/// The most memory that the plan and the I/O requests of one span need. A span is the part of a tile in one chunk of
+/// the output.
 pub(crate) const SPAN_BYTES: usize = 4 << 10;
 
-/// This many spans of a tile do not count against the budget.
+/// The number of spans of a tile that do not count against the budget.
 pub(crate) const LEAST_SPANS: usize = 256;
 
-/// The fraction of the budget for the list of tiles is 1 over this.
+/// The list of tiles gets the fraction 1 / `LISTS_SHARE` of the budget.
 const LISTS_SHARE: usize = 32;
 
-/// The number of tiles that are allowed in any budget.
+/// This many tiles are allowed even if the budget is too small for their list.
 const LEAST_TILES: usize = 1 << 14;
 
-/// The smallest budget that is enough for the list of tiles of this many bytes.
+/// Returns the smallest budget that is enough for the list of its own tiles, if a pass reads and writes `bytes` in all.
+/// A smaller budget makes smaller tiles, and so more of them.
 pub(crate) fn least_bytes(bytes: u64) -> u64 {
     ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
 }
 
 impl Budget {
-    /// The elements of a tile whose source is equally large.
+    /// Returns the number of elements in the output of the largest tile whose sources have as many elements as its
+    /// output.
     fn elements(self) -> usize {
         self.bytes / 2 / self.unit.max(1)
     }
@@ -57,7 +60,7 @@ impl Budget {
         (self.bytes / LISTS_SHARE / TILE_BYTES).max(LEAST_TILES)
     }
 
-    /// Whether the budget is enough for a tile's elements and the plans of its spans in `to`.
+    /// Returns whether the budget is enough for the elements of a tile and for the plans of its spans in `to`.
     pub(crate) fn holds(self, tile: &Tile, to: &Location) -> bool {
         let plans = tile.count_plans(to).saturating_sub(LEAST_SPANS).saturating_mul(SPAN_BYTES);
         tile.elements().saturating_mul(self.unit).saturating_add(plans) <= self.bytes
@@ -65,7 +68,8 @@ impl Budget {
 }
 
 impl Tile {
-    /// Makes the tile of the box `out`; `None` if its sources are not boxes, see [`Program::source_bounds`].
+    /// Makes the tile for the box `out` of the output. Returns `None` if the elements that it reads do not form boxes,
+    /// see [`Program::source_bounds`].
     pub(crate) fn of(program: &Program, out: Bounds) -> Option<Tile> {
         let sources = program
             .source_bounds(program.outputs()[0], &out, &Device::default().budget())
@@ -75,7 +79,7 @@ impl Tile {
         Some(Tile { sources: read.filter(|(_, source)| elements(source) > 0).collect(), out })
     }
 
-    /// The elements of all boxes.
+    /// Returns the number of elements of the output and of all sources.
     pub(crate) fn elements(&self) -> usize {
         elements(&self.out).saturating_add(self.source_elements())
     }
@@ -85,24 +89,25 @@ impl Tile {
         read.fold(0, usize::saturating_add)
     }
 
-    /// The elements that are actually read, including the rest of their chunks.
+    /// Returns the number of elements that are actually read, including the rest of the chunks that contain them.
     pub(crate) fn covered(&self, from: &[&Location]) -> usize {
         let covered = self.sources.iter().map(|(input, source)| from[*input].covered(source));
         covered.fold(0, usize::saturating_add)
     }
 
-    /// The picoseconds to decode what is read, on one core.
+    /// Returns the picoseconds to decode everything that is read on one core.
     pub(crate) fn decoding(&self, from: &[&Location]) -> u64 {
         let decoding = self.sources.iter().map(|(input, source)| from[*input].decoding(source));
         decoding.fold(0, u64::saturating_add)
     }
 
-    /// The number of plans: one for each written chunk and source.
+    /// Returns the number of plans that move the tile: one for each pair of a written chunk and a source.
     pub(crate) fn count_plans(&self, to: &Location) -> usize {
         to.count_spans(&self.out).saturating_mul(self.sources.len().max(1))
     }
 
-    /// The number of read runs and of written runs, assuming that all spans are like the first.
+    /// Returns the number of contiguous ranges that the tile reads and writes in the files, assuming that all spans
+    /// have as many as the first.
     pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
         let written = to.first_span(&self.out).as_ref().map_or(0, of_one);
@@ -111,9 +116,9 @@ impl Tile {
     }
 }
 
-/// Cuts the output into tiles of about the size that [`Growth`] finds: it starts from single elements and grows the
-/// axis that saves the most time per element. Cuts prefer the positions in `edges`, given for each axis of the output.
-/// `None` if no tiles fit.
+/// Cuts the output into tiles of about the size that [`Growth`] finds: it lengthens a small tile, each time along the
+/// axis that saves the most time per element. Cuts are made at seams, and preferably at the indices in `edges`, which
+/// has a list for each axis of the output. Returns `None` if no tiles fit the budget.
 pub(crate) fn tiles(
     program: &Program,
     (from, to): (&[&Location], &Location),
@@ -133,8 +138,8 @@ fn edges_of(edges: &[Vec<usize>], axis: usize) -> &[usize] {
     edges.get(axis).map_or(&[], |edges| edges)
 }
 
-/// Cuts the output into bands, each one run of a contiguous tensor of the output's shape. Cuts are made at seams, and
-/// prefer `edges`. `None` if no bands fit.
+/// Cuts the output into bands: boxes that would be contiguous if the output were stored row-major. Cuts are made at
+/// seams, and preferably at `edges`. Returns `None` if no bands fit the budget.
 pub(crate) fn bands(
     program: &Program,
     to: &Location,
@@ -148,7 +153,7 @@ pub(crate) fn bands(
     fitting(program, cut_boxes(axes, budget)?, to, budget)
 }
 
-/// Cuts a box into bands that are not moved.
+/// Cuts a box into bands for a pass that copies without reordering: the source of each band is the same box.
 pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<Vec<Tile>> {
     let steps = band_steps(within, budget.elements())?;
     let axes = within.iter().map(|range| vec![range.start, range.end]).zip(steps);
@@ -157,7 +162,8 @@ pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<
     Some(boxes.into_iter().map(|out| Tile { sources: vec![(0, out.clone())], out }).collect())
 }
 
-/// Returns the chunks that the sources of single-input tiles form, and the box around them; `None` if they overlap.
+/// Returns the sources of single-input tiles as the chunks of a location, and the box around all of them. Returns
+/// `None` if the ranges of two sources along an axis overlap but are not equal.
 pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Location, Bounds)> {
     let sources: Vec<&Bounds> =
         tiles.iter().flat_map(|tile| &tile.sources).map(|(_, source)| source).collect();
@@ -180,14 +186,15 @@ pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Location, Bounds)> {
 }
 
 struct Axis<'a> {
-    /// The mandatory cuts, including both ends.
+    /// The indices at which the axis must be cut, including both ends.
     seams: Vec<usize>,
     step: usize,
-    /// The preferred cuts, rising.
+    /// The indices at which the axis is preferably cut, in ascending order.
     edges: &'a [usize],
 }
 
-/// Cuts an axis into steps, and at its seams unless one step spans the axis.
+/// Returns the cuts of an axis: at its seams, and so that no part is longer than `step`. An axis of at most `step`
+/// indices is not cut.
 fn cut(axis: &Axis<'_>) -> Vec<usize> {
     let Axis { seams, step, edges } = axis;
     let (begin, end) = (seams[0], seams[seams.len() - 1]);
@@ -208,7 +215,8 @@ fn cut(axis: &Axis<'_>) -> Vec<usize> {
     cuts
 }
 
-/// The extents of a band: whole trailing axes, part of one axis, single indices of the axes before.
+/// Returns the sizes of a band along each axis, for at most `most` elements: 1 for the outer axes, part of one axis,
+/// and the whole of all axes after it.
 fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     let mut left = most;
     if left == 0 {
@@ -226,7 +234,7 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     Some(steps)
 }
 
-/// The boxes between the cuts of all axes; `None` if there would be too many.
+/// Returns the boxes between the cuts of all axes; `None` if there would be too many.
 fn cut_boxes<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<Bounds>> {
     let mut count = 1usize;
     let cuts = axes.map(|axis| {
@@ -237,7 +245,7 @@ fn cut_boxes<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option
         };
         let fits = |more: usize| count.checked_mul(more).filter(|all| *all <= budget.most_tiles());
         fits(along)?;
-        // Preferred cuts can add boxes.
+        // Preferred cuts can add boxes, so count again.
         let cuts = cut(&axis);
         count = fits(cuts.len() - 1)?;
         Some(cuts)
@@ -246,7 +254,7 @@ fn cut_boxes<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option
     Some(boxes(cuts.iter().map(|cuts| cuts.windows(2).map(|ends| ends[0]..ends[1]))))
 }
 
-/// Makes tiles of the boxes, and halves boxes that do not fit the budget until they do.
+/// Makes a tile of each box, and halves boxes whose tiles do not fit the budget until they do.
 fn fitting(
     program: &Program,
     boxes: Vec<Bounds>,
@@ -278,7 +286,8 @@ fn fitting(
     Some(tiles)
 }
 
-/// Halves a box along the axis where the halves read the least; `None` for one element.
+/// Halves a box along the axis for which the halves read the fewest elements. Returns `None` if the box has a single
+/// element.
 fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
     let halved = |axis: usize| {
         let range = &out[axis];
@@ -296,7 +305,8 @@ fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    // If no half has boxes as sources, cut an axis along which a single index has none either.
+    // If every cut leaves a half whose sources are not boxes, prefer an axis of which a single index has boxes as
+    // sources.
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;
@@ -348,7 +358,7 @@ mod tests {
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
 
-    /// Checks that the tiles cover the output once, and that every tile fits.
+    /// Checks that the tiles cover the output exactly once, and that every tile fits the budget.
     fn check(program: &Program, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
         assert_eq!(total, out_sizes(program).iter().product::<usize>());
@@ -413,7 +423,7 @@ mod tests {
         }
     }
 
-    /// A whole tensor fits the budget, but the plans of its chunks take eight times as much.
+    /// The whole tensor fits the budget, but the plans of all its chunks would need eight times the budget.
     #[test]
     fn bands_have_no_more_chunks_than_the_budget_holds_the_plans_of() {
         let program = program("flip(axes=[0])", &[2048, 4]);
@@ -443,7 +453,8 @@ mod tests {
         assert_eq!(one.len(), 12);
     }
 
-    /// Two matrices joined vertically, the lower one rolled along both axes, then transposed.
+    /// Joins two matrices vertically, the upper one flipped and the lower one rolled along both axes, and transposes
+    /// the result.
     fn joined(rows: [usize; 2], columns: usize) -> Program {
         let mut program = Program::new();
         let given = |rows, program: &mut Program| {
@@ -462,7 +473,7 @@ mod tests {
     #[test]
     fn tiles_of_a_join_read_of_each_part_what_they_need() {
         let program = joined([3000, 5000], 7000);
-        // The seams are the jumps of the lower part, not its beginning.
+        // The seams are the jumps in the source of the lower matrix. The boundary between the matrices is not a seam.
         assert_eq!(all_seams(&program), [vec![0, 30, 7000], vec![0, 3100, 8000]]);
         let tiles = tiles_of(&program, ROOM).unwrap();
         check(&program, &tiles, ROOM);

@@ -15,18 +15,18 @@ use crate::plan::tasks::{TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 
 /// The version of the tiling. Increase it when the same tiles and batches get another meaning in an intermediate, an
-/// output or a journal. Changes of the tiles themselves are detected without it.
+/// output or a journal. Other tiles are detected without it.
 const TILING: u32 = 3;
 
-/// Everything that determines the bytes of a job's output, except for the source's bytes. Fingerprints include every
-/// field; see [`Fingerprint`].
+/// Everything that determines the bytes of a job's output, except for the data of the sources. The fingerprints include
+/// every field; see [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobIdentity {
     /// The source tensors: names, types, shapes, orders and offsets.
     tensors: Hex,
-    /// The operators with all parameters and tables.
+    /// The operators with all their parameters and tables.
     movements: Hex,
-    /// The format and everything except the data: names, types, shapes, metadata.
+    /// The format of the output and everything in it except the data: names, types, shapes and metadata.
     output: Hex,
 }
 
@@ -62,7 +62,7 @@ impl JobIdentity {
         }
     }
 
-    /// Describes how another job differs; `None` if it is the same.
+    /// Returns how the job of `other` differs from this one; `None` if it is the same job.
     pub(crate) fn difference(&self, other: &JobIdentity) -> Option<Difference> {
         let JobIdentity { tensors, movements, output } = other;
         let mut differ = Vec::new();
@@ -89,7 +89,8 @@ impl fmt::Display for Difference {
 }
 
 impl Job {
-    /// Fingerprints the tiling, which determines the meaning of a journal's counts and the layout of intermediates.
+    /// Returns a fingerprint of the tiling. The tiling determines what the counts in a journal mean, and the layout of
+    /// intermediates.
     pub(crate) fn tiles(&self) -> Hex {
         let passes: Vec<&[FilePass]> =
             self.tensors.iter().map(|tensor| &tensor.file_passes[..]).collect();

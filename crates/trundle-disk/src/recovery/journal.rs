@@ -1,7 +1,7 @@
-//! The journal of a run, which a later run reads to resume it.
+//! The journal of a run, which a later run reads to resume the work.
 //!
 //! A journal is a text file next to the output. The first line identifies the job and its sources; every other line
-//! states progress. Only complete lines count, because a line is written after everything it states is on the disk.
+//! states the progress. Only complete lines count: a line is written after everything that it states is on the disk.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,21 +16,21 @@ use crate::plan::job::Job;
 use crate::plan::storage::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
 
-/// The extension of journals.
+/// The file extension of journals.
 pub(crate) const ENDING: &str = "journal";
 
-/// The largest journal that is read.
+/// The largest size of a journal that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The first line. Its field names must stay compatible with earlier journals.
+/// The first line of a journal. Its field names must stay compatible with earlier journals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// The version of trundle, because other versions may plan differently.
+    /// The version of trundle. Other versions may plan the same job differently.
     pub(crate) version: String,
     #[serde(rename = "asked")]
     pub(crate) job: JobIdentity,
     pub(crate) sources: Vec<SourceIdentity>,
-    /// The inputs of the choice of tiles.
+    /// The resources for which the tiles were chosen.
     #[serde(rename = "room")]
     pub(crate) budget: usize,
     pub(crate) rates: Rates,
@@ -41,13 +41,14 @@ pub(crate) struct Opening {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SourceIdentity {
     pub(crate) bytes: u64,
-    /// Nanoseconds since 1970.
+    /// The time of the last modification, in nanoseconds since 1970.
     pub(crate) modified: u128,
-    /// The fingerprint of sampled bytes.
+    /// The fingerprint of some bytes of the file.
     samples: Hex,
 }
 
-/// The progress of a run, ordered by time.
+/// The progress of a run: the number of completed groups, and of completed batches in the next group. Later progress is
+/// greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Progress {
     #[serde(rename = "stages")]
@@ -69,7 +70,7 @@ impl Opening {
 }
 
 impl SourceIdentity {
-    /// Identifies a source; `None` if another process could not find it again.
+    /// Identifies a source. Returns `None` for a source that another process could not open again.
     pub(crate) fn of(blob: &dyn Blob) -> io::Result<Option<SourceIdentity>> {
         let identity = blob.identity()?;
         Ok(identity.map(|BlobIdentity { bytes, modified, samples }| SourceIdentity {
@@ -105,7 +106,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Writes the progress to the disk.
+    /// Writes the progress to the journal on the disk.
     pub(crate) fn note(&self, progress: Progress) -> Result<(), Error> {
         Ok(self.append(&progress).map_err(writing)?)
     }
@@ -129,7 +130,8 @@ pub(crate) struct JournalContents {
     pub(crate) progress: Progress,
 }
 
-/// Finds the journals of runs to the output with this tag; `None` for a journal that cannot be read.
+/// Returns the journals of runs to the output with this tag, each with its content; `None` for a journal that cannot be
+/// read.
 pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<JournalContents>)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -151,7 +153,7 @@ fn read(path: &Path, tag: String) -> Option<JournalContents> {
 struct Said {
     opening: Option<Opening>,
     progress: Progress,
-    /// The end of the last valid line, in bytes.
+    /// The end of the last valid line, as an offset in bytes.
     end: u64,
 }
 
@@ -192,7 +194,7 @@ mod tests {
         Progress { groups, batches }
     }
 
-    /// A journal, and the end of each line.
+    /// Returns a journal, and for each of its lines the end in bytes and the progress.
     fn journal() -> (Vec<u8>, Vec<(usize, Progress)>) {
         let mut text = format!("{OPENING}\n").into_bytes();
         let mut ends = vec![(text.len(), Progress::default())];
@@ -204,7 +206,7 @@ mod tests {
         (text, ends)
     }
 
-    /// Reads the progress after a resumed run has added a line.
+    /// Returns the progress in a journal that was cut at `end` and to which a resumed run has added a line.
     fn noted_after(text: &[u8], end: u64) -> Progress {
         let mut text = text[..end as usize].to_vec();
         serde_json::to_writer(&mut text, &reached(7, 7)).unwrap();

@@ -14,14 +14,15 @@ use crate::plan::tasks::groups;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Opening, Progress, SourceIdentity};
 
-/// Returns the tag in the file names of a resumable run: from the output's tag, the job, and the budget in bytes.
+/// Returns the tag in the file names of a resumable run. It depends on the output's tag, the job, and the budget in
+/// bytes.
 pub(crate) fn tag(job: &JobIdentity, output_tag: &str, budget: usize) -> String {
     format!("{output_tag}-{:016x}", (job, budget).fingerprint() as u64)
 }
 
 impl JobIdentity {
-    /// Finds the journal of an earlier run of the same job with the same sources. The progress is the default if the
-    /// journal has none.
+    /// Returns the journal of an earlier run of the same job with the same sources. If the journal does not state any
+    /// progress, the progress is the default.
     pub(crate) fn found(
         &self,
         folder: &Path,
@@ -61,8 +62,8 @@ pub(crate) fn output_tag(path: &Path) -> String {
     Output::tag(path)
 }
 
-/// Checks that no other run, except for the one with the tag `own`, writes the output. Each run creates its files
-/// before it checks, so at most one of two runs continues.
+/// Checks that no other run writes the output; `own` is the tag of this run. Each run creates its files before it
+/// checks, so of two runs at most one continues.
 pub(crate) fn check_alone(
     folder: &Path,
     output_tag: &str,
@@ -72,7 +73,7 @@ pub(crate) fn check_alone(
     let is_run = |left: &Leftover| {
         left.state == LeftoverState::InUse && !is_check(left) && own != Some(&left.tag)
     };
-    // If the folder cannot be listed, no later run can find a file of this run either.
+    // If the folder cannot be listed, no other run can find the files of this run either.
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     if left.iter().any(is_run) {
         return Err(Error::file(path, trundle_formats::Problem::Busy));
@@ -80,8 +81,8 @@ pub(crate) fn check_alone(
     Ok(())
 }
 
-/// Removes the files of earlier runs to the same output for which `meant` returns true, except of runs that are
-/// still active.
+/// Removes the files that earlier runs to the same output left and for which `meant` returns true. Files of runs that
+/// are still active stay.
 pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bool) {
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     for left in left.iter().filter(|left| meant(left)) {
@@ -90,17 +91,18 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
     }
 }
 
-/// Whether these are files of an unfinished run, but not of planned tasks, which may continue another day.
+/// Returns whether these are files of an unfinished run. Files of planned tasks do not count, because the tasks may
+/// continue another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
     left.state != LeftoverState::Finished && !left.is_planned()
 }
 
-/// Whether these are files of a run that only checked whether the output can be written.
+/// Returns whether these are files of a run that only checked whether its output can be written.
 pub(crate) fn is_check(left: &Leftover) -> bool {
     left.files.iter().all(|file| file.ending == "check")
 }
 
-/// Returns the key of a pass's intermediate, which is also the extension of its file.
+/// Returns the key of a pass's intermediate. The key is also the extension of its file.
 pub(crate) fn key_of_pass(pass: usize) -> String {
     format!("{PASS}{pass}")
 }
@@ -118,7 +120,7 @@ pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {
     }
 }
 
-/// Checks that the files of an earlier run exist and have the expected lengths.
+/// Checks that the files of an earlier run exist and have the expected sizes.
 pub(crate) fn check_files(
     job: &Job,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! Prepares the batches of a task group one by one, and moves them in memory.
+//! Prepares the batches of a task group one at a time, and moves their elements in memory.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use crate::plan::tasks::{Task, TaskGroup};
 use crate::run::checksums::Checksum;
 use crate::run::prepared_task::PreparedTask;
 
-/// Tasks that are in memory at the same time.
+/// Tasks whose elements are in memory at the same time.
 pub(crate) struct Batch<'a> {
     pub(crate) index: usize,
     pub(crate) tasks: Vec<PreparedTask<'a>>,
-    /// The checksum of each task's source, if checksums are needed.
+    /// The checksum of each task's source. The list is empty unless checksums are needed.
     pub(crate) checksums: Vec<Checksum>,
     pub(crate) budget: usize,
 }
 
 impl<'a> Batch<'a> {
-    /// Prepares tasks for a buffer of `budget` bytes, which also holds their plans.
+    /// Prepares tasks. Their plans and their elements together may use `budget` bytes.
     fn new(index: usize, tasks: &[Task], job: &'a Job, budget: usize) -> Result<Batch<'a>, Error> {
         let held_bytes: usize = tasks.iter().map(|task| task.held_bytes(job)).sum();
         let tasks = tasks.iter().map(|task| PreparedTask::new(*task, job));
@@ -43,7 +43,7 @@ pub(crate) struct Batches<'a, 'g> {
     pub(crate) job: &'a Job,
     pub(crate) group: &'g TaskGroup,
     pub(crate) ranges: &'g [Range<usize>],
-    /// The batches that remain.
+    /// The indices of the batches that are not prepared yet.
     pub(crate) left: Range<usize>,
     pub(crate) budget: usize,
 }
@@ -58,7 +58,7 @@ impl<'a> Iterator for Batches<'a, '_> {
     }
 }
 
-/// The source of a batch, and the output of a batch.
+/// The memory for the source of one batch and for the moved elements of one batch. The batches may differ.
 #[derive(Default)]
 pub(crate) struct Buffer {
     pub(crate) source: Vec<u8>,
@@ -66,20 +66,23 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Whether `batch` fits into memory together with the bytes that are being written.
+    /// Returns whether the source of `batch` fits into memory together with the moved elements, which are still being
+    /// written.
     pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
         let both = batch.source_bytes().saturating_add(self.moved.len());
         self.moved.is_empty() || both <= batch.budget
     }
 
-    /// Allocates the source of `batch`; keeps `moved`. Fails with the number of bytes that could not be allocated.
+    /// Allocates memory for the source of `batch` and keeps `moved`. The error is the number of bytes that could not be
+    /// allocated.
     pub(crate) fn grow_source(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         let bytes = batch.source_bytes();
         shrink(&mut self.source, batch.budget.saturating_sub(self.moved.len()).max(bytes));
         grow(&mut self.source, bytes)
     }
 
-    /// Allocates the output of `batch`; discards `moved`. Fails with the number of bytes that could not be allocated.
+    /// Allocates memory for the output of `batch` and discards the content of `moved`. The error is the number of bytes
+    /// that could not be allocated.
     pub(crate) fn grow_moved(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         if batch.is_copy() {
             return Ok(());
@@ -93,7 +96,7 @@ impl Buffer {
         grow(&mut self.moved, moved)
     }
 
-    /// Swaps the source to the byte order of memory.
+    /// Swaps the bytes of source elements to little-endian if they are stored in another order.
     pub(crate) fn swap_bytes(&mut self, batch: &Batch<'_>) {
         let mut memory = &mut self.source[..];
         for read in batch.tasks.iter().flat_map(|task| &task.reads) {
@@ -105,7 +108,7 @@ impl Buffer {
         }
     }
 
-    /// Moves the elements of the source to the output and drops the plans.
+    /// Moves the elements of the source to the output, and drops the plans.
     pub(crate) fn move_elements(&mut self, batch: &mut Batch<'_>) -> Result<(), Error> {
         if batch.is_copy() {
             std::mem::swap(&mut self.source, &mut self.moved);
@@ -124,24 +127,25 @@ impl Buffer {
     }
 }
 
-/// Frees a buffer that is longer than `most`.
+/// Frees a buffer that is longer than `most` bytes.
 fn shrink(buffer: &mut Vec<u8>, most: usize) {
     if buffer.len() > most {
         *buffer = Vec::new();
     }
 }
 
-/// The memory to leave free in addition to a large buffer: a thread that cannot allocate at its start aborts the
-/// process without a message.
+/// The memory in bytes that stays free next to a large buffer. A thread that cannot allocate memory when it starts
+/// aborts the process without a message.
 const SPARE_BYTES: usize = 4 << 20;
 
-/// Makes a buffer at least `bytes` long, without its old contents. Fails with the number of bytes.
+/// Makes a buffer at least `bytes` long. Its old content is lost. The error is the number of bytes that could not be
+/// allocated.
 fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();
         let spare = SPARE_BYTES.min(bytes / 8);
-        // `vec![0; n]` gets zeroed pages from the system without writing to them, but it aborts when memory runs out,
-        // and no stable fallible form exists. So a reservation is tried first.
+        // `vec![0; n]` gets zeroed pages from the system without writing to them, but it aborts the process if there is
+        // no memory, and stable Rust has no form of it that returns an error. So try to reserve the memory first.
         Vec::<u8>::new().try_reserve_exact(bytes + spare).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
         prefer_large_pages(buffer);

@@ -1,4 +1,4 @@
-//! Tracks the progress of a run, and which files remain if it ends early.
+//! Tracks the progress of a run, and decides which files remain if it ends early.
 
 use std::time::{Duration, Instant};
 
@@ -8,24 +8,24 @@ use crate::blob_store::BlobStore;
 use crate::error::Error;
 use crate::recovery::journal::{Journal, Progress};
 
-/// The interval between notes in the journal; 0 in unit tests.
+/// The shortest interval between two lines of the journal; 0 in unit tests.
 const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 500 });
 
-/// The progress of a run, and whether to keep its files if it ends early.
+/// The progress of a run, and whether its files remain if it ends early.
 pub(crate) struct Checkpoint<'a> {
-    /// `None` for a stream.
+    /// The output; `None` for a stream.
     output: Option<&'a mut Output>,
     store: &'a dyn BlobStore,
-    /// `None` if the run cannot be resumed.
+    /// The journal; `None` if the run cannot be resumed.
     journal: Option<Journal>,
     progress: Progress,
-    /// The time and the progress of the last note.
+    /// The time and the progress of the last line that was written to the journal.
     noted: (Instant, Progress),
     is_kept: bool,
 }
 
 impl<'a> Checkpoint<'a> {
-    /// The checkpoint of a run that cannot be resumed.
+    /// Returns the checkpoint of a run that cannot be resumed.
     pub(crate) fn none(store: &'a dyn BlobStore) -> Checkpoint<'a> {
         Checkpoint::new(None, store, None, Progress::default())
     }
@@ -44,19 +44,20 @@ impl<'a> Checkpoint<'a> {
         self.progress
     }
 
-    /// Advances the progress. Work that is repeated after a resume does not lower it.
+    /// Advances the progress. A resumed run that repeats earlier work does not lower it.
     pub(crate) fn reached(&mut self, progress: Progress) {
         self.progress = self.progress.max(progress);
     }
 
-    /// Whether there is progress to note, and either `now` or the interval has passed.
+    /// Returns whether there is new progress to write to the journal. Unless `now` is true, the interval since the last
+    /// line must also have passed.
     pub(crate) fn is_due(&self, now: bool) -> bool {
         let (noted, before) = self.noted;
         let is_time = now || noted.elapsed() >= NOTE_EVERY;
         self.journal.is_some() && is_time && self.progress != before
     }
 
-    /// Notes the progress, whose bytes must already be on the disk.
+    /// Writes the progress to the journal. The data that it states must already be on the disk.
     pub(crate) fn note(&mut self) -> Result<(), Error> {
         if let Some(journal) = &self.journal {
             journal.note(self.progress)?;
@@ -69,7 +70,7 @@ impl<'a> Checkpoint<'a> {
         self.is_kept
     }
 
-    /// Sets whether the output and the store's files remain if the run ends early.
+    /// Sets whether the output and the files of the store remain if the run ends early.
     pub(crate) fn keep(&mut self, kept: bool) {
         self.is_kept = kept;
         if let Some(output) = &mut self.output {

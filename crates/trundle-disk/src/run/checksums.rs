@@ -1,19 +1,19 @@
 //! Checksums that compare an output with its sources.
 //!
 //! A pass writes a sequence of 8-byte words. The checksum is the sum of the words, each multiplied by its weight,
-//! modulo 2^128. The weight is a 64-bit pseudo-random function of the word's index. An element of fewer bytes adds its
-//! part of the word, so elements can be summed in any order, by any number of threads.
+//! modulo 2^128. The weight is a 64-bit pseudo-random function of the word's index. An element of fewer than 8 bytes
+//! contributes its part of the word, so elements can be summed in any order and by any number of threads.
 //!
-//! Two different outputs have the same checksum only if the weighted differences of their words add up to 0. A single
-//! different word, or two swapped words, never do: the product of two nonzero numbers below 2^64 is nonzero modulo
-//! 2^128. For any other difference, at most one value of each weight makes the sum 0, given the other weights. With
-//! random weights, the probability is 2^-64.
+//! Two different outputs have the same checksum only if the weighted differences of their words add up to 0. That
+//! cannot happen if a single word differs, or if two words are swapped: the product of two nonzero numbers below 2^64
+//! is not 0 modulo 2^128. For any other difference, and given all weights except one, at most one value of that weight
+//! makes the sum 0. With random weights, the probability is 2^-64.
 
 use std::ops::Range;
 
 use trundle::{Packing, Width};
 
-/// The checksum of elements at their positions.
+/// The checksum of a set of elements at their positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checksum(u128);
 
@@ -22,27 +22,28 @@ impl Checksum {
         self.0 = self.0.wrapping_add(other.0);
     }
 
-    /// A checksum that no element has, for an element that the task did not read.
+    /// Returns an arbitrary checksum for an element that the task should have read but did not, so that the
+    /// verification fails.
     pub(crate) fn not_read(position: usize) -> Checksum {
         Checksum(u128::from(weight(position)) << 32)
     }
 }
 
-/// The weight of a word: unique and not 0.
+/// Returns the weight of a word. Weights are not 0, and different words have different weights.
 fn weight(word: usize) -> u64 {
     let mixed = (word as u64 ^ 0xa076_1d64_78bd_642f).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     mixed ^ mixed >> 32
 }
 
-/// A pattern to XOR into each word, so that zeros count too.
+/// A pattern that is combined with each word by XOR, so that words of zeros count too.
 const PATTERN: u64 = 0x9d5a_c36b_e817_2f46;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Elements<'a> {
     /// Contiguous elements of this many bytes.
     Bytes(&'a [u8], usize),
-    /// Sub-byte elements, packed as in a file. Each counts as one byte.
+    /// Sub-byte elements, packed as in a file. For the checksum, each is one byte.
     Packed(&'a [u8], Packing),
 }
 
@@ -50,14 +51,14 @@ pub(crate) enum Elements<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spacing {
     pub(crate) count: usize,
-    /// The distance between the positions of neighbours.
+    /// The distance between the positions of two neighbours, in elements.
     pub(crate) distance: usize,
-    /// The distance between neighbours in memory, in elements.
+    /// The distance between two neighbours in memory, in elements.
     pub(crate) stride: isize,
 }
 
 impl<'a> Elements<'a> {
-    /// The elements in bytes of a file, starting at a whole packed group.
+    /// Returns the elements in bytes from a file. The bytes must start at the beginning of a packed group.
     pub(crate) fn of_file(bytes: &'a [u8], width: Width) -> Elements<'a> {
         match width {
             Width::Bytes(unit) => Elements::Bytes(bytes, unit),
@@ -65,12 +66,13 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The checksum of `count` contiguous elements at positions from `first`.
+    /// Returns the checksum of `count` contiguous elements. The first one has the position `first`.
     pub(crate) fn checksum(self, first: usize, count: usize) -> Checksum {
         self.spaced_checksum(0, first, vec![Spacing { count, distance: 1, stride: 1 }])
     }
 
-    /// The checksum of evenly spaced elements. The first one is element `from` in memory, at `position`.
+    /// Returns the checksum of evenly spaced elements. The first one has the index `from` in memory and the position
+    /// `position`.
     pub(crate) fn spaced_checksum(
         self,
         mut from: usize,
@@ -84,7 +86,7 @@ impl<'a> Elements<'a> {
             Elements::Bytes(_, 0) => return Checksum::default(),
             Elements::Bytes(bytes, unit) => (bytes, unit),
         };
-        // Split each element into parts that never cross a word.
+        // Split each element into parts that do not cross the boundary of a word.
         let part = 1 << unit.trailing_zeros().min(3);
         let parts = unit / part;
         if parts > 1 {
@@ -104,9 +106,9 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Numbers in memory, each within one word.
+/// Numbers in memory, none of which crosses the boundary of a word.
 trait IntegerSlice {
-    /// The bytes of a number.
+    /// The size of a number in bytes.
     const WIDTH: usize;
     const IN_WORD: usize = 8 / Self::WIDTH;
 
@@ -123,7 +125,7 @@ trait IntegerSlice {
         self.word(index, 1)
     }
 
-    /// The contribution of number `index` to the sum, at `position`.
+    /// Returns the contribution to the sum of the number at `index`, which has the position `position`.
     fn share(&self, position: usize, index: usize) -> u128 {
         let shift = 8 * Self::WIDTH * (position % Self::IN_WORD);
         let mask = u64::MAX >> (64 - 8 * Self::WIDTH) << shift;
@@ -142,7 +144,7 @@ impl<const WIDTH: usize> IntegerSlice for Fixed<'_, WIDTH> {
     const WIDTH: usize = WIDTH;
 
     fn get(&self, index: usize) -> u64 {
-        // Not through an array: a load of 8 bytes would wait for shorter stores.
+        // Do not copy to an array of 8 bytes: its load as a word would wait for the shorter stores.
         let bytes = &self.0[index * WIDTH..][..WIDTH];
         bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
@@ -172,7 +174,7 @@ fn sum<N: IntegerSlice>(numbers: &N, from: usize, position: usize, spacings: Vec
         return sum_short_rows(numbers, from, position, outer, (*across, *row));
     }
     let is_run = |inner: &Spacing| inner.distance == 1 && inner.count >= N::IN_WORD;
-    // Use a row of whole words as the inner loop if there is one, otherwise the longest row.
+    // The inner loop is a row of whole words if there is one, otherwise the longest row.
     let inner = match spacings.first() {
         Some(first) if is_run(first) => 0,
         _ => (0..spacings.len()).max_by_key(|at| spacings[*at].count).unwrap_or(0),
@@ -181,14 +183,14 @@ fn sum<N: IntegerSlice>(numbers: &N, from: usize, position: usize, spacings: Vec
         true => Spacing { count: 1, distance: 1, stride: 1 },
         false => spacings.remove(inner),
     };
-    // Rows that are neighbours in memory should be neighbours in the loops.
+    // The loop just outside the inner loop should be over rows that are neighbours in memory.
     if let Some(across) = spacings.iter().position(|spacing| spacing.stride == 1) {
         spacings.swap(0, across);
     }
     sum_rows(numbers, from, position, &spacings, inner)
 }
 
-/// Sorts loops by distance, nearest positions first, and joins loops that continue one another.
+/// Sorts the loops by the distance of positions, the smallest first, and joins loops that continue one another.
 fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
     spacings.retain(|spacing| spacing.count != 1);
     spacings.sort_by_key(|spacing| spacing.distance);
@@ -204,10 +206,10 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
     spacings
 }
 
-/// Rows of fewer bytes are short.
+/// Rows of fewer bytes than this are short.
 const SHORT_BYTES: usize = 64;
 
-/// Whether rows are short and together have contiguous positions.
+/// Returns whether the rows are short and their positions together are contiguous.
 fn is_short<N: IntegerSlice>(row: Spacing, across: Spacing) -> bool {
     let is_contiguous = row.distance == 1 && across.distance == row.count;
     is_contiguous && row.count * N::WIDTH < SHORT_BYTES
@@ -238,9 +240,10 @@ fn sum_short_rows<N: IntegerSlice>(
     words.into_sum()
 }
 
-/// Sums numbers at contiguous positions, one at a time.
+/// Sums numbers at contiguous positions, which are added one at a time.
 struct Words {
     sum: u128,
+    /// The bytes of the current word so far, and the bits at which they begin and end.
     /// The index of the current word, its bytes so far, and the bits at which they begin and end.
     index: usize,
     word: u64,
@@ -299,7 +302,7 @@ fn sum_rows<N: IntegerSlice>(
     })
 }
 
-/// The range of a contiguous row at `position` that forms whole words.
+/// Returns the range of a row that consists of whole words. The row has contiguous positions from `position` on.
 fn whole_words<N: IntegerSlice>(position: usize, count: usize) -> Range<usize> {
     let first = (position.wrapping_neg() % N::IN_WORD).min(count);
     first..first + (count - first) / N::IN_WORD * N::IN_WORD
@@ -326,7 +329,8 @@ fn sum_row<N: IntegerSlice>(numbers: &N, from: usize, position: usize, row: Spac
     shares(0..start).wrapping_add(words).wrapping_add(shares(end..count))
 }
 
-/// Sums rows that are neighbours in memory: loads a word from several rows each and transposes the words.
+/// Sums rows that are neighbours in memory. Loads a word of numbers from several rows at once, and transposes these
+/// words.
 fn sum_across<N: IntegerSlice>(
     numbers: &N,
     from: usize,
@@ -353,7 +357,7 @@ fn sum_across<N: IntegerSlice>(
     }
     for own in 0..across.count {
         let position = position + own * across.distance;
-        // The numbers outside of whole words, and the last rows.
+        // The numbers outside of whole words, and the rows that are left over.
         let parts = if own < rows { [0..start, end..row.count] } else { [0..row.count, 0..0] };
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let part_of_row = Spacing { count: part.len(), ..row };
@@ -364,7 +368,7 @@ fn sum_across<N: IntegerSlice>(
     sum
 }
 
-/// Transposes a square of words by numbers.
+/// Transposes a square of numbers, which has as many words as a word has numbers.
 fn transpose<N: IntegerSlice>(words: &mut [u64; 8]) {
     let bits = 8 * N::WIDTH;
     let mut far = N::IN_WORD / 2;
@@ -411,7 +415,8 @@ mod tests {
         assert_ne!(checksum(&[0; 8], 4, 0), checksum(&[0; 12], 4, 0));
     }
 
-    /// Rows side by side in memory, one after another, and backwards, from any position.
+    /// Tests rows that are neighbours in memory, rows that follow each other, and rows that are read backwards, from
+    /// several first positions.
     #[test]
     fn spaced_elements_have_the_checksum_of_each_at_its_position() {
         const APART: usize = 30;

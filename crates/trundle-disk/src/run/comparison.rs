@@ -1,4 +1,4 @@
-//! Compares two tensors of files in any formats and orders, within a memory limit.
+//! Compares two tensors, in files of any format and order, within a memory limit.
 
 use std::io;
 use std::path::Path;
@@ -18,22 +18,22 @@ use crate::run::{check_space, check_unchanged, sources_identity};
 /// The difference of two tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The shape or the element type differs; elements are not read.
+    /// The shapes or the element types differ. The elements were not read.
     Headers,
     /// Some elements differ.
     Elements {
         /// The number of different elements.
         count: u64,
-        /// The index of the first one in row-major order.
+        /// The index of the first different element in row-major order.
         index: Vec<usize>,
-        /// The type of both `values`.
+        /// The type of the elements in `values`.
         element: StoredDType,
-        /// The element's bytes in the first and in the second tensor; a packed element is one byte.
+        /// The bytes of that element in the first and in the second tensor. A packed element is one byte.
         values: [Vec<u8>; 2],
     },
 }
 
-/// The name of the phases that move elements.
+/// The name of the progress phases in which elements are moved.
 const COMPARING: &str = "comparing";
 
 struct ComparedTensor<'a, 'f> {
@@ -41,14 +41,14 @@ struct ComparedTensor<'a, 'f> {
     tensor: usize,
 }
 
-/// Compares a tensor of each file bit for bit; `None` if they are equal.
+/// Compares a tensor of one file with a tensor of another file bit for bit. Returns `None` if they are equal.
 ///
-/// Byte order, bit order and axis order are ignored. Neither tensor is loaded as a whole. If neither file allows
-/// positional reads, one tensor is copied to a temporary file first.
+/// Differences in byte order, bit order and axis order are ignored. Neither tensor is loaded whole. If neither file
+/// allows positional reads, one tensor is copied to a temporary file first.
 ///
 /// # Errors
-/// [`Error`] if a file cannot be read, fails its checksum or changes during the comparison, or the memory is not enough
-/// for a single element.
+/// [`Error`] if a file cannot be read, does not match its checksum or changes during the comparison, or if the memory
+/// is not enough for a single element.
 ///
 /// # Panics
 /// If a file has no tensor with the given index.
@@ -70,7 +70,7 @@ pub fn compare(
     let [first, second] = sources;
     let mut first = ComparedTensor { source: first, tensor: tensors[0] };
     let mut second = ComparedTensor { source: second, tensor: tensors[1] };
-    // If only one file allows positional reads, the tensor in the other file is moved to its layout.
+    // If only one file allows positional reads, the other file's tensor is the one that is moved.
     let is_turned = second.in_place().is_none() && first.in_place().is_some();
     if is_turned {
         std::mem::swap(&mut first, &mut second);
@@ -87,7 +87,7 @@ pub fn compare(
     Ok(Some(Difference::Elements { count, index, element: written, values }))
 }
 
-/// Moves one tensor to the layout of the other and returns what differs.
+/// Moves one tensor to the layout of the other one, and returns the differences.
 fn differences(
     moved: &mut ComparedTensor<'_, '_>,
     still: &mut ComparedTensor<'_, '_>,
@@ -121,15 +121,16 @@ impl ComparedTensor<'_, '_> {
         &self.source.file.headers()[self.tensor]
     }
 
-    /// Returns the position of the tensor's data if the file allows positional reads and the tensor is not
-    /// chunked.
+    /// Returns the file and the offset of the tensor's data. Returns `None` if the file does not allow positional
+    /// reads, or the tensor is chunked.
     fn in_place(&self) -> Option<(&dyn Blob, u64)> {
         let Header { data_offset, chunk, .. } = self.header();
         let offset = data_offset.filter(|_| chunk.is_none())?;
         Some((self.source.file.blob()?, offset))
     }
 
-    /// Reads the tensor once if the file has a checksum, because partial reads do not verify it.
+    /// Reads the tensor once to verify the file's checksum, if it has one. The partial reads of the comparison do not
+    /// verify it.
     fn check(&mut self, observer: &dyn Observer) -> Result<(), Error> {
         if !self.source.file.has_crc32() {
             return Ok(());
@@ -137,7 +138,7 @@ impl ComparedTensor<'_, '_> {
         self.source.copy_in_phase(self.tensor, &mut io::sink(), ("checking", observer))
     }
 
-    /// Copies the tensor, row-major, to a temporary file without a name.
+    /// Copies the tensor in row-major order to an unnamed temporary file.
     fn laid_out(
         &mut self,
         options: &PlanOptions,
@@ -154,7 +155,7 @@ impl ComparedTensor<'_, '_> {
     }
 }
 
-/// The store of temporary files, which have no names.
+/// Returns the store of temporary files. The files have no names.
 fn store() -> RunFiles {
     RunFiles::new(std::env::temp_dir(), String::new())
 }

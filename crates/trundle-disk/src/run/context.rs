@@ -24,25 +24,25 @@ pub struct RunOptions {
 
 /// Observes a run, and can stop it.
 pub trait Observer: Sync {
-    /// Called when a phase of `bytes` bytes begins.
+    /// Is called when a phase that handles `bytes` bytes begins.
     fn phase(&self, name: &str, bytes: u64);
 
-    /// Called when `bytes` more bytes of the phase are done.
+    /// Is called when `bytes` more bytes of the phase are done.
     fn advance(&self, bytes: u64);
 
-    /// Whether to stop the run. Any thread calls this several times a second. The run then fails with
-    /// [`Problem::Stopped`](crate::Problem::Stopped) and leaves the same files as after an error of reading
-    /// or writing.
+    /// Returns whether to stop the run. Several threads may call this, several times a second. If it returns true, the
+    /// run fails with [`Problem::Stopped`](crate::Problem::Stopped), and leaves the same files as after an error of
+    /// reading or writing.
     fn is_stopped(&self) -> bool {
         false
     }
 
-    /// Called with true when the run becomes resumable (an early end then loses only the work since this call),
-    /// and with false when it no longer is.
+    /// Is called with true when the run becomes resumable. If the run ends early after this call, only the work since
+    /// the call is lost. It is called with false when the run is no longer resumable.
     fn resumable(&self, _is: bool) {}
 }
 
-/// An observer that shows nothing.
+/// An observer that ignores all calls.
 impl Observer for () {
     fn phase(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
@@ -51,7 +51,7 @@ impl Observer for () {
 /// The outcome of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// The seconds of moves in memory.
+    /// The time of moving elements in memory, in seconds.
     pub move_seconds: f64,
     /// Whether the output was read back and verified.
     pub verified: bool,
@@ -63,7 +63,7 @@ pub struct Outcome {
 pub struct Source<'a> {
     /// The file for which the job was planned.
     pub file: &'a mut TensorFile,
-    /// The name in messages.
+    /// The name of the file in messages.
     pub path: &'a Path,
 }
 
@@ -72,13 +72,14 @@ impl Source<'_> {
         SourceFile { blob: self.file.blob(), path: self.path }
     }
 
-    /// Identifies the file; `None` if another run could not find it again, such as a stream.
+    /// Identifies the file. Returns `None` if another run could not open it again, for example if it is a stream.
     pub(crate) fn identity(&self) -> Result<Option<SourceIdentity>, Error> {
         let Some(blob) = self.file.blob() else { return Ok(None) };
         SourceIdentity::of(blob).map_err(reading(self.path))
     }
 
-    /// Copies a tensor to `out` in a phase of this name, which verifies the file's checksum if there is one.
+    /// Copies a tensor to `out`, in a progress phase with the given name. This verifies the file's checksum if it has
+    /// one.
     pub(crate) fn copy_in_phase(
         &mut self,
         tensor: usize,
@@ -98,12 +99,12 @@ impl Source<'_> {
 /// A source that several threads read.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceFile<'a> {
-    /// `None` for a stream.
+    /// The open file; `None` for a stream.
     pub(crate) blob: Option<&'a dyn Blob>,
     pub(crate) path: &'a Path,
 }
 
-/// A job with its files and options, constant during a run.
+/// A job with its files and options. Nothing of it changes during a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
@@ -111,16 +112,16 @@ pub(crate) struct Context<'a> {
     pub(crate) path: &'a Path,
     pub(crate) target: &'a dyn Blob,
     pub(crate) store: &'a dyn BlobStore,
-    /// The folder in messages; `None` for unnamed files in the system's temporary folder.
+    /// The folder of temporary files, for messages. `None` if they are unnamed files in the system's temporary folder.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,
     pub(crate) observer: &'a dyn Observer,
-    /// The name of the phase that moves elements; `None` for "moving" or "copying".
+    /// The name of the phase in which elements are moved; `None` for "moving" or "copying".
     pub(crate) moving: Option<&'static str>,
 }
 
 impl Context<'_> {
-    /// Opens the intermediate of a pass, with a name if the context has a folder.
+    /// Opens the intermediate of a pass. It has a name if the context has a folder.
     pub(crate) fn of_pass(&self, pass: usize, begin: Begin) -> Result<Box<dyn Blob>, Error> {
         let Some(folder) = self.folder else { return self.unnamed() };
         let opened = self.store.open(&key_of_pass(pass), begin);
@@ -131,7 +132,7 @@ impl Context<'_> {
         self.store.unnamed().map_err(|error| self.writing_intermediate(error))
     }
 
-    /// Converts an error of writing the output; a stream is first written to a temporary file.
+    /// Converts an error of writing the output. The output of a stream is first written to a temporary file.
     pub(crate) fn writing(&self, error: io::Error) -> Error {
         match self.folder {
             Some(_) => writing(self.path)(error),

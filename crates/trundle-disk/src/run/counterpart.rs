@@ -1,7 +1,7 @@
-//! A pseudo-file that compares instead of storing: written bytes are compared with an existing tensor.
+//! A destination that compares instead of storing: bytes that are written to it are compared with an existing tensor.
 //!
-//! Two tensors are compared by a job that moves one of them to the layout of the other, in as many passes and tiles as
-//! the memory requires.
+//! Two tensors are compared by a job that moves one of them to the layout of the other. The job has as many passes and
+//! tiles as the memory limit requires.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -11,20 +11,20 @@ use trundle_formats::{Blob, Order, StoredDType, lock};
 
 const PART_BYTES: usize = 64 << 10;
 
-/// An existing tensor as the destination of a job that writes a tensor of the same shape: whole elements, each once,
-/// contiguous and in the same order.
+/// An existing tensor, as the destination of a job that writes a tensor of the same shape in the same order. The job
+/// writes whole elements, each exactly once.
 #[derive(Debug)]
 pub(crate) struct Counterpart<'a> {
     blob: &'a dyn Blob,
-    /// The byte offset of the tensor's data.
+    /// The offset of the tensor's data in bytes.
     offset: u64,
     element: &'a StoredDType,
-    /// The type of the written elements, which must be compatible.
+    /// The type of the written elements. It may differ from `element` only in byte order or bit order.
     written: &'a StoredDType,
     shape: &'a Shape,
     order: Order,
     found: Mutex<Differences>,
-    /// The first error of reading it; the writer only learns that the write failed.
+    /// The first error of reading the tensor. The code that writes learns only that the write failed.
     fault: Mutex<Option<io::Error>>,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct Differences {
 pub(crate) struct First {
     /// The position of the element in row-major order.
     pub(crate) place: usize,
-    /// The bytes of the element as written and as stored, both in the written type; a packed element is one
-    /// byte.
+    /// The bytes of the element as written and as stored, both in the written type. A packed element is one byte.
     pub(crate) values: [Vec<u8>; 2],
 }
 
 impl<'a> Counterpart<'a> {
-    /// Makes the destination for elements of `written`, over the tensor whose data begins at `offset` of `blob`.
+    /// Makes the destination for elements of the type `written`. The existing tensor's data begins at `offset` in
+    /// `blob`.
     pub(crate) fn new(
         (blob, offset): (&'a dyn Blob, u64),
         element: &'a StoredDType,
@@ -56,7 +56,7 @@ impl<'a> Counterpart<'a> {
         Counterpart { blob, offset, element, written, shape, order, found, fault }
     }
 
-    /// Returns the differences, or the error of reading the tensor.
+    /// Returns the differences, or the first error of reading the existing tensor.
     pub(crate) fn into_differences(self) -> io::Result<Differences> {
         match self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(fault) => Err(fault),
@@ -64,7 +64,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// Reads bytes from `at` in the representation of the written type.
+    /// Reads bytes from offset `at`, converted to the written type.
     fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         match (self.element.width(), self.written.width()) {
             (Width::SubByte(own), Width::SubByte(written)) if own != written => {
@@ -96,7 +96,7 @@ impl<'a> Counterpart<'a> {
         Ok(())
     }
 
-    /// Returns the first element of the bytes at `at`, and the number of whole elements in them.
+    /// Returns the index of the first element in the bytes at `at`, and the number of whole elements in them.
     fn elements(&self, bytes: usize, at: u64) -> (usize, usize) {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let (first, count) = match self.written.width() {
@@ -108,7 +108,7 @@ impl<'a> Counterpart<'a> {
         (first, count.min(self.shape.elements().saturating_sub(first)))
     }
 
-    /// Compares bytes written at `at` with the stored ones, and records the differences.
+    /// Compares bytes that were written at `at` with the stored bytes, and records the differences.
     fn note(&self, written: &[u8], own: &[u8], at: u64) {
         let (begin, count) = self.elements(written.len(), at);
         let value = |bytes: &[u8], index: usize| match self.written.width() {
@@ -122,7 +122,7 @@ impl<'a> Counterpart<'a> {
             Width::SubByte(packing) => packing.get(written, *index) != packing.get(own, *index),
         };
         let (mut different, mut least) = (0, None);
-        // Along the fastest axis, the first difference has the smallest index in both orders.
+        // Along the axis that varies fastest, the first difference has the smallest index in either order.
         let line = match self.order {
             Order::RowMajor => usize::MAX,
             Order::ColumnMajor => self.shape.first().copied().unwrap_or(1).max(1),
@@ -146,7 +146,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// Converts a stored position to a row-major position.
+    /// Converts the index of a stored element to its position in row-major order.
     fn place(&self, element: usize) -> usize {
         if self.order == Order::RowMajor {
             return element;
@@ -166,7 +166,8 @@ impl Blob for Counterpart<'_> {
         Ok(self.written.width().bytes(self.shape.elements() * self.written.width().units()) as u64)
     }
 
-    /// Returns the stored elements, so that elements in partly written bytes do not differ.
+    /// Returns the stored elements. A write of only some elements of a byte first reads the whole byte here, so the
+    /// other elements are found to be equal.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.read(buffer, offset).inspect_err(|error| {
             lock(&self.fault).get_or_insert(copy_of(error));
@@ -266,7 +267,7 @@ mod tests {
 
     #[test]
     fn many_changes_in_parts_leave_the_least_index() {
-        // More than is read at once, and all of it different.
+        // The data is longer than one part, and all of its elements differ.
         let (shape, element) = (Shape::new([9, 40_000]).unwrap(), StoredDType::new(DType::U8));
         let blob = FaultyBlob::new(&vec![0; 360_003], Faults::default());
         for order in [Order::RowMajor, Order::ColumnMajor] {
@@ -291,7 +292,7 @@ mod tests {
         }) {
             let packed = |element: &StoredDType, codes: &[u8]| {
                 let packing = element.width().packing().unwrap();
-                // Padding bits are ignored.
+                // Unused bits are ignored.
                 let mut bytes = vec![0xff; packing.bytes(11)];
                 codes.iter().enumerate().for_each(|(at, code)| packing.set(&mut bytes, at, *code));
                 bytes

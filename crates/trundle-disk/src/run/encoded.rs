@@ -1,4 +1,4 @@
-//! Copies encoded chunks from one store to another.
+//! Copies encoded chunks from one Zarr store to another.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -11,7 +11,8 @@ use crate::run::executor::Executor;
 use crate::together::together;
 
 impl Executor<'_> {
-    /// Copies encoded chunks of a tensor (default: all) with several threads. Chunks that were never written stay so.
+    /// Copies encoded chunks of a tensor (default: all) with several threads. A chunk that does not exist in the source
+    /// is not written.
     pub(super) fn copy_encoded(
         &self,
         tensor: usize,
@@ -31,11 +32,11 @@ impl Executor<'_> {
         let to = job.skeleton.data_offsets()[tensor];
         let (count, bytes) = (chunks.count(), of.out_bytes());
         let some = some.unwrap_or(0..count);
-        // The progress of each chunk is an equal share of the tensor's bytes.
+        // For the progress, each chunk counts as an equal share of the tensor's bytes.
         let share = |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
         let bytes = |chunks: Range<usize>| share(chunks.end) - share(chunks.start);
         observer.phase("copying", if count == 0 { 0 } else { bytes(some.clone()) });
-        // Chunks that are copied from or to a bucket pass through memory.
+        // Chunks that are copied from or to a bucket are held in memory.
         let at_once = job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once);
         let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
         let threads = most.max(1);

@@ -1,4 +1,4 @@
-//! Runs a job: executes task groups in order, overlapping the reads of one batch with the writes of another.
+//! Runs a job: executes the task groups in order, and reads one batch while another one is written.
 
 use std::io;
 use std::ops::Range;
@@ -21,19 +21,19 @@ use crate::run::checksums::Checksum;
 use crate::run::context::{Context, Source, SourceFile};
 use crate::run::transfer::{Data, Fault, Transfer, requests};
 
-/// Files smaller than this are left in the page cache.
+/// The pages of smaller files stay in the page cache.
 pub(crate) const LARGE_BYTES: u64 = 256 << 20;
 
 pub(crate) struct Executor<'a> {
     pub(super) context: Context<'a>,
     begin: Begin,
     checkpoint: Checkpoint<'a>,
-    /// The intermediates of the current tensor, by pass.
+    /// The intermediates of the current tensor, one for each pass.
     pub(super) intermediates: Vec<Box<dyn Blob>>,
-    /// For each tensor, the checksum of the current group's source, if checksums are needed.
+    /// For each tensor, the checksum of the source of the current group. This is used only if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
-    /// The bytes handled in this phase. A byte that is handled several times counts each time.
+    /// The number of bytes handled in this phase. A byte that is handled several times counts each time.
     done: AtomicU64,
     /// The number of times that the phase handles each byte.
     handled: u64,
@@ -45,7 +45,7 @@ pub(super) struct GroupRun<'g> {
     pub(super) group: &'g TaskGroup,
     pub(super) batches: &'g [Range<usize>],
     sources: &'g [SourceFile<'g>],
-    /// For each input of the job, the file to which it was unpacked, if any.
+    /// For each input of the job, the temporary file to which it was unpacked; `None` if it was not unpacked.
     unpacked: &'g [Option<Box<dyn Blob>>],
 }
 
@@ -68,7 +68,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// The seconds of moves in memory.
+    /// Returns the time of moving elements in memory, in seconds.
     pub(crate) fn into_move_seconds(self) -> f64 {
         self.move_seconds
     }
@@ -93,12 +93,12 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Sets whether the files remain if the run ends early.
+    /// Sets whether the files of the run remain if it ends early.
     pub(crate) fn keep(&mut self, kept: bool) {
         self.checkpoint.keep(kept);
     }
 
-    /// Runs all groups, and writes the output's header and everything else except the data.
+    /// Runs all groups, and then writes everything of the output except the data, such as the header.
     pub(crate) fn run(&mut self, sources: &mut [Source<'_>]) -> Result<(), Error> {
         let Context { job, target, options, .. } = self.context;
         let unpacked = self.unpacked(sources)?;
@@ -113,7 +113,7 @@ impl<'a> Executor<'a> {
                 continue;
             }
             let (pass, passes) = group.pass;
-            // The intermediates of a tensor that an earlier run completed are removed. To verify its output, the
+            // If an earlier run has completed this tensor, its intermediates no longer exist. To verify the output, the
             // passes run again.
             let is_again = passes > 1 && earlier.groups > index + (passes - 1 - pass);
             let batches = &group.batches(job);
@@ -145,8 +145,8 @@ impl<'a> Executor<'a> {
         self.finish()
     }
 
-    /// Runs a part of a group whose inputs are complete and whose output exists: some tiles, or some encoded chunks. If
-    /// `is_asked`, verifies the checksums that the source files have.
+    /// Runs a part of a group: some tiles, or some encoded chunks. The inputs must be complete and the output must
+    /// exist. If `is_asked` is true, the checksums of the source files are verified.
     pub(crate) fn run_part(
         &mut self,
         sources: &mut [Source<'_>],
@@ -175,8 +175,8 @@ impl<'a> Executor<'a> {
         synced.map_err(|error| self.context.writing_intermediate(error))
     }
 
-    /// Unpacks tensors that can only be read sequentially, each into a temporary file. Other tensors are read once if
-    /// the file has checksums, because partial reads do not verify them.
+    /// Unpacks each tensor that can only be read sequentially to a temporary file. Any other tensor is read once if its
+    /// file has checksums, because partial reads do not verify them.
     fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Box<dyn Blob>>>, Error> {
         let Context { job, observer, .. } = self.context;
         let read = job.inputs_read();
@@ -202,8 +202,9 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes exist already; so does
-    /// the one to be written if `is_begun`. A pass that runs `again` writes an unnamed one.
+    /// Opens the intermediates that a group reads and writes. The intermediates of earlier passes must exist. The
+    /// intermediate that the group writes must exist if `is_begun` is true. A pass that runs again to verify its output
+    /// (`again`) writes an unnamed intermediate.
     fn open_intermediates(
         &mut self,
         group: &TaskGroup,
@@ -230,7 +231,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Moves the batches of a group, except for the first `done`, which an earlier run has written.
+    /// Moves the batches of a group. An earlier run has already written the first `done` batches.
     fn run_group(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
         let Context { job, options, moving, .. } = self.context;
         let GroupRun { group, batches, .. } = run;
@@ -249,7 +250,7 @@ impl<'a> Executor<'a> {
                 }
                 _ => format!("pass {} of {passes}", pass + 1),
             };
-            // With `verify`, each byte is summed and written.
+            // To verify, each byte is handled twice: once for the checksum, and once to write it.
             let handled = if options.verify { 2 } else { 1 };
             self.begin_phase(&name, group.written_bytes(0..group.tasks.len(), job), handled);
             self.advance(handled * group.written_bytes(0..batches[done].start, job));
@@ -296,8 +297,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reads the arriving and writes the leaving batch in one buffer, while a third batch is moved in another one.
-    /// Returns the seconds of the move.
+    /// Reads the batch `arriving` and writes the batch `leaving`, which use the same buffer. At the same time, moves a
+    /// third batch in another buffer. Returns the seconds of the move.
     fn transfer_and_move(
         &self,
         (arriving, leaving): (Option<&Batch<'_>>, Option<&Batch<'_>>),
@@ -308,7 +309,7 @@ impl<'a> Executor<'a> {
         let Some((batch, other)) = moving else {
             return self.transfer(arriving, leaving, buffer, run).map(|()| 0.0);
         };
-        // Without reads and writes, no second thread is needed.
+        // If there is nothing to read or write, no second thread is needed.
         if arriving.is_none() && leaving.is_none() {
             return self.move_elements(other, batch);
         }
@@ -319,14 +320,14 @@ impl<'a> Executor<'a> {
             let done = transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Some(done.and(moved))
         });
-        // If no thread can be started, do both in sequence.
+        // If no thread can be started, transfer first and then move.
         both.unwrap_or_else(|| {
             self.transfer(arriving, leaving, buffer, run)?;
             self.move_elements(other, batch)
         })
     }
 
-    /// Reads one batch while another is written.
+    /// Reads the batch `arriving` while the batch `leaving` is written.
     pub(super) fn transfer(
         &self,
         arriving: Option<&Batch<'_>>,
@@ -373,7 +374,7 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// The bytes that a group reads for a tensor.
+    /// Returns the file from which a group reads an input of a tensor.
     fn source_of<'f>(
         &'f self,
         run: GroupRun<'f>,
@@ -401,7 +402,7 @@ impl<'a> Executor<'a> {
         Ok(Data { offset, source: Some(tensor.file), ..own(blob) })
     }
 
-    /// The blob and the data offset to which a group writes a tensor.
+    /// Returns the file and the data offset to which a group writes a tensor.
     pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&dyn Blob, u64) {
         let (pass, passes) = group.pass;
         match pass + 1 == passes {
@@ -410,7 +411,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Moves the source of a batch to its output; returns the seconds.
+    /// Moves the elements of a batch from its source to its output. Returns the seconds that this takes.
     fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
         buffer.swap_bytes(batch);
         if self.context.options.verify {
@@ -429,7 +430,7 @@ impl<'a> Executor<'a> {
         self.note(false)
     }
 
-    /// Notes the progress in the journal if the interval has passed, or if `now`.
+    /// Writes the progress to the journal if the interval has passed or `now` is true.
     fn note(&mut self, now: bool) -> Result<(), Error> {
         if !self.checkpoint.is_due(now) {
             return Ok(());
@@ -444,7 +445,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Writes the output's header and everything else except the data.
+    /// Writes everything of the output except the data, such as the header.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let Context { job, path, target, .. } = self.context;
         let checksums = self.output_checksums()?;
@@ -457,7 +458,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// Returns the files of the sources, after telling each how many threads will read it.
+/// Returns the files of the sources. First tells each file how many threads will read it.
 fn files_of<'s>(sources: &'s [Source<'_>], job: &Job) -> Vec<SourceFile<'s>> {
     let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
     let blobs = files.iter().filter_map(|file| file.blob);
@@ -471,8 +472,9 @@ struct Slot<'a> {
     batch: Option<Batch<'a>>,
 }
 
-/// Two slots that alternate. In the front slot, one batch is written and the next one read, while the batch that was
-/// read before is moved in the back slot. With only one slot, the batch is moved there afterwards.
+/// Two slots that are swapped after each step. In a step, the front slot writes one batch and reads the next one, while
+/// the back slot moves the batch that it read in the step before. If there is only one slot, it moves the batch after
+/// it has read it.
 #[derive(Default)]
 struct Ring<'a> {
     front: Slot<'a>,
@@ -488,7 +490,7 @@ impl<'a> Ring<'a> {
         self.front.batch.is_none() && self.back.as_ref().is_none_or(|slot| slot.batch.is_none())
     }
 
-    /// Swaps the slots and returns the front and the back one.
+    /// Swaps the slots. Returns the new front slot and the new back slot.
     fn turn(&mut self) -> (&mut Slot<'a>, Option<&mut Slot<'a>>) {
         if let Some(back) = &mut self.back {
             std::mem::swap(&mut self.front, back);

@@ -1,4 +1,4 @@
-//! Runs jobs, from their sources to the finished output.
+//! Runs jobs: reads the sources, moves their elements and writes the output.
 
 mod batches;
 mod checkpoint;
@@ -41,17 +41,18 @@ pub use context::{Observer, Outcome, RunOptions, Source};
 pub use numbered::{NumberedJob, TaskOptions, TaskPlan};
 pub use sample::{Sample, Steps};
 
-/// The least bytes of a resumable output; 1 in unit tests.
+/// The least size in bytes of an output whose run can be resumed; 1 in unit tests.
 const RESUMABLE_BYTES: u64 = if cfg!(test) { 1 } else { LARGE_BYTES / 4 };
 
 impl Job {
-    /// Moves the tensors of `sources`, for which the job was planned, to a new file at `path`, or to stdout for `-`.
-    /// The output appears whole or not at all.
+    /// Moves the tensors of `sources` to a new file at `path`, or to stdout if `path` is `-`. The job must have been
+    /// planned for these sources. The output gets its name only when it is complete.
     ///
     /// # Errors
     /// [`Error`] if a file cannot be read or written, the disk is full, a source changes during the run, verification
-    /// fails, or another process writes the same output. After an error of reading or writing, the files for a resume
-    /// remain. If a complete output cannot be renamed, it remains under another name, which is in the error.
+    /// fails, or another process writes the same output. After an error of reading or writing, the files that are
+    /// needed to resume the run remain. If a complete output cannot be renamed, it remains under another name, which is
+    /// in the error.
     pub fn run(
         self,
         sources: &mut [Source<'_>],
@@ -67,7 +68,7 @@ impl Job {
     /// [finished](Finished::finish). Until then, another run can resume it if it is resumable.
     ///
     /// # Errors
-    /// As [`Job::run`].
+    /// The same as those of [`Job::run`].
     pub fn prepare(
         self,
         sources: &mut [Source<'_>],
@@ -109,7 +110,7 @@ impl Job {
             }
             None => (self, Progress::default()),
         };
-        // Runs of the same output must not share files, even where files cannot be locked.
+        // Two runs to the same output must not use the same files, even if the file system does not support locks.
         let tag = match &asked {
             Some(asked) => tag(asked, &output_tag, job.budget),
             None => Output::new_tag(path),
@@ -118,7 +119,7 @@ impl Job {
         if let Some((opening, progress)) = &found {
             check_files(&job, folder, &tag, opening, *progress)?;
         } else {
-            // The size in the header of a stream is not trusted before the data was read.
+            // The size in a stream's header is not trusted until the data was read.
             if identity.is_some() {
                 check_space(folder, "", job.space())?;
             }
@@ -150,7 +151,7 @@ impl Job {
             observer.resumable(true);
         }
         let done = executor.run(sources).and_then(|()| {
-            // Everything before this point can be resumed.
+            // A run that ends before this point can be resumed.
             target.sync().map_err(writing(path))?;
             check_unchanged(sources, identity.as_deref())
         });
@@ -163,7 +164,7 @@ impl Job {
         }
         let move_seconds = executor.into_move_seconds();
         done?;
-        // A run that was stopped right after its last pass has not removed its intermediates.
+        // An earlier run may have been stopped right after its last pass, before it removed its intermediates.
         if resumed {
             remove_intermediates(folder, &tag);
             forget(folder, &output_tag, is_check);
@@ -172,7 +173,7 @@ impl Job {
         Ok(Finished { output, store, outcome, is_in_place })
     }
 
-    /// Runs a job whose output is a stream: writes an unnamed file first.
+    /// Runs a job whose output is a stream. Writes to an unnamed file first.
     fn run_to_stream(
         self,
         sources: &mut [Source<'_>],
@@ -181,7 +182,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Finished, Error> {
         if self.format.is_folder() {
-            // Returns the error that a store cannot be a stream.
+            // Returns an error, because a Zarr store cannot be written to a stream.
             Output::check_as(self.format, path, options.overwrite)?;
         }
         let mut output = Output::create(path, options.overwrite)?;
@@ -210,32 +211,32 @@ impl Job {
     }
 
     fn space(&self) -> u64 {
-        // The encoded size of chunks is not known.
+        // The size of encoded chunks is not known.
         let output = if self.format.is_folder() { 0 } else { self.skeleton.bytes() };
         output + self.cost().temporary_bytes
     }
 
-    /// Whether the output is large enough, and no input needs unpacking.
+    /// Returns whether the output is large enough to be resumed, and all inputs can be read without unpacking them.
     fn is_resumable(&self) -> bool {
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
         in_place && !self.format.is_folder() && self.skeleton.bytes() >= RESUMABLE_BYTES
     }
 }
 
-/// A job with a complete output that does not have its name yet.
+/// A job whose output is complete but does not have its final name yet.
 #[derive(Debug)]
 pub struct Finished {
     output: Output,
-    /// The store with the journal, which remains until the output is renamed.
+    /// The store of the journal, which remains until the output is renamed.
     store: RunFiles,
     outcome: Outcome,
     is_in_place: bool,
 }
 
 impl Finished {
-    /// Renames each output to its final name, and returns the joint outcome.
+    /// Renames each output to its final name, and returns one outcome for all jobs.
     ///
-    /// Signals that arrive after the beginning have no effect. A kill or a power failure can come between any two
+    /// A signal that arrives after the first step has no effect. A kill or a power failure can come between any two
     /// steps, and a later run with [`RunOptions::resume`] must never move data in place twice. So the order of the
     /// steps is:
     ///
@@ -273,7 +274,7 @@ impl Finished {
     }
 }
 
-/// Identifies the sources; `None` if another run could not find one again, such as a stream.
+/// Identifies the sources. Returns `None` if another run could not open one of them again, for example a stream.
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
     let mut identities = Vec::with_capacity(sources.len());
     for source in sources {
@@ -293,7 +294,7 @@ fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) ->
     Ok(())
 }
 
-/// Checks that the disk of `folder` has enough space. Messages append `what` to the folder.
+/// Checks that the disk of `folder` has enough free space. In messages, `what` follows the folder.
 fn check_space(folder: &Path, what: &str, needed: u64) -> Result<(), Error> {
     #[cfg(unix)]
     if let Ok(found) = rustix::fs::statvfs(folder) {

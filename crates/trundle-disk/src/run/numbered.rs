@@ -1,5 +1,5 @@
-//! Runs a job as numbered tasks, in any processes that can access its files, in any order within a stage. Tasks can be
-//! repeated, even concurrently, and after an early end, without changing the result.
+//! Runs a job as numbered tasks. Any process that can access the files can run a task, and the tasks of a stage can run
+//! in any order. A task can be repeated, also concurrently or after an early end, without changing the result.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,11 +30,11 @@ use crate::run::{check_space, check_unchanged, sources_identity};
 pub struct TaskPlan {
     opening: Opening,
     tag: String,
-    /// Identifies the output at its final name.
+    /// Identifies the file that exists under the output's final name, if there is one.
     output: Option<String>,
     overwrite: bool,
     verify: bool,
-    /// The decoding and encoding threads per process, for which there is memory.
+    /// The numbers of decoding and of encoding threads in each process, limited by the memory.
     decoders: Option<usize>,
     encoders: Option<usize>,
     task_bytes: u64,
@@ -42,27 +42,28 @@ pub struct TaskPlan {
 }
 
 impl TaskPlan {
-    /// The stages of tasks.
+    /// Returns the stages of tasks, in order.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// The number of tasks.
+    /// Returns the number of tasks.
     pub fn tasks(&self) -> usize {
         self.stages.iter().map(|stage| stage.tasks).sum()
     }
 
-    /// The folder of the tasks' shared files, for an output at `path`. It is removed when the tasks are finished.
+    /// Returns the folder of the files that the tasks share, for an output at `path`. The folder is removed when the
+    /// tasks are finished.
     pub fn folder(&self, path: &Path) -> PathBuf {
         SharedOutput::work_folder(path, &self.tag)
     }
 
-    /// Whether tasks read their output back.
+    /// Returns whether each task reads its output back.
     pub fn verifies(&self) -> bool {
         self.verify
     }
 
-    /// Removes an unfinished output at `path` and its shared files.
+    /// Removes the unfinished output at `path` and the files that the tasks share.
     ///
     /// # Errors
     /// [`Error`] if a task is running.
@@ -70,7 +71,7 @@ impl TaskPlan {
         Ok(SharedOutput::discard(path, &self.tag)?)
     }
 
-    /// The storage for which the job was planned, which need not be measured again.
+    /// Returns the storage model for which the job was planned, so that it is not measured again.
     pub fn storage(&self) -> Storage {
         self.opening.rates.storage
     }
@@ -81,14 +82,14 @@ impl TaskPlan {
 pub struct TaskOptions {
     /// Whether to replace an existing output.
     pub overwrite: bool,
-    /// Whether each task reads its output back and compares it with its input. All chunks are decoded then, even if
-    /// they could be copied.
+    /// Whether each task reads its output back and compares it with its input. If so, chunks are decoded even if they
+    /// could be copied.
     pub verify: bool,
-    /// About how many bytes each task writes; `None` for the default.
+    /// The approximate number of bytes that each task writes; `None` for the default.
     pub bytes: Option<u64>,
 }
 
-/// A job that runs as tasks.
+/// A job that is divided into tasks, and its shared output.
 #[derive(Debug)]
 pub struct NumberedJob {
     job: Job,
@@ -100,14 +101,14 @@ pub struct NumberedJob {
 }
 
 impl Job {
-    /// Creates the output at `path` for tasks, and passes their plan to `keep`.
+    /// Creates the output at `path` for tasks, and passes the plan of the tasks to `keep`.
     ///
-    /// The output is hidden until the tasks are [finished](NumberedJob::finish). If `keep` fails, the output is
-    /// removed; if the process ends before, the next run to the same output removes it.
+    /// The output does not have its final name until the tasks are [finished](NumberedJob::finish). If `keep` fails,
+    /// the output is removed. If the process ends before `keep` returns, the next run to the same output removes it.
     ///
     /// # Errors
-    /// [`Error`] if the output cannot be created or is being written, an input can only be read sequentially, or
-    /// elements are smaller than a byte; and the error of `keep`.
+    /// [`Error`] if the output cannot be created or another process writes it, if an input can only be read
+    /// sequentially, or if elements are smaller than a byte. The error of `keep` is also returned.
     pub fn begin_tasks<T, E: From<Error>>(
         &self,
         sources: &[Source<'_>],
@@ -179,10 +180,12 @@ impl Job {
         Ok(SharedOutput::join(self.format, path, *overwrite, tag, output.as_deref())?)
     }
 
-    /// Joins the tasks of a plan that was made for the same job; `None` if they are finished.
+    /// Joins the tasks of `plan`, which must have been made for the same job. Returns `None` if the tasks are already
+    /// finished.
     ///
     /// # Errors
-    /// [`Error`] if the job or a source has changed, or the shared files are gone.
+    /// [`Error`] if the job or a source has changed since the plan was made, or the files that the tasks share no
+    /// longer exist.
     pub fn join_tasks(
         self,
         plan: &TaskPlan,
@@ -194,7 +197,7 @@ impl Job {
         let output = match joined {
             Joined::Begun(output) => output,
             Joined::Finished => {
-                // Files that cannot be removed do no harm, and another process may be removing them.
+                // Ignore errors: files that remain do no harm, and another process may be removing them.
                 let _ = plan.discard(path);
                 return Ok(None);
             }
@@ -232,7 +235,7 @@ impl Job {
         Ok(Some(NumberedJob { job, path, plan, output, groups, tasks }))
     }
 
-    /// Identifies the sources if tasks can read them.
+    /// Identifies the sources. Returns an error if tasks cannot read them, or cannot write the output.
     fn check_for_tasks(&self, sources: &[Source<'_>]) -> Result<Vec<SourceIdentity>, Error> {
         let is_packed = |tensor: &&TensorJob| matches!(tensor.movement.width(), Width::SubByte(_));
         if let Some(tensor) = self.tensors.iter().find(is_packed) {
@@ -248,15 +251,16 @@ impl Job {
 }
 
 impl NumberedJob {
-    /// The job, divided into tasks.
+    /// Returns the job, divided into tasks.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Runs a task unless it is done; returns whether it ran.
+    /// Runs a task unless it is already done. Returns whether the task ran.
     ///
     /// # Errors
-    /// [`Error`] if there is no such task, or tasks of an earlier stage are missing; and as [`Job::run`].
+    /// [`Error`] if there is no such task, or if tasks of an earlier stage are not done, and in the cases of
+    /// [`Job::run`].
     pub fn run(
         &self,
         number: usize,
@@ -279,7 +283,7 @@ impl NumberedJob {
             return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
         }
         let done = self.done(number, task, sources, observer);
-        // If the task had been done before, another process may have finished the job during this run.
+        // If the task had already been done, another process may have finished the job meanwhile.
         match done {
             Err(_) if self.is_finished() => Ok(false),
             done => done.map(|()| true),
@@ -300,7 +304,7 @@ impl NumberedJob {
         let checkpoint = Checkpoint::none(&store);
         let mut executor = Executor::new(context, Begin::Resumed, checkpoint);
         executor.run_part(sources, group, task.part.clone(), number == 0)?;
-        // The next pass reads this, so it must be on the disk and closed before the task is noted as done.
+        // The next pass reads the intermediates, so they must be on the disk and closed before the task counts as done.
         executor.sync_intermediates()?;
         drop(executor);
         check_unchanged(sources, Some(&self.plan.opening.sources))?;
@@ -331,10 +335,10 @@ impl NumberedJob {
         })
     }
 
-    /// Returns the tasks that are not done, or whose output is gone.
+    /// Returns the numbers of the tasks that are not done, or whose output no longer exists.
     ///
     /// # Errors
-    /// [`Error`] if the notes of tasks cannot be read.
+    /// [`Error`] if the records of done tasks cannot be read.
     pub fn missing(&self) -> Result<Vec<usize>, Error> {
         self.missing_of(0..self.tasks.len())
     }
@@ -368,10 +372,10 @@ impl NumberedJob {
         matches!(joined, Ok(Joined::Finished))
     }
 
-    /// Renames the output when all tasks are done, and removes the shared files.
+    /// Renames the output when all tasks are done, and removes the files that the tasks shared.
     ///
     /// # Errors
-    /// [`Error`] if a task is missing or running, or the output cannot be renamed; all files remain then.
+    /// [`Error`] if a task is running or not done, or if the output cannot be renamed. In these cases all files remain.
     pub fn finish(self, observer: &dyn Observer) -> Result<(), Error> {
         let missing = self.missing()?;
         if !missing.is_empty() {
@@ -398,7 +402,7 @@ const GONE: &str = "the results of earlier tasks are gone: plan the tasks again"
 const GONE_IN_PLACE: &str = "the results of earlier tasks are gone, and the output is the input, which they may \
                              have moved already: check the file before you plan the tasks again";
 
-/// Creates the intermediate of a pass, unless it is the last pass.
+/// Creates the intermediate that a pass writes, unless the pass is the last one.
 fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()> {
     let (pass, passes) = group.pass;
     if pass + 1 == passes {

@@ -1,7 +1,7 @@
 //! Computes checksums of source elements at their positions in the output.
 //!
-//! [`Program::follow`] takes the elements through one operator after another. It does not compose, bind or plan the
-//! operators and does not use kernels, so the checksums verify all of this.
+//! [`Program::follow`] moves the elements through one operator after another. It does not combine the operators, bind
+//! them to layouts, plan them or use kernels, so the checksums verify all of these.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -14,30 +14,31 @@ use crate::plan::location::{Bounds, Location, elements};
 use crate::run::checksums::{Checksum, Elements, Spacing};
 use crate::together::together;
 
-/// The origin of a box of a pass's output.
+/// Describes where the elements of a box of a pass's output come from.
 pub(crate) struct Origin<'a> {
-    /// The operators, one by one.
+    /// The operators, which are not combined.
     pub(crate) program: &'a Program,
-    /// The tensor of the program that is written; `None` if nothing moves.
+    /// The tensor of the program that the pass writes; `None` if the pass does not move elements.
     pub(crate) target: Option<TensorId>,
-    /// The shape of the coordinates of the box; it has as many elements as the target.
+    /// The shape to which the coordinates of the box belong. It has as many elements as the target.
     pub(crate) out_shape: &'a Shape,
     pub(crate) sources: Vec<Source<'a>>,
     pub(crate) to: &'a Location,
 }
 
-/// A box of a tensor in memory.
+/// A box of a tensor, with its elements in memory.
 pub(crate) struct Source<'a> {
     pub(crate) of: TensorId,
-    /// The shape of the coordinates of the box; it has as many elements as the tensor.
+    /// The shape to which the coordinates of the box belong. It has as many elements as the tensor.
     pub(crate) shape: &'a Shape,
     pub(crate) bounds: Bounds,
     pub(crate) elements: Elements<'a>,
 }
 
 impl Origin<'_> {
-    /// Computes the checksum of the elements that the operators move to the box `out`, with `threads` threads. Calls
-    /// `goes_on` with the number of elements summed; if it returns false, the checksum is incomplete.
+    /// Computes, with `threads` threads, the checksum of the elements that the operators move to the box `out`. Calls
+    /// `goes_on` with the number of elements that were summed. If `goes_on` returns false, the sum stops and the
+    /// checksum is incomplete.
     pub(crate) fn checksum(
         &self,
         out: &[Range<usize>],
@@ -69,7 +70,7 @@ impl Origin<'_> {
         let (position, distances) = (self.to.runs(block).start(0), self.to.strides(block));
         let whole = Grid::of_box(self.target.unwrap_or_default(), block, position, &distances);
         let Some(target) = self.target else {
-            // Without a move, exactly one tensor is read.
+            // If nothing moves, exactly one tensor is read.
             checksum.add(self.sources[0].checksum(&whole));
             return checksum;
         };
@@ -85,7 +86,7 @@ impl Origin<'_> {
         checksum
     }
 
-    /// Follows a part of the grid to its source and returns its checksum; adds the other parts to `rest`.
+    /// Follows a part of the grid to its source, and returns the checksum of this part. Adds the other parts to `rest`.
     fn checksum_of_grid(&self, mut grid: Grid, rest: &mut Vec<Grid>) -> Checksum {
         loop {
             if let Some(tensor) = grid.tensor() {
@@ -112,8 +113,9 @@ impl Origin<'_> {
 }
 
 impl Source<'_> {
-    /// Returns the part of a grid (of a tensor with this `shape`) that is within the box, in indices of the source's
-    /// own shape, and adds the other parts to `rest`. `None` if the first element is outside the box.
+    /// Returns the part of a grid that is within the box, and adds the other parts to `rest`. The indices of the grid
+    /// belong to `shape`, those of the returned part to the source's own shape. Returns `None` if the first element of
+    /// the grid is outside the box.
     fn part(&self, grid: &Grid, shape: &Shape, rest: &mut Vec<Grid>) -> Option<Grid> {
         let (mut own, mut others, mut outside) = (grid.clone(), Vec::new(), Vec::new());
         own.reshape(shape, self.shape, &mut others);
@@ -150,8 +152,7 @@ fn spacings(grid: &Grid, strides: &[isize]) -> Vec<Spacing> {
     grid.directions.iter().map(spacing).collect()
 }
 
-/// Cuts a box into blocks. The source of a block is small enough to stay in the caches in any order of
-/// access.
+/// Cuts a box into blocks. The source of a block is small enough to stay in the caches, whatever the order of access.
 struct Blocks<'a> {
     whole: &'a [Range<usize>],
     sides: Vec<usize>,
@@ -163,7 +164,7 @@ impl<'a> Blocks<'a> {
         if let (Some(last), Some(range)) = (sides.last_mut(), whole.last()) {
             *last = range.len().clamp(1, ROW_ELEMENTS);
         }
-        // Double the shortest side that is not at its limit.
+        // Double the shortest side that is not yet as long as its axis.
         while sides.iter().product::<usize>() < BLOCK_ELEMENTS {
             let short = (0..whole.len()).rev().filter(|axis| sides[*axis] < whole[*axis].len());
             let Some(axis) = short.min_by_key(|axis| sides[*axis]) else { break };
@@ -195,13 +196,13 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The least elements per thread.
+/// The least number of elements for each thread.
 const FEW_ELEMENTS: usize = 1 << 17;
 
 /// The approximate number of elements of a block.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// The elements of a row of a block, if the last axis is long enough.
+/// The number of elements in a row of a block, if the last axis is long enough.
 const ROW_ELEMENTS: usize = 128;
 
 #[cfg(test)]
@@ -251,7 +252,7 @@ mod tests {
         (0..count * unit).map(|_| choices.below(256) as u8).collect()
     }
 
-    /// Returns a shape with as many elements: the same shape, one axis, or one more axis.
+    /// Returns a shape with the same number of elements: the same shape, a single axis, or one axis split in two.
     fn alike(shape: &Shape, choices: &mut Choices) -> Shape {
         match choices.below(3) {
             0 => shape.clone(),
@@ -305,7 +306,7 @@ mod tests {
             if of.shape.elements() == 0 {
                 continue;
             }
-            // All inputs are available, in two boxes each.
+            // All inputs are available, each in two boxes.
             let mut given = Vec::new();
             for (at, tensor) in program.tensors().iter().enumerate() {
                 if matches!(tensor.made, Made::Given(_)) && tensor.shape.elements() > 0 {

@@ -1,4 +1,4 @@
-//! Prepares a task: its file requests and its plans.
+//! Prepares a task: makes its file requests and its plans.
 
 use std::ops::Range;
 
@@ -23,33 +23,33 @@ pub(crate) struct PreparedTask<'a> {
     pub(crate) tensor: &'a TensorJob,
     pass: &'a FilePass,
     tile: &'a Tile,
-    /// The reads, in the order of the buffer.
+    /// The reads, in the order of their elements in the buffer.
     pub(crate) reads: Vec<TaskRead<'a>>,
-    /// The output spans, in the order of the buffer.
+    /// The spans of the output, in the order of their elements in the buffer.
     pub(crate) spans: Vec<Span>,
 }
 
-/// What a task reads for one input of its pass.
+/// The elements that a task reads for one input of its pass.
 pub(crate) struct TaskRead<'a> {
     pub(crate) input: usize,
     pub(crate) file: ReadFrom,
     pub(crate) runs: Runs,
     /// The size of the contiguous memory for this input, in bytes.
     pub(crate) bytes: usize,
-    /// The stored type, if bytes are swapped to little-endian.
+    /// The stored type if its bytes must be swapped to little-endian.
     pub(crate) swapped: Option<&'a StoredDType>,
 }
 
 /// The part of a task's output in one chunk of the destination.
 pub(crate) struct Span {
-    /// The plan; `None` once it has run, because writing does not need it.
+    /// The plan; `None` after it has run, because writing does not need it.
     plan: Option<SpanPlan>,
     pub(crate) write: Runs,
     pub(crate) bytes: usize,
 }
 
 enum SpanPlan {
-    /// Copy everything that was read.
+    /// Copies everything that was read.
     Copy,
     Program(Box<PlannedProgram<Device>>),
 }
@@ -107,18 +107,18 @@ impl<'a> PreparedTask<'a> {
         self.spans.iter_mut().for_each(|span| span.plan = None);
     }
 
-    /// The unit of file positions: bytes for a tensor that is moved whole, else elements.
+    /// Returns the unit of file positions: a byte for a tensor that is moved whole, otherwise an element.
     pub(crate) fn file_width(&self) -> Width {
         if self.pass.is_whole { Width::Bytes(1) } else { self.tensor.movement.width() }
     }
 
-    /// Whether the output equals the source byte for byte.
+    /// Returns whether the output has the same bytes as the source.
     pub(crate) fn is_copy(&self) -> bool {
         self.source_bytes() == self.written_bytes()
             && matches!(&self.spans[..], [Span { plan: Some(SpanPlan::Copy), .. }])
     }
 
-    /// Splits the buffer by input; empty for an input that was not read.
+    /// Splits the buffer into one slice for each input. The slice of an input that was not read is empty.
     fn inputs<'m>(&self, mut memory: &'m [u8]) -> Vec<&'m [u8]> {
         let mut read: Vec<&[u8]> = vec![&[]; self.pass.reads.len()];
         for each in &self.reads {
@@ -136,7 +136,7 @@ impl<'a> PreparedTask<'a> {
                 None => {}
                 Some(SpanPlan::Copy) => own.copy_from_slice(source),
                 Some(SpanPlan::Program(plan)) => {
-                    // Unused bits of the last packed group must be 0 in a file. A group has at most 3 bytes.
+                    // The unused bits of the last packed group must be 0 in a file. A group has at most 3 bytes.
                     let last = own.len().saturating_sub(3);
                     own[last..].fill(0);
                     plan.runner().run(&inputs, &mut [own])?;
@@ -146,8 +146,8 @@ impl<'a> PreparedTask<'a> {
         Ok(())
     }
 
-    /// The checksum of the source, with each element at its position in the output. For `goes_on`, see
-    /// [`Origin::checksum`].
+    /// Returns the checksum of the elements of the source at their positions in the output. [`Origin::checksum`]
+    /// explains `goes_on`.
     pub(crate) fn checksum(
         &self,
         memory: &[u8],
@@ -187,7 +187,8 @@ fn given_shape(program: &Program, input: usize) -> &trundle::Shape {
 }
 
 impl SpanPlan {
-    /// Plans the part `out` of the output of `program`, which is the box `tile` of a tensor.
+    /// Plans the part `out` of the output of `program`. Both `out` and the whole output, `tile`, are boxes of the same
+    /// tensor.
     fn new(
         device: Device,
         program: &Program,

@@ -1,4 +1,4 @@
-//! Reads back the data of a tensor in a file and computes its checksums.
+//! Reads the data of a tensor back from a file, and computes its checksums.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,8 +21,8 @@ pub(crate) struct ReadSums {
     pub(crate) crc: u32,
 }
 
-/// Reads these elements with `threads` threads. Calls `goes_on` with the bytes of each part; if it returns false, the
-/// error is [`io::ErrorKind::Interrupted`].
+/// Reads these elements with `threads` threads. Calls `goes_on` with the size in bytes of each part that was read. If
+/// `goes_on` returns false, the error is [`io::ErrorKind::Interrupted`].
 pub(crate) fn read_back(
     data: Data<'_>,
     elements: &[Range<usize>],
@@ -31,7 +31,7 @@ pub(crate) fn read_back(
 ) -> io::Result<ReadSums> {
     let width = data.width;
     let bytes_of = |elements: usize| file_bytes(width, elements);
-    // For sub-byte elements, a multiple of every packed group.
+    // For sub-byte elements, a part must be a multiple of the group in every packing.
     let share = match width {
         Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),
         Width::SubByte(_) => READ_BYTES,
@@ -71,11 +71,11 @@ pub(crate) fn read_back(
     Ok(ReadSums { checksum, crc: crc.all })
 }
 
-/// The CRC-32 of parts that arrive in any order. Early parts wait.
+/// The CRC-32 of parts that may arrive in any order. A part that arrives early waits for the parts before it.
 #[derive(Default)]
 struct Crc {
     all: u32,
-    /// The number of parts included in `all`.
+    /// The number of parts that are included in `all`.
     parts: usize,
     waiting: BTreeMap<usize, (u32, u64)>,
 }

@@ -13,7 +13,7 @@ use crate::plan::job::{Cost, Job, PlanOptions};
 use crate::run::comparison::{check_temporary, run};
 use crate::run::context::{Observer, Source};
 
-/// The most steps that are tried to find a divisor of a chunk.
+/// The most step lengths that are tried to find a divisor of the chunk size.
 const MOST_TRIED: usize = 1 << 12;
 
 /// Evenly spaced indices along an axis.
@@ -28,15 +28,16 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// A single index.
+    /// Returns a single index.
     pub fn one(index: usize) -> Steps {
         Steps { start: index, step: 1, count: 1 }
     }
 
-    /// Returns at most `most` indices spread evenly over an axis of `size` (not 0): the centres of equal parts.
+    /// Returns at most `most` indices that are spread evenly over an axis of `size`, which must not be 0. The indices
+    /// are the centres of equal parts.
     ///
-    /// A step longer than `chunk` is a multiple of it; a shorter one divides it if there is a divisor nearby. Then the
-    /// sample has the same positions in each chunk, which takes one pass.
+    /// A step that is longer than `chunk` is a multiple of `chunk`. A shorter step divides `chunk` if there is a
+    /// divisor nearby. The sample then has the same positions in each chunk, so that it can be loaded in one pass.
     pub fn spread(size: usize, most: usize, chunk: usize) -> Steps {
         let least = size.div_ceil(most.max(1));
         let step = match least > chunk {
@@ -62,14 +63,14 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Plans to load the elements at `steps`, which must be within the tensor's axes. The options must count the bytes
-    /// of the sample as held.
+    /// Plans to load the elements at `steps`, which must be within the tensor's axes. The held bytes in the options
+    /// must include the size of the sample.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough.
     ///
     /// # Panics
-    /// If the file has no tensor with this index, or the number of steps is not the number of axes.
+    /// If the file has no tensor with this index, or if the number of steps is not the number of axes.
     pub fn new(
         file: &TensorFile,
         tensor: usize,
@@ -78,8 +79,9 @@ impl Sample {
     ) -> Result<Sample, Error> {
         let header = &file.headers()[tensor];
         let width = header.element.width();
-        // A step that has different positions in each chunk would need a pass that unpacks all chunks. Instead
-        // the job moves all elements of the chunks, which it reads anyway, and `Picked` keeps some of them.
+        // If the sample has different positions in each chunk, a job with this step would need a pass that unpacks all
+        // chunks. Instead the job moves all elements of the chunks, which it reads anyway, and `Picked` keeps some of
+        // them.
         let step_of_job = |axis: usize| match (&header.chunk, width) {
             (Some(chunk), Width::Bytes(_))
                 if !chunk[axis].is_multiple_of(steps[axis].step)
@@ -104,7 +106,7 @@ impl Sample {
         let chain = Chain::new().then(Slice::new(starts, stops, axes, slice_steps));
         let mut job = Job::in_order(file, tensor, &chain, Order::RowMajor, options)?;
         for input in &mut job.inputs {
-            // Verifying the file's checksum would read all of it.
+            // Verifying the file's checksum would read the whole file.
             if let JobInput::Tensor(tensor) = input {
                 tensor.is_checked = false;
             }
@@ -114,18 +116,19 @@ impl Sample {
         Ok(Sample { job, chunk_bytes, picked: Picked::new(width, moved) })
     }
 
-    /// The estimated cost of loading the sample.
+    /// Returns the estimated cost of loading the sample.
     pub fn cost(&self) -> Cost {
         self.job.cost()
     }
 
-    /// The number of requests; each chunk takes one, even if a run spans several chunks.
+    /// Returns the number of requests. Each chunk needs its own request, even if a contiguous range spans several
+    /// chunks.
     pub fn requests(&self) -> u64 {
         let Cost { reads, bytes_read, .. } = self.cost();
         self.chunk_bytes.map_or(reads, |bytes| reads.max(bytes_read / bytes))
     }
 
-    /// Loads the elements, in row-major order.
+    /// Loads the elements in row-major order.
     ///
     /// # Errors
     /// [`Error`] if the source cannot be read, or memory cannot be allocated.
@@ -140,18 +143,18 @@ impl Sample {
     }
 }
 
-/// A job's output that only keeps the elements at some steps.
+/// A destination for the output of a job. It keeps only the elements at some steps.
 #[derive(Debug)]
 struct Picked {
-    /// The bytes of a run, which is kept or dropped as a whole.
+    /// The size in bytes of a run: a contiguous range of elements that is kept or dropped as a whole.
     run_bytes: usize,
-    /// The sizes of the axes of runs, and the step between kept indices.
+    /// The axes outside of a run. For each, the size and the step between kept indices.
     axes: Vec<(usize, usize)>,
     bytes: Mutex<Vec<u8>>,
 }
 
 impl Picked {
-    /// Makes the output for axes with these sizes and steps. Packed elements must all be kept.
+    /// Makes the destination for axes with these sizes and steps. Packed elements must all be kept.
     fn new(width: Width, mut axes: Vec<(usize, usize)>) -> Picked {
         let mut elements = 1;
         while let Some((size, _)) = axes.pop_if(|(_, step)| *step == 1) {
@@ -164,7 +167,7 @@ impl Picked {
     /// Allocates the memory for all kept elements.
     ///
     /// # Errors
-    /// The number of bytes if they cannot be allocated.
+    /// Returns the number of bytes if they cannot be allocated.
     fn reserve(&self) -> Result<(), usize> {
         let kept = self.axes.iter().map(|(size, step)| size.div_ceil(*step));
         let bytes = kept.fold(self.run_bytes, usize::saturating_mul);
@@ -174,10 +177,11 @@ impl Picked {
         Ok(())
     }
 
-    /// Returns the position of a kept run, or the number of runs to drop from this one on.
+    /// Returns the position of a run that is kept. For a run that is dropped, the error is the number of runs to drop
+    /// from this one on.
     fn place(&self, run: usize) -> Result<usize, usize> {
         let (mut rest, mut place, mut distance) = (run, 0, self.run_bytes);
-        // The runs per index of the axis.
+        // The number of runs for each index of the current axis.
         let mut runs = 1;
         for (size, step) in self.axes.iter().rev() {
             let index = rest % size;
@@ -199,7 +203,8 @@ impl Blob for Picked {
             as u64)
     }
 
-    /// Reads kept bytes: if the job writes only some packed elements of a byte, it reads the byte first.
+    /// Reads kept bytes. The job needs this if it writes only some packed elements of a byte, because it then reads the
+    /// byte first.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if !self.axes.is_empty() {
             return Err(io::ErrorKind::Unsupported.into());

@@ -9,13 +9,13 @@ use crate::{PlanOptions, Storage, Wanted};
 
 const SIZES: [usize; 3] = [40, 60, 50];
 
-/// A storage for which one pass is best, and one for which two are, with the blobs that the job writes.
+/// Storages for which one pass is best or two passes are best, with the blobs that the job writes on each.
 const STORAGES: [(Storage, &[&str]); 2] = [
     (Storage { request_seconds: 1e-12, ..Storage::SSD }, &["part"]),
     (Storage::HDD, &["part", "pass0"]),
 ];
 
-/// A job on raw bytes in memory, with its source and the expected output.
+/// Returns a job that moves raw bytes in memory, its source, and the output that is expected.
 fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     let format = FORMATS.iter().find(|format| format.name() == "raw").unwrap();
     let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
@@ -110,7 +110,7 @@ fn whenever_the_power_fails_the_rest_can_be_done_later() {
             assert!(error.to_string().contains("no storage space"), "{at}: {error}");
             let before = noted(&store);
             let store = store.after_power_failed();
-            // The journal is at most one line ahead of the synced data.
+            // The last line of the journal may be lost, but the journal never claims more than the synced data contain.
             let safe = noted(&store);
             assert!(safe <= before, "{at}");
             resumed += usize::from(safe != Progress::default());

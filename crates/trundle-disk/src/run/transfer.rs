@@ -1,4 +1,4 @@
-//! Transfers elements between files and memory with concurrent requests.
+//! Transfers elements between files and memory by concurrent requests.
 
 use std::io;
 use std::ops::Range;
@@ -13,10 +13,12 @@ use crate::together::together;
 
 const REQUEST_BYTES: usize = 4 << 20;
 
-/// The elements of the largest request for sub-byte elements, which take one byte each in memory and are repacked.
+/// The number of elements in the largest request for sub-byte elements. Each of these elements takes one byte in
+/// memory, because it is repacked.
 const PACKED_REQUEST: usize = 128 << 10;
 
-/// Requests for sub-byte elements are cut at multiples of this, which are whole bytes in every packing.
+/// Requests for sub-byte elements are cut at multiples of this number of elements, which are whole bytes in every
+/// packing.
 const PACKED_MULTIPLE: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,20 +26,20 @@ pub(crate) struct Data<'a> {
     pub(crate) blob: &'a dyn Blob,
     pub(crate) offset: u64,
     pub(crate) width: Width,
-    /// Whether to drop transferred pages from the page cache.
+    /// Whether to remove the transferred pages from the page cache.
     pub(crate) forget: bool,
-    /// The index of the job's source file; `None` for the job's own files.
+    /// The index of the job's source file; `None` for files that the job itself wrote.
     pub(crate) source: Option<usize>,
 }
 
-/// A request: one run, a part of it, or several short runs, with contiguous memory for them. Sub-byte elements take
-/// one byte each in memory.
+/// A request for several short runs, one run or a part of a run, with contiguous memory for the elements. A run is a
+/// contiguous range of elements in the file. Sub-byte elements take one byte each in memory.
 pub(crate) struct Request<'a, M> {
     data: Data<'a>,
     runs: Runs,
-    /// The runs of this request.
+    /// The indices of the runs that belong to this request.
     which: Range<usize>,
-    /// The elements of each run.
+    /// The range of elements in each run that belongs to this request.
     within: Range<usize>,
     memory: M,
 }
@@ -58,7 +60,7 @@ impl Splittable for &mut [u8] {
     }
 }
 
-/// Splits `runs` of a tensor into requests, and `memory` of the same length with them.
+/// Splits the `runs` of a tensor into requests, and splits `memory`, which has the same length, accordingly.
 pub(crate) fn requests<'a, M: Splittable>(
     data: Data<'a>,
     runs: &Runs,
@@ -101,13 +103,13 @@ pub(crate) fn requests<'a, M: Splittable>(
 }
 
 impl<M> Request<'_, M> {
-    /// Returns the first element of each run, and the bytes of a run in memory.
+    /// Returns the position of the first element of each run, and the size of a run in memory in bytes.
     fn starts(&self) -> (impl Iterator<Item = usize> + use<'_, M>, usize) {
         let starts = self.which.clone().map(|index| self.runs.start(index) + self.within.start);
         (starts, self.within.len() * unit(self.data.width))
     }
 
-    /// Returns the offset and the length in bytes of the elements from `first`.
+    /// Returns the offset and the length in bytes of a run whose first element is `first`.
     fn bytes_of(&self, first: usize) -> (u64, usize) {
         let width = self.data.width;
         let bytes = |elements: usize| file_bytes(width, elements);
@@ -202,13 +204,13 @@ pub(crate) struct Transfer<'a> {
 #[derive(Debug)]
 pub(crate) enum Fault {
     Stopped,
-    /// A read failed, with the index of the job's source file if it is one.
+    /// A read failed. The index is that of the job's source file, or `None` for another file.
     Reading(Option<usize>, io::Error),
     Writing(io::Error),
 }
 
-/// Carries out requests with this many threads, and calls `advance` with the bytes of each. No request begins after an
-/// error or a stop. An error comes with the index of the job's source file.
+/// Carries out requests with this many threads, and calls `advance` with the size in bytes of each completed request.
+/// No request begins after an error or a stop. The error contains the index of the job's source file, if it is one.
 fn carry_out<'a, M: Send>(
     requests: &Mutex<std::vec::IntoIter<Request<'a, M>>>,
     threads: usize,
@@ -232,8 +234,8 @@ fn carry_out<'a, M: Send>(
 }
 
 impl Transfer<'_> {
-    /// Runs the transfer with up to this many concurrent reads and writes. Calls `written` with the bytes in memory of
-    /// each completed write. No request begins once `is_stopped` returns true.
+    /// Runs the transfer with up to this many concurrent reads and writes. Calls `written` with the size in memory, in
+    /// bytes, of each completed write. No request begins after `is_stopped` has returned true.
     pub(crate) fn run(
         self,
         (readers, writers): (usize, usize),
@@ -254,7 +256,7 @@ impl Transfer<'_> {
             std::thread::scope(|scope| {
                 let writing = Builder::new().spawn_scoped(scope, write).ok();
                 let read = read();
-                // If no thread could be started, this one writes too.
+                // If no thread could be started, this thread writes too.
                 let write = writing.map_or_else(write, |thread| {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 });
@@ -280,7 +282,7 @@ mod tests {
     use crate::plan::location::Location;
     use crate::run::memory::{Faults, FaultyBlob};
 
-    /// Runs of single elements at every eighth position, from `first`.
+    /// Returns runs of one element at every eighth position, from position `first` on.
     fn every_eighth(first: usize, count: usize) -> Runs {
         Location::row_major(&[count, 8]).runs(&[0..count, first..first + 1])
     }

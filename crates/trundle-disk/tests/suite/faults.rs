@@ -1,4 +1,4 @@
-//! Tests of faults during a movement: they are found and reported, and no files are left.
+//! Tests of faults during a movement: each fault is found and reported, and the run leaves no files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -14,13 +14,13 @@ use trundle_disk::{
 };
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
-/// A disk on which short runs are cheap, so that one pass is best.
+/// A disk on which short reads and writes are so cheap that one pass is best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
-/// A disk on which short runs are expensive.
+/// A disk on which short reads and writes are so expensive that two passes are best.
 const TWO_PASSES: Storage = Storage::HDD;
 
-/// Calls `meddle` when the phase begins for the `turn`th time.
+/// Calls `meddle` with `folder` when a phase with the name `phase` begins for the `turn`th time.
 struct Meddler<'a> {
     folder: &'a Path,
     phase: &'a str,
@@ -61,7 +61,8 @@ impl Sandbox {
         Sandbox { folder, element, shape, chain, from, to, data }
     }
 
-    /// Two passes over f32 of 300 x 500, in several tiles.
+    /// Returns an array of type f32 and shape [300, 500] with a chain that takes two passes on `TWO_PASSES`, each with
+    /// several tiles.
     fn two_passes() -> Sandbox {
         Sandbox::new(DType::F32, &[300, 500], "flip(1) | a b -> b a", "npy")
     }
@@ -88,7 +89,7 @@ impl Sandbox {
         job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)
     }
 
-    /// Runs the movement and calls `meddle` when a phase begins.
+    /// Runs the movement, and calls `meddle` when the phase `phase` begins for the `turn`th time.
     fn meddled(
         &self,
         storage: Storage,
@@ -174,7 +175,7 @@ fn what_is_written_wrongly_is_found() {
             assert_eq!(sandbox.names(), ["in.npy"], "{name}");
         }
     }
-    // Corrupted intermediates are found too.
+    // Verification also finds errors in intermediates.
     for (name, corrupt) in corruptions {
         let sandbox = Sandbox::two_passes();
         let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
@@ -182,7 +183,7 @@ fn what_is_written_wrongly_is_found() {
         assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
         assert_eq!(sandbox.names(), ["in.npy"], "{name}");
     }
-    // Intact files are accepted.
+    // Verification accepts files without errors.
     for storage in [ONE_PASS, TWO_PASSES] {
         let sandbox = Sandbox::two_passes();
         assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
@@ -221,7 +222,8 @@ fn a_source_that_changes_meanwhile_is_found() {
         }),
         ("rewritten", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
-            // A clock with a resolution of milliseconds would miss an earlier change.
+            // On a file system whose times have a resolution of milliseconds, an earlier change would leave the
+            // modification time as it was.
             std::thread::sleep(std::time::Duration::from_millis(20));
             file.write_all_at(b"other", 5000).unwrap();
         }),
@@ -240,10 +242,10 @@ fn a_source_that_changes_meanwhile_is_found() {
     }
 }
 
-/// Counts the bytes of each phase, and stops the run after some bytes of a phase.
+/// Counts the bytes of each phase, and stops the run when a phase has done a given number of bytes.
 #[derive(Default)]
 struct Counter<'a> {
-    /// The name, the total bytes and the bytes done of each phase.
+    /// For each phase: its name, its total number of bytes, and the bytes that are done.
     phases: Mutex<Vec<(String, u64, u64)>>,
     stops: Option<(&'a str, u64)>,
 }
@@ -309,7 +311,7 @@ fn an_output_that_appears_meanwhile_stays() {
         let error = sandbox.meddled(storage, false, (phase, 1), &meddle).unwrap_err();
         assert!(error.to_string().contains("out.npy: already exists"), "{error}");
         assert_eq!(fs::read(&sandbox.to).unwrap(), b"mine");
-        // The error message names the file that holds the result.
+        // The error message ends with the name of the file that holds the result.
         let names = sandbox.names();
         let [kept, "in.npy", "out.npy"] = [&names[0][..], &names[1], &names[2]] else {
             panic!("{names:?}")

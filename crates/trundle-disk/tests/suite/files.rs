@@ -1,4 +1,4 @@
-//! Tests movements between files against the oracle, with little and with much memory.
+//! Tests that movements between files agree with the oracle, with little memory and with much.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use trundle_testing::choices::Choices;
 use trundle_testing::shapings::shaping_chains;
 use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
 
-/// Splits elements into bytes or codes.
+/// Returns each element: its bytes, or the code of a sub-byte element.
 fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
     match width {
         Width::Bytes(unit) => bytes.chunks(unit.max(1)).map(<[u8]>::to_vec).collect(),
@@ -29,7 +29,8 @@ fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
     }
 }
 
-/// Moves random elements of a random type by `ops`, and compares each with the result of `naive`.
+/// Applies `ops` to a file with random elements of a random type, and compares each element of the output with the one
+/// that `naive` names.
 fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let mut choices = Choices::of(seed);
     let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(StoredDType::new);
@@ -71,7 +72,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let job = match Job::new(&[&file], &wanted, format, &[], &options) {
         Ok(job) => job,
         Err(error) => {
-            // Rows of different lengths need memory for a whole row.
+            // If rows have different lengths, the plan needs memory for a whole row.
             let text = error.to_string();
             prop_assert!(
                 text.contains("of memory are needed") && options.max_bytes < 1 << 20,

@@ -1,4 +1,4 @@
-//! Tests of jobs on files: results, faults, several inputs.
+//! Tests of jobs on files: their results, their faults, and jobs with several inputs.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]

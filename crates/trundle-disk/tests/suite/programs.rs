@@ -1,4 +1,5 @@
-//! Tests of programs over several files, comparing each element with its origin.
+//! Tests of programs that read several files. Each element of the output is compared with the element that it comes
+//! from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,13 +20,13 @@ fn noise(seed: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| choices.below(256) as u8).collect()
 }
 
-/// An input of a program, with its elements, row-major and little-endian.
+/// An input of a program, with the little-endian bytes of its elements in row-major order.
 struct InputData {
     input: Input,
     bytes: Vec<u8>,
 }
 
-/// The result of a program, without chunks and annotations.
+/// Returns an output that stores `tensor` without chunks and annotations.
 fn output<'a>(
     name: &'a str,
     element: StoredDType,
@@ -37,7 +38,7 @@ fn output<'a>(
     Assembled { name, element, program, tensor, inputs, chunk, encoding, annotations }
 }
 
-/// Arranges elements in the order of a file.
+/// Takes elements in row-major order and returns them in the order `order`.
 fn as_in_file(shape: &Shape, width: usize, order: Order, bytes: &[u8]) -> Vec<u8> {
     let mut stored = vec![0; bytes.len()];
     for at in 0..shape.elements() {
@@ -52,16 +53,16 @@ fn as_in_file(shape: &Shape, width: usize, order: Order, bytes: &[u8]) -> Vec<u8
     stored
 }
 
-/// Writes a .npy file of elements from their little-endian bytes.
+/// Writes a .npy file; `bytes` are little-endian and in row-major order.
 fn write_npy(path: &Path, shape: &Shape, order: Order, is_big: bool, bytes: &[u8]) {
     let element = StoredDType::named(if is_big { ">f4" } else { "<f4" }).unwrap();
     let mut stored = as_in_file(shape, 4, order, bytes);
-    // Swapping works in both directions.
+    // If the file is big-endian, this swaps the bytes: swapping is its own inverse.
     element.make_little_endian(&mut stored);
     write_file(path, &[Described::new("x", &element, shape, order)], &[&stored]);
 }
 
-/// Random inputs of a program of 4-byte elements: files in any order, and constants.
+/// Returns random inputs for a program with elements of 4 bytes: constants, and files in both orders.
 fn any_inputs(
     choices: &mut Choices,
     program: &Program,
@@ -84,7 +85,7 @@ fn any_inputs(
     (inputs, files)
 }
 
-/// The bytes of a tensor, from the origins of its elements.
+/// Returns the bytes of a tensor, which it finds by asking for the origin of each element.
 fn expected(program: &Program, tensor: TensorId, inputs: &[InputData]) -> Vec<u8> {
     let element = |at: usize| {
         let (source, at) = program.origin(tensor, at);
@@ -148,7 +149,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
     }
 }
 
-/// A program that joins two files in stripes and rolls the result.
+/// Returns a program that joins two files and a constant along the last axis and rolls the result.
 fn stripes(rows: usize, columns: usize) -> (Program, TensorId) {
     let mut program = Program::new();
     let shape = Shape::new([rows, columns]).unwrap();

@@ -25,7 +25,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
             let mut file =
                 TensorFile::open_as(&path("in"), &hint(&path("in"), &element, &shape)).unwrap();
             let chain = |index: usize| &chains[index % chains.len()];
-            // Chooses some of the tensors, in another order.
+            // The output has only some of the tensors, in another order.
             let chosen = [4, 0, 3, 2];
             let wanted =
                 chosen.map(|index| Wanted { index, chain: Some(chain(index)), others: &[] });

@@ -16,7 +16,7 @@ pub(crate) fn bytes_of(element: &StoredDType, shape: &Shape) -> usize {
     element.width().bytes(shape.elements() * element.width().units())
 }
 
-/// The type and shape of a raw file; no hint for other files.
+/// Returns a hint with the type and the shape if the file is raw; otherwise, the hint is empty.
 pub(crate) fn hint(path: &Path, element: &StoredDType, shape: &Shape) -> TensorHint {
     match path.extension().unwrap() == "bin" {
         true => TensorHint::of(element, shape),
@@ -24,7 +24,7 @@ pub(crate) fn hint(path: &Path, element: &StoredDType, shape: &Shape) -> TensorH
     }
 }
 
-/// Writes a file of several tensors with the same elements, and returns their bytes.
+/// Writes a file whose `tensors` tensors all have the same elements, and returns the bytes of these elements.
 pub(crate) fn write_tensors(
     path: &Path,
     dtype: DType,

@@ -1,4 +1,4 @@
-//! Reading arrays whose data is in chunks.
+//! Reads arrays whose data is in chunks.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use trundle_core::{Shape, Width};
 use super::boxes::{BoxPosition, copy_box, counts, indices, part_of_chunk, row_major, short};
 use crate::{EncodedChunk, Header, Problem, Progress, StoredDType};
 
-/// An array whose chunks can be decoded one by one, from several threads.
+/// An array whose chunks can be decoded one at a time by several threads.
 pub(crate) trait ChunkedArray: Debug + Send + Sync {
     fn sizes(&self) -> &[u64];
 
@@ -18,31 +18,31 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
 
     fn chunk_bytes(&self) -> usize;
 
-    /// Returns the axes of a chunk in storage order, slowest first; `None` for row-major.
+    /// Returns the axes of a chunk in storage order, slowest first; `None` if the chunk is row-major.
     fn order(&self) -> Option<&[usize]> {
         None
     }
 
-    /// Returns the elements of the chunk at `index` (one coordinate for each axis), in the order of
-    /// [`ChunkedArray::order`].
+    /// Returns the elements of the chunk at `index`, which has one coordinate for each axis. The elements are in the
+    /// order of [`ChunkedArray::order`].
     ///
     /// # Errors
     /// If the chunk cannot be read or contradicts the metadata.
     fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>>;
 
-    /// Decodes the chunk into `out`, which has its exact size.
+    /// Decodes the chunk at `index` into `out`, which must have the size of the chunk.
     ///
     /// # Errors
-    /// As [`ChunkedArray::read_chunk`].
+    /// The same as those of [`ChunkedArray::read_chunk`].
     fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> io::Result<()> {
         out.copy_from_slice(&self.read_chunk(index)?);
         Ok(())
     }
 
-    /// Returns the elements of the chunk in row-major order.
+    /// Returns the elements of the chunk at `index` in row-major order.
     ///
     /// # Errors
-    /// As [`ChunkedArray::read_chunk`].
+    /// The same as those of [`ChunkedArray::read_chunk`].
     fn read_row_major(&self, index: &[u64]) -> io::Result<Vec<u8>> {
         let bytes = self.read_chunk(index)?;
         Ok(match self.order() {
@@ -51,16 +51,15 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         })
     }
 
-    /// Returns the encoded chunk at `index`, if each chunk is stored by itself; `None` if it was never
-    /// written.
+    /// Returns the encoded chunk at `index`; `None` if it was never written.
     ///
     /// # Errors
-    /// If the chunk cannot be opened.
+    /// If the chunk cannot be opened, or chunks are not stored separately.
     fn encoded_chunk(&self, _index: &[u64]) -> io::Result<Option<EncodedChunk>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Returns the stored size of the chunk in bytes and the time of its last write.
+    /// Returns the stored size of the chunk at `index` in bytes, and the time of its last write.
     fn stored_chunk(&self, _index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
         None
     }
@@ -69,24 +68,24 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         false
     }
 
-    /// Returns the metadata as text, if it is stored apart from the chunks.
+    /// Returns the metadata as text. The result is empty if it is not stored separately from the chunks.
     fn metadata(&self) -> String {
         String::new()
     }
 }
 
-/// Returns the error that an array has more bytes than a file can have.
+/// Returns the error for an array that is larger than a file can be.
 pub(crate) fn too_large() -> Problem {
     Problem::unsupported("more bytes than a file can have")
 }
 
-/// Converts sizes of an array or a chunk to `usize`.
+/// Converts the sizes of an array or a chunk to `usize`.
 pub(crate) fn usable(sizes: &[u64]) -> Result<Vec<usize>, Problem> {
     let sizes = sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>();
     sizes.ok_or_else(too_large)
 }
 
-/// Describes the tensor of an array with this shape, whose elements have `width` bytes and the type `dtype`.
+/// Returns the header for the tensor of an array with this shape. Its elements have the type `dtype` and `width` bytes.
 pub(crate) fn header(
     name: String,
     dtype: &str,
@@ -100,20 +99,20 @@ pub(crate) fn header(
     Header::row_major(name, element, Shape::new(usable(shape)?)?, None)
 }
 
-/// Returns the bytes of all chunks of an array; `None` on overflow.
+/// Returns the size of all chunks of an array in bytes; `None` if it overflows.
 pub(crate) fn bytes_of_chunks(shape: &Shape, chunk: &[usize], chunk_bytes: usize) -> Option<u64> {
     let counts = shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk) as u64);
     counts.into_iter().try_fold(chunk_bytes as u64, u64::checked_mul)
 }
 
-/// Largest slab of [`copy_all`], in bytes.
+/// The largest slab of [`copy_all`] in bytes.
 const MOST_SLAB_BYTES: usize = 1 << 28;
 
-/// Writes all elements of the array of `header` to `out`, row-major. Reads slabs of the first axis, at most one row
-/// of chunks each.
+/// Writes all elements of an array to `out` in row-major order. `header` describes the array. The array is read in
+/// slabs along the first axis, each of which is within one row of chunks.
 ///
 /// # Errors
-/// [`Problem`] if a chunk cannot be read or `out` fails.
+/// [`Problem`] if a chunk cannot be read, or `out` returns an error.
 pub(crate) fn copy_all(
     array: &impl ChunkedArray,
     header: &Header,
@@ -121,7 +120,7 @@ pub(crate) fn copy_all(
     progress: &mut Progress<'_>,
 ) -> Result<(), Problem> {
     let mut sizes = header.shape.to_vec();
-    // An array without axes has one element. An array with a size of 0 has none, and nothing is read.
+    // An array without axes has one element. An array with a size of 0 has no elements, and nothing is read.
     let rows = if sizes.contains(&0) { 0 } else { sizes.first().copied().unwrap_or(1) };
     let row_bytes = sizes.iter().skip(1).product::<usize>() * header.element.width().units();
     if row_bytes > MOST_SLAB_BYTES && rows > 0 {
@@ -149,12 +148,12 @@ pub(crate) fn copy_all(
     Ok(())
 }
 
-/// Reads a box of elements with lengths `lens` into `out`, which has its exact size. The box begins `before` elements
-/// after the start of the chunk `first`, along the first axis. Unless `before` is 0, the box must lie in one row of
-/// chunks along that axis.
+/// Reads a box of elements into `out`. The box has the lengths `lens`, and `out` must have its size. The box begins at
+/// the start of the chunk `first`, or `before` elements later along the first axis. Unless `before` is 0, the box must
+/// be within one row of chunks along the first axis.
 ///
 /// # Errors
-/// As [`ChunkedArray::read_chunk`].
+/// The same as those of [`ChunkedArray::read_chunk`].
 pub(crate) fn read_box(
     array: &impl ChunkedArray,
     (first, before): (&[u64], usize),

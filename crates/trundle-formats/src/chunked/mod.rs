@@ -1,8 +1,7 @@
 //! Arrays whose format stores them in chunks.
 //!
-//! Readers see all chunks of all arrays as one sequence of decoded bytes. A chunk is decoded when a byte of
-//! it is read, and cached until other chunks replace it. A chunk that was never written reads as the fill
-//! value.
+//! All chunks of all arrays are presented as one sequence of decoded bytes. A chunk is decoded when one of its bytes is
+//! read, and cached until other chunks replace it. The elements of a chunk that was never written have the fill value.
 
 mod array;
 mod boxes;

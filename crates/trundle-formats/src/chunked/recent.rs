@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::lock::lock;
 
-/// The chunks that were decoded last, one for each reading thread.
+/// The chunks that were read last. There is one for each reading thread.
 #[derive(Debug)]
 pub(crate) struct Recent(Mutex<CachedChunks>);
 
@@ -16,7 +16,7 @@ struct CachedChunks {
     most: usize,
 }
 
-/// A chunk that one thread decodes while others wait for it.
+/// A chunk that one thread decodes while others may wait for it.
 #[derive(Debug)]
 struct Decoded {
     begin: u64,
@@ -30,13 +30,13 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Sets the number of threads that read at the same time.
+    /// Sets the number of threads that read concurrently.
     pub(crate) fn expect_readers(&self, readers: usize) {
         lock(&self.0).most = readers.max(1);
     }
 
-    /// Fills `buffer` from `offset`, up to the end of the chunk that begins at `begin`. Returns the number of
-    /// bytes copied. Calls `decode` if the chunk is not cached.
+    /// Fills `buffer` with the bytes from `offset` to the end of the chunk that begins at `begin`. Returns the number
+    /// of bytes that were copied. Calls `decode` if the chunk is not cached.
     pub(crate) fn read(
         &self,
         begin: u64,
@@ -54,7 +54,7 @@ impl Recent {
         Ok(count)
     }
 
-    /// Returns the entry of the chunk that begins at `begin`, adding one if needed.
+    /// Returns the entry of the chunk that begins at `begin`. Adds the entry if it does not exist.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
         let mut cached = lock(&self.0);
         if let Some(at) = cached.chunks.iter().position(|chunk| chunk.begin == begin)
@@ -63,7 +63,7 @@ impl Recent {
             cached.chunks.push_back(Arc::clone(&known));
             return known;
         }
-        // Evict the least recently used chunk.
+        // Remove the chunks that were not used for the longest time.
         while cached.chunks.len() >= cached.most {
             cached.chunks.pop_front();
         }

@@ -1,11 +1,11 @@
-//! Element types by their numbers in GGUF (`enum ggml_type` of ggml's `ggml.h`).
+//! Element types by their numbers in GGUF (`enum ggml_type` in ggml's `ggml.h`).
 
 use trundle_core::DType;
 
 use crate::{Problem, StoredDType};
 
-/// Names of the types in ggml, each at the index of its number; empty for numbers not in use. A type whose lower-case
-/// name is not a [`DType`] is quantised.
+/// The names that the types have in ggml, each at the index of its number. A number that is not in use has an empty
+/// name. If the lower-case name is not that of a [`DType`], the type is quantised.
 const NAMES: [&str; 42] = [
     "F32", "F16", "Q4_0", "Q4_1", "", "", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K",
     "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S",
@@ -16,7 +16,8 @@ const NAMES: [&str; 42] = [
 /// Returns the type with this number.
 ///
 /// # Errors
-/// [`Problem::Unsupported`] if it is unknown, or quantised, so that elements are not separate bytes.
+/// [`Problem::Unsupported`] if the type is unknown, or if it is quantised, so that its elements do not have bytes of
+/// their own.
 pub(super) fn element(number: u32) -> Result<StoredDType, Problem> {
     let name = NAMES.get(number as usize).filter(|name| !name.is_empty());
     let name =

@@ -1,4 +1,4 @@
-//! Parsing the header of a GGUF file.
+//! Parses the header of a GGUF file.
 
 use super::value::{self, ValueType};
 use super::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC};
@@ -6,27 +6,27 @@ use crate::Problem;
 use crate::header_reader::HeaderReader;
 use crate::names::check_unique;
 
-/// Largest rank that is read; ggml itself supports 4 axes (`GGML_MAX_DIMS`).
+/// The largest rank that is read. ggml itself supports 4 axes (`GGML_MAX_DIMS`).
 const MAX_DIMENSIONS: u32 = 64;
 
 pub(super) struct GgufHeader {
-    /// Values that are not arrays.
+    /// The keys and values, except for arrays.
     pub metadata: Vec<(String, String)>,
-    /// Keys of the arrays.
+    /// The keys of the arrays.
     pub arrays: Vec<String>,
     pub tensors: Vec<TensorRecord>,
-    /// Alignment of each tensor's data.
+    /// The alignment of each tensor's data in bytes.
     pub alignment: u64,
 }
 
-/// Header entry of a tensor.
+/// The entry of a tensor in the header.
 pub(super) struct TensorRecord {
     pub name: String,
-    /// Sizes of the axes, fastest first.
+    /// The sizes of the axes, the fastest axis first.
     pub sizes: Vec<u64>,
-    /// Number of its element type.
+    /// The number of the element type.
     pub dtype: u32,
-    /// Offset of its data from the start of all data, in bytes.
+    /// The offset of the tensor's data from the start of all data, in bytes.
     pub offset: u64,
 }
 
@@ -40,7 +40,7 @@ impl GgufHeader {
             tensors: Vec::new(),
             alignment: DEFAULT_ALIGNMENT,
         };
-        // The counts are not trusted: memory is reserved only as entries are read.
+        // The counts are not trusted, so memory is reserved only for entries that were read.
         for _ in 0..pairs {
             header.read_pair(reader)?;
         }
@@ -68,7 +68,7 @@ impl GgufHeader {
     }
 }
 
-/// Reads the magic number and the version, and returns the number of tensors.
+/// Reads the magic and the version. Returns the number of tensors.
 fn read_start(reader: &mut HeaderReader<'_>) -> Result<u64, Problem> {
     let magic: [u8; 4] = reader.array("the beginning")?;
     if magic != *MAGIC {
@@ -96,7 +96,7 @@ fn alignment(kind: ValueType, value: Option<&str>) -> Result<u64, Problem> {
     })
 }
 
-/// Reads a string: its length in bytes, then the bytes.
+/// Reads a string, which is stored as its length in bytes followed by the bytes.
 pub(super) fn read_text(
     reader: &mut HeaderReader<'_>,
     part: &'static str,

@@ -1,10 +1,11 @@
-//! The format of ggml's models: a header of values and tensors, then the aligned data of the tensors.
+//! GGUF, the format of ggml's models. A file has a header with values and tensors, then the aligned data of the
+//! tensors.
 //!
-//! Versions 2 and 3 are read, little-endian only: big-endian files of version 3 are refused. Sizes are reversed, as
-//! GGUF lists the fastest axis first. Tensors are listed in the order of their data. Quantised tensors are
-//! unreadable: their elements share bytes in blocks. Strings, numbers and booleans become metadata; arrays, such as
-//! a tokenizer's vocabulary, are skipped with a warning. Other bytes between and after the tensors' data are
-//! ignored.
+//! Versions 2 and 3 are read if they are little-endian; big-endian files of version 3 are refused. GGUF lists the
+//! fastest axis first, so the order of the sizes is reversed. Tensors are listed in the order of their data. Quantised
+//! tensors cannot be read, because their elements share bytes in blocks. Strings, numbers and booleans become metadata.
+//! Arrays, such as the vocabulary of a tokenizer, are skipped with a warning. Other bytes between and after the data of
+//! the tensors are ignored.
 //!
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>
 
@@ -36,11 +37,12 @@ pub(crate) const FORMAT: Format = Format {
 
 const MAGIC: &[u8; 4] = b"GGUF";
 
-/// Longest header that is read, in bytes; one with a vocabulary has some millions.
+/// The longest header that is read, in bytes. A header with a vocabulary has some millions of bytes.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// Key of the alignment, and its default.
+/// The key of the alignment.
 const ALIGNMENT_KEY: &str = "general.alignment";
+/// The alignment in bytes if the file does not state it.
 const DEFAULT_ALIGNMENT: u64 = 32;
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -48,7 +50,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let GgufHeader { metadata, arrays, mut tensors, alignment } = GgufHeader::read(&mut reader)?;
     let end = reader.position();
     drop(reader);
-    // No overflow: the header is at most [`MAX_HEADER_BYTES`] long.
+    // The sum cannot overflow, because the header has at most [`MAX_HEADER_BYTES`] bytes.
     let start = end.next_multiple_of(alignment);
     tensors.sort_by_key(|record| record.offset);
     let mut headers = Vec::new();
@@ -65,7 +67,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         return Err(unreadable.swap_remove(0).into_problem());
     }
     let headers = hint.apply_to_any(headers)?;
-    // A file without data need not be padded.
+    // A file without data need not be padded to the alignment.
     let start = if headers.is_empty() { end } else { start };
     let unread = arrays.into_iter().map(|key| format!("array {key}")).collect();
     let listing = Listing { headers, metadata, unread, unreadable };
@@ -83,7 +85,7 @@ impl TensorRecord {
         )))
     }
 
-    /// Returns the header of the tensor; all data begins at `start`.
+    /// Returns the header of the tensor. All data begins at `start`.
     fn header(self, element: StoredDType, start: u64) -> Result<Header, Problem> {
         let TensorRecord { name, sizes, offset, .. } = self;
         let shape = checked_shape(&name, sizes.into_iter().rev())?;
@@ -92,7 +94,7 @@ impl TensorRecord {
     }
 }
 
-/// Checks that no two tensors share bytes, so that the total data is bounded by the size of the file.
+/// Checks that no two tensors share bytes, so that the size of the file limits the total size of the data.
 fn check_apart(headers: &[Header]) -> Result<(), Problem> {
     let mut end = 0;
     for Header { name, data_offset, data_bytes, .. } in headers.iter().filter(|h| h.data_bytes > 0)

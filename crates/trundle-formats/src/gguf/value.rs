@@ -1,4 +1,4 @@
-//! Metadata values of a GGUF file (`enum gguf_metadata_value_type` of its specification).
+//! Metadata values of a GGUF file (`enum gguf_metadata_value_type` in its specification).
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub(super) enum ValueType {
     F64,
 }
 
-/// Types in the order of their numbers, with trundle's names.
+/// The types in the order of their numbers, with the names that trundle uses.
 const KINDS: [(ValueType, &str); 13] = [
     (ValueType::U8, "u8"),
     (ValueType::I8, "i8"),
@@ -59,7 +59,7 @@ impl ValueType {
         })
     }
 
-    /// Returns the bytes of a value, if the type has a fixed size.
+    /// Returns the size of a value in bytes; `None` if the type has no fixed size.
     fn width(self) -> Option<u64> {
         match self {
             ValueType::U8 | ValueType::I8 | ValueType::Bool => Some(1),
@@ -71,7 +71,7 @@ impl ValueType {
     }
 }
 
-/// Reads the value of `key` as a string; `None` for an array, which is skipped.
+/// Reads the value of `key` as a string. Skips an array and returns `None`.
 pub(super) fn read(
     reader: &mut HeaderReader<'_>,
     kind: ValueType,
@@ -102,7 +102,7 @@ pub(super) fn read(
     }))
 }
 
-/// Skips an array: the type of its values, their count, and the values.
+/// Skips an array, which is stored as the type of its values, their number, and the values.
 fn skip_array(reader: &mut HeaderReader<'_>, key: &str) -> Result<(), Problem> {
     const PART: &str = "an array";
     let kind = ValueType::read(reader)?;

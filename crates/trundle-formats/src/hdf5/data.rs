@@ -1,4 +1,4 @@
-//! The data of a file as one sequence of bytes.
+//! Presents the data of a file as one sequence of bytes.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use trundle_hdf5::{Chunked, ReadAt};
 use crate::chunked::{ChunkedArray, Chunks};
 use crate::{Blob, BlobIdentity};
 
-/// A blob with its size, for reading metadata.
+/// A blob and its size, from which metadata is read.
 #[derive(Debug)]
 pub(super) struct Bytes {
     pub(super) blob: Arc<dyn Blob>,
@@ -29,9 +29,9 @@ impl ReadAt for Bytes {
 /// Data that is neither contiguous in the file nor in chunks.
 #[derive(Debug)]
 pub(super) enum Unstored {
-    /// Data within the metadata.
+    /// Data that is part of the metadata.
     InMemory(Vec<u8>),
-    /// The fill value, repeated to this number of bytes.
+    /// The fill value, which is repeated for this number of bytes.
     Filled(Vec<u8>, u64),
 }
 
@@ -43,7 +43,7 @@ impl Unstored {
         }
     }
 
-    /// Fills `buffer` from an offset, up to the end of the data, and returns the number of bytes.
+    /// Fills `buffer` with the bytes from an offset to the end of the data. Returns the number of bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> usize {
         let count = buffer.len().min(usize::try_from(self.bytes() - offset).unwrap_or(usize::MAX));
         match self {
@@ -60,14 +60,14 @@ impl Unstored {
     }
 }
 
-/// The bytes of the file, followed by the data of [`Unstored`] and by the decoded chunks.
+/// The bytes of the file, followed by the data of `unstored` and then by the decoded chunks.
 #[derive(Debug)]
 pub(super) struct Data {
     pub(super) file: Arc<dyn Blob>,
     pub(super) bytes: u64,
-    /// The other data, each with its offset.
+    /// The data that is not stored contiguously, each with its offset.
     pub(super) unstored: Vec<(u64, Unstored)>,
-    /// Offset of the chunks.
+    /// The offset of the first chunk.
     pub(super) chunks_begin: u64,
     pub(super) chunks: Chunks<Box<Chunked>>,
 }

@@ -1,4 +1,4 @@
-//! Reading one member of a zip archive.
+//! Reads one member of a zip archive.
 
 use std::io::{self, Read, Take};
 
@@ -9,18 +9,18 @@ use super::ENDING;
 use crate::Problem;
 use crate::source::{Source, copy};
 
-/// A member of an archive, as listed in the directory.
+/// A member of an archive, as the directory lists it.
 pub(crate) struct Member {
-    /// Name with its ending.
+    /// The name with its extension.
     pub name: String,
     pub method: Method,
-    /// Offset of its bytes from the start of the archive.
+    /// The offset of the member's bytes from the start of the archive.
     pub start: u64,
-    /// Bytes in the archive.
+    /// The size of the member in the archive in bytes.
     pub packed_bytes: u64,
-    /// Bytes after decompression.
+    /// The size of the member after decompression in bytes.
     pub bytes: u64,
-    /// CRC-32 of the decompressed bytes.
+    /// The CRC-32 of the decompressed bytes.
     pub crc32: u32,
 }
 
@@ -35,7 +35,7 @@ impl Member {
         self.name.strip_suffix(ENDING).unwrap_or(&self.name)
     }
 
-    /// Returns the offset in the archive of the member's byte `at`, if the member is not compressed.
+    /// Returns the offset in the archive of the member's byte `at`; `None` if the member is compressed.
     pub(crate) fn place_of(&self, at: u64) -> Option<u64> {
         (self.method == Method::Stored).then_some(self.start + at)
     }
@@ -52,7 +52,7 @@ impl Member {
 
     pub(crate) fn problem(&self, problem: Problem) -> Problem {
         let problem = match problem {
-            // An error of the decoder rather than the system.
+            // The decoder returned this error, not the system.
             Problem::Io { doing: "read", source }
                 if source.raw_os_error().is_none()
                     && matches!(
@@ -70,11 +70,11 @@ impl Member {
     }
 }
 
-/// Reads the bytes of a member up to the size stated in the directory.
+/// Reads the bytes of a member, up to the size that the directory states.
 pub(crate) struct Reader<'a> {
     member: &'a Member,
     input: Input<'a>,
-    /// CRC-32 of the bytes read so far.
+    /// The CRC-32 of the bytes that were read so far.
     hasher: Hasher,
     left: u64,
 }
@@ -104,8 +104,8 @@ impl Read for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Returns the remaining bytes of an uncompressed member, which are certain to exist; 0 for a compressed
-    /// one.
+    /// Returns the number of remaining bytes of an uncompressed member, all of which exist in the archive. Returns 0
+    /// for a compressed member.
     pub(crate) fn stored(&self) -> u64 {
         match self.input {
             Input::Stored(_) => self.left,

@@ -1,4 +1,4 @@
-//! Element types by PyTorch's storage classes.
+//! Maps PyTorch's storage classes to element types.
 
 use trundle_core::DType;
 

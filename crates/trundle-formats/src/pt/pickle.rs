@@ -1,8 +1,8 @@
-//! A parser for Python pickles that executes nothing: calls are only recorded.
+//! Parses Python pickles without executing anything: calls are only recorded.
 //!
-//! It supports what Python's own writer uses for data, strings, numbers, tuples, lists, dicts and calls of
-//! named functions, in protocols 2 to 5. All objects are in one list and refer to each other by index. An
-//! instruction creates at most one object.
+//! The parser supports what Python itself writes for data in the protocols 2 to 5: strings, numbers, tuples, lists,
+//! dicts and calls of named functions. All objects are in one list, and refer to each other by index. An instruction
+//! creates at most one object.
 //!
 //! <https://github.com/python/cpython/blob/main/Lib/pickletools.py>
 
@@ -12,7 +12,8 @@ use std::fmt;
 use crate::Problem;
 use crate::error::in_bytes;
 
-/// Longest name of a function or class. A short pickle can repeat a name many times.
+/// The longest name of a function or class in bytes. The limit exists because a short pickle can repeat a name many
+/// times.
 const MAX_GLOBAL_BYTES: usize = 200;
 
 pub(super) type Id = usize;
@@ -27,15 +28,15 @@ pub(super) enum Object {
     Tuple(Vec<Id>),
     List(Vec<Id>),
     Dict(Vec<(Id, Id)>),
-    /// A function or class, as `module.name`.
+    /// A function or a class, as `module.name`.
     Global(String),
-    /// An external object, identified by this object.
+    /// An object that is stored outside the pickle. The object at this index identifies it.
     Persistent(Id),
     /// The result of calling a function.
     Call {
         function: Id,
         arguments: Id,
-        /// Whether the pickle later changes its state or items.
+        /// Whether a later instruction changes the state or the items of the result.
         is_changed: bool,
     },
 }
@@ -49,7 +50,8 @@ impl Pickle {
     /// Parses a pickle. Bytes after its end are ignored.
     ///
     /// # Errors
-    /// [`Problem::Malformed`], or [`Problem::Unsupported`] for other instructions.
+    /// [`Problem::Malformed`] if the pickle is invalid, or [`Problem::Unsupported`] if it has an instruction that is
+    /// not supported.
     pub(super) fn parse(bytes: &[u8]) -> Result<Pickle, Problem> {
         let mut machine = Machine { bytes, ..Machine::default() };
         while !machine.step()? {}
@@ -66,15 +68,15 @@ impl Pickle {
     }
 }
 
-/// State of the parser: a stack of objects with marks, and the memo.
+/// The state of the parser: a stack of objects with marks, and the memo.
 #[derive(Default)]
 struct Machine<'a> {
     bytes: &'a [u8],
-    /// Offset from the start of the pickle, in bytes.
+    /// The offset of the next instruction from the start of the pickle, in bytes.
     at: usize,
     objects: Vec<Object>,
     stack: Vec<Id>,
-    /// Heights of the stack at which marks were set.
+    /// The heights of the stack at which marks were set.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
 }
@@ -108,7 +110,7 @@ impl Machine<'_> {
         Ok(u64::from_le_bytes(number))
     }
 
-    /// Reads a string after its length in `N` bytes.
+    /// Reads a string, which follows its length in `N` bytes.
     fn text<const N: usize>(&mut self) -> Result<String, Problem> {
         let bytes = usize::try_from(self.number::<N>()?).unwrap_or(usize::MAX);
         let text = self.take(bytes)?.to_vec();
@@ -136,7 +138,7 @@ impl Machine<'_> {
         Ok(id)
     }
 
-    /// Returns the object on top of the stack, above the last mark.
+    /// Returns the object on top of the stack, which must be above the last mark.
     fn top(&self) -> Result<Id, Problem> {
         let above = &self.stack[self.marks.last().copied().unwrap_or(0)..];
         above.last().copied().ok_or_else(|| self.malformed("nothing is left on the stack"))
@@ -147,7 +149,7 @@ impl Machine<'_> {
         Ok(self.stack.split_off(mark))
     }
 
-    /// Replaces the top `count` objects by a tuple of them.
+    /// Replaces the top `count` objects of the stack by a tuple that contains them.
     fn tuple(&mut self, count: usize) -> Result<(), Problem> {
         let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<Id>, _>>()?;
         items.reverse();
@@ -157,7 +159,7 @@ impl Machine<'_> {
 
     fn remember(&mut self, key: u64) -> Result<(), Problem> {
         let id = self.top()?;
-        // Keys have at most 4 bytes, or are the number of entries in the memo.
+        // A key has at most 4 bytes, or is the number of entries in the memo.
         self.memo.insert(key as u32, id);
         Ok(())
     }
@@ -179,7 +181,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Adds `items`, alternating keys and values, to the dict on top of the stack.
+    /// Adds `items`, in which keys and values alternate, to the dict on top of the stack.
     fn set_items(&mut self, items: &[Id]) -> Result<(), Problem> {
         let id = self.top()?;
         let (pairs, left) = items.as_chunks();
@@ -193,8 +195,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Pops a state and applies it to the object below. Ignored for dicts, whose state from PyTorch holds no
-    /// tensors.
+    /// Pops a state, and applies it to the object below it. The state of a dict is ignored, because PyTorch stores no
+    /// tensors in it.
     fn set_state(&mut self) -> Result<(), Problem> {
         self.pop()?;
         let id = self.top()?;
@@ -204,7 +206,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Records a call. An `OrderedDict` is treated as a dict.
+    /// Records a call. The result of `OrderedDict()` is treated as a dict.
     fn call(&mut self) -> Result<(), Problem> {
         let (arguments, function) = (self.pop()?, self.pop()?);
         let is_ordered = matches!(&self.objects[function], Object::Global(name) if name == "collections.OrderedDict");
@@ -216,7 +218,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs the next instruction; returns whether it was the last.
+    /// Runs the next instruction. Returns whether it was the last one.
     fn step(&mut self) -> Result<bool, Problem> {
         let [instruction] = self.array()?;
         match instruction {
@@ -304,7 +306,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Reads an integer in two's complement, after its length in one byte.
+    /// Reads an integer in two's complement, which follows its length in one byte.
     fn push_long(&mut self) -> Result<(), Problem> {
         let bytes = self.number::<1>()? as usize;
         let raw = self.take(bytes)?.to_vec();
@@ -324,7 +326,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Pops a string that is short enough for a name.
+    /// Pops a string, which must be short enough for a name.
     fn pop_text(&mut self) -> Result<String, Problem> {
         let id = self.pop()?;
         match &self.objects[id] {

@@ -1,4 +1,4 @@
-//! Tensors in a pickle: the calls with which PyTorch recreates them.
+//! Finds tensors in a pickle. PyTorch stores them as the calls that create them again.
 
 use trundle_core::DType;
 
@@ -8,30 +8,31 @@ use crate::Problem;
 
 const MAX_DIMENSIONS: usize = 64;
 
-/// Longest name of a storage's member, which is a number.
+/// The longest name of the member that contains a storage, in bytes. The name is a number.
 const MAX_KEY_BYTES: usize = 20;
 
 pub(super) struct PickledTensor {
     pub dtype: DType,
-    /// Number of the storage's member in the archive.
+    /// The name of the member that contains the storage, which is a number.
     pub storage: String,
-    /// Elements of the storage.
+    /// The number of elements in the storage.
     pub storage_elements: u64,
-    /// Offset in the storage, in elements.
+    /// The offset of the tensor in the storage, in elements.
     pub offset: u64,
     pub sizes: Vec<u64>,
-    /// Strides in elements.
+    /// The strides in elements.
     pub strides: Vec<i64>,
 }
 
-/// Functions that create a tensor from a storage, and a parameter from a tensor (`torch/_utils.py`).
+/// The function that creates a tensor from a storage (`torch/_utils.py`).
 const TENSOR: &str = "torch._utils._rebuild_tensor_v2";
+/// The function that creates a parameter from a tensor.
 const PARAMETER: &str = "torch._utils._rebuild_parameter";
 
 /// Reads the object `id` as a tensor.
 ///
 /// # Errors
-/// [`Problem::Unsupported`] if it is another object or another kind of tensor.
+/// [`Problem::Unsupported`] if the object is not a tensor, or is a kind of tensor that is not supported.
 pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
     let (function, arguments) = call(pickle, id)?;
     let (function, arguments) = match (function, arguments) {
@@ -76,9 +77,9 @@ pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
     Ok(PickledTensor { dtype, storage: member, storage_elements: elements, offset, sizes, strides })
 }
 
-/// Checks that a tensor's metadata does not change its elements.
+/// Checks that the metadata of a tensor does not change its elements.
 ///
-/// PyTorch marks conjugated and negated views there and writes the elements of the storage unchanged.
+/// PyTorch marks conjugated and negated views in this metadata, and writes the elements of their storage unchanged.
 fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
     let pairs = match pickle.object(id) {
         Object::None => return Ok(()),
@@ -110,7 +111,7 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
 }
 
 impl PickledTensor {
-    /// Checks that the elements are contiguous and row-major. Strides of axes with size 1 do not matter.
+    /// Checks that the elements are contiguous and row-major. The strides of axes with size 1 do not matter.
     pub(super) fn check_row_major(&self) -> Result<(), Problem> {
         let mut expected = 1u128;
         let axes = self.sizes.iter().zip(&self.strides);
@@ -147,7 +148,7 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
 
 struct Storage {
     dtype: DType,
-    /// Number of its member in the archive.
+    /// The name of the storage's member in the archive, which is a number.
     member: String,
     elements: u64,
 }

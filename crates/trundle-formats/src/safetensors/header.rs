@@ -1,4 +1,4 @@
-//! Parsing the header of .safetensors, preserving its order.
+//! Parses the header of .safetensors, and preserves its order.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub(crate) struct FileHeader {
 pub(crate) struct TensorHeader {
     pub dtype: String,
     pub shape: Vec<u64>,
-    /// Start and end of the data, in bytes from the end of the header.
+    /// The start and the end of the data, in bytes from the end of the header.
     pub data_offsets: [u64; 2],
 }
 
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for FileHeaderVisitor {
     }
 }
 
-/// Key-value pairs of an object of strings, in order.
+/// The keys and values of a JSON object of strings, in its order.
 #[derive(Default)]
 struct Pairs(Vec<(String, String)>);
 

@@ -1,4 +1,4 @@
-//! The arrays of a store, read as tensors.
+//! Reads the arrays of a store as tensors.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -48,7 +48,7 @@ impl Arrays {
                 array.attributes.insert(FILL_VALUE.to_owned(), mask);
             }
             if array.path.is_empty() {
-                // A root array has the store's attributes.
+                // An array at the root has the attributes of the store.
                 attributes = std::mem::take(&mut array.attributes);
             }
             let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();
@@ -78,7 +78,8 @@ impl Arrays {
     }
 }
 
-/// Describes the tensor of an array whose chunks begin at byte `begin`; also returns where they end.
+/// Returns the header for the tensor of an array whose chunks begin at byte `begin`, and the offset at which the chunks
+/// end.
 fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
     let header = chunked::header(name, &array.dtype, array.width, &array.shape)?;
     let chunk = usable(&array.chunk)?;
@@ -108,11 +109,12 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     Ok((header, end))
 }
 
-/// The attribute of the CF conventions that holds the value of a missing element.
+/// The attribute of the CF conventions that contains the value of a missing element.
 const FILL_VALUE: &str = "_FillValue";
 
-/// Returns the value of [`FILL_VALUE`] for an array of version 2 written by xarray, which uses the fill value
-/// as mask value. In other versions xarray reads the attribute, which stores a float as a base64-encoded f64.
+/// Returns the value of [`FILL_VALUE`] for an array of version 2 that xarray has written. In that version, xarray uses
+/// the fill value of the array as the value of missing elements. In other versions, xarray uses the attribute, in which
+/// a float is stored as an f64 in base 64.
 fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     let element = StoredDType::named(&array.dtype).ok()?;
     let stored: Value = serde_json::from_str(array.metadata()).ok()?;

@@ -1,14 +1,14 @@
-//! Conversion between codecs and the codec metadata of Zarr version 3.
+//! Converts between codecs and the metadata for codecs of Zarr version 3.
 
 use serde_json::{Value, json};
 
 use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
 use crate::{Codecs, Encoding};
 
-/// Returns the codecs that an output can keep: compression and checksums, which are lossless in any order of
-/// elements. `width` is the bytes of an element.
+/// Returns the encoding with the codecs that an output can keep. An output can keep compression and checksums, which
+/// are lossless whatever the order of the elements. `width` is the size of an element in bytes.
 ///
-/// The other codecs are listed by name, with their replacement if there is one.
+/// The names of all other codecs are listed in the encoding, each with its replacement if there is one.
 pub(super) fn encoding(
     stored: &[Value],
     shard: Option<Vec<usize>>,
@@ -43,7 +43,7 @@ pub(super) fn encoding(
     Encoding { shard, order, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
 }
 
-/// Estimates the time that one core takes to decode a byte of a chunk, in picoseconds.
+/// Estimates the time in picoseconds that one core takes to decode a byte of a chunk.
 pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64 {
     let not_kept = match stored.iter().any(|codec| codec["name"] == "numcodecs.bz2") {
         true => BZ2_PICOSECONDS,
@@ -52,13 +52,13 @@ pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64
     encoding.codecs.decoding_picoseconds() + not_kept
 }
 
-/// Decoding time of bzip2, measured as for [`Codecs::decoding_picoseconds`].
+/// The decoding time of bzip2 in picoseconds per byte, measured as for [`Codecs::decoding_picoseconds`].
 const BZ2_PICOSECONDS: u64 = 35_000;
 
-/// Memory for bzip2 decoding: four bytes for each byte of a 900,000-byte block, and tables.
+/// The memory for decoding bzip2 in bytes: four bytes for each byte of a block of 900,000 bytes, and tables.
 const BZ2_BYTES: usize = 4 << 20;
 
-/// Returns the codec to write for a stored one, and the name of the replacement if it differs.
+/// Returns the codec to write for a stored one. If it is another codec, also returns its name.
 fn kept_codec(
     name: &str,
     configuration: &Value,
@@ -93,14 +93,14 @@ fn kept_codec(
             let element_bytes = size("elementsize").filter(|bytes| *bytes > 0)?;
             Codec::Shuffle { element_bytes }
         }
-        // Same compressed data with another header and trailer; version 3 has gzip only.
+        // gzip has the same compressed data with another header and trailer. Version 3 has only gzip.
         "numcodecs.zlib" => {
             return Some((Codec::Gzip { level: level("level")? }, Some("gzip of the same level")));
         }
         "numcodecs.fletcher32" | "numcodecs.adler32" => {
             return Some((Codec::Crc32c, Some("crc32c")));
         }
-        // The nearest codecs of version 3.
+        // Version 3 has neither lz4 nor bz2, so the most similar codecs are written instead.
         "numcodecs.lz4" => {
             let (compressor, shuffle) = ("lz4".to_owned(), "noshuffle".to_owned());
             let (level, block_bytes, element_bytes) = (5, 0, None);
@@ -115,7 +115,7 @@ fn kept_codec(
     Some((codec, None))
 }
 
-/// Returns Blosc's type size for an element of `width` bytes. The field has 8 bits.
+/// Returns Blosc's type size for an element of `width` bytes. The field for it has 8 bits.
 fn of_blosc(width: usize) -> usize {
     if width <= 255 { width } else { 1 }
 }
@@ -123,7 +123,7 @@ fn of_blosc(width: usize) -> usize {
 /// Checks that the codecs fit chunks of `chunk_bytes` bytes.
 ///
 /// # Errors
-/// A message with the reason.
+/// Returns a message with the reason if they do not.
 pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     for codec in &codecs.0 {
         if let Codec::Shuffle { element_bytes } = codec
@@ -137,7 +137,7 @@ pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the metadata of codecs for elements of `width` bytes.
+/// Returns the metadata for codecs of elements that have `width` bytes.
 pub(super) fn to_metadata(codecs: &Codecs, width: usize) -> Vec<Value> {
     let metadata = |codec: &Codec| match codec {
         Codec::Zstd { level, checksum } => {

@@ -21,9 +21,9 @@ save("one_axis", np.arange(3, dtype=">u2"))
 save("zero_size", np.zeros((0,), np.int8))
 save("zero_inner", np.zeros((7, 0, 123456789), np.complex64))
 save("twelve_axes", np.arange(2, dtype=np.uint8).reshape((1,) * 11 + (2,)))
-# Its unpadded header ends exactly where data may begin.
+# Without padding, the header of this file already ends where data may begin.
 save("full_padding", np.zeros((1, 1, 1, 1), np.dtype([("abcdefghijklmnopqrstuvwx", "<f4")])))
-# A separate array would have the type |S1.
+# Outside a structure, numpy would replace the type |S0 by |S1.
 save("empty_bytes", np.zeros((2, 3), [("a", "S0")])["a"])
 save("void", np.frombuffer(b"abcdef", "V3"))
 save("dates", np.array(["2020-01-01", "NaT"], "datetime64[ns]"))
@@ -37,8 +37,8 @@ save("utf_8", np.zeros((1,), [("π\t\u2028", "<f4")]))
 save("no_fields", np.zeros((2,), []))
 
 ramp = np.arange(6, dtype="<f4").reshape(2, 3)
-# numpy reserves digits for the axis that may grow, here the last one. Its size has more digits than the size of
-# the first axis, which affects the length of the header.
+# numpy reserves digits in the header for the axis that may grow, here the last one. The size of this axis has more
+# digits than the size of the first axis, so the choice of the axis affects the length of the header.
 turned = np.asfortranarray(np.zeros((2, 100), [("a" * 29, "|u1")]))
 np.save(folder.parent / "column_major.npy", turned)
 
@@ -51,7 +51,7 @@ np.savez(folder / "empty.npz")
 
 
 class Pipe(io.RawIOBase):
-    """An output that cannot seek: sizes and checksums follow the data."""
+    """An output that cannot seek, so that zipfile writes sizes and checksums after the data."""
 
     def __init__(self):
         self.written = bytearray()

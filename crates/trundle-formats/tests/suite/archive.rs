@@ -1,4 +1,4 @@
-//! Zip archives made by hand, with an optional error in each field.
+//! Zip archives made by hand. Each field of their headers can be given a wrong value.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ pub(crate) const DEFLATED: u16 = 8;
 /// A change to one of the headers of a member.
 pub(crate) type Change = fn(&mut Member);
 
-/// A member with the same fields in both headers, unless stated otherwise.
+/// A member of an archive. Both of its headers have the same values, except where a field says otherwise.
 #[derive(Clone)]
 pub(crate) struct Member {
     pub name: Vec<u8>,
@@ -20,14 +20,15 @@ pub(crate) struct Member {
     pub method: u16,
     pub crc32: u32,
     pub packed: Vec<u8>,
-    /// Sizes stated in the headers, compressed and uncompressed.
+    /// The size of the compressed bytes that the headers state.
     pub packed_bytes: u32,
+    /// The size of the uncompressed bytes that the headers state.
     pub bytes: u32,
-    /// Zip64 fields of the directory.
+    /// The extra field of the header in the directory, which can hold Zip64 sizes.
     pub extra: Vec<u8>,
-    /// Applied to the local header only.
+    /// A change to the local header, which does not affect the directory.
     pub change_local: Change,
-    /// Offset stated in the directory, if it differs from the real one.
+    /// The offset that the directory states, if it is not the real one.
     pub offset: Option<u32>,
 }
 
@@ -70,7 +71,7 @@ impl Member {
     }
 }
 
-/// Creates an archive whose directory states `said` members.
+/// Creates an archive of `members` that states `said` as the number of its members.
 pub(crate) fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();

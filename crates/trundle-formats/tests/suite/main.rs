@@ -1,4 +1,4 @@
-//! Reading and writing of all file formats, including malformed files.
+//! Tests of reading and writing all file formats, including malformed files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod archive;

@@ -1,4 +1,4 @@
-//! Outputs appear completely or not at all, and only at the requested path.
+//! Tests that an output appears completely or not at all, and only at the requested path.
 
 use std::fs;
 use std::io::Write;
@@ -85,7 +85,8 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
     assert_eq!(names(folder.path()).len(), 2);
 }
 
-/// Path of a finished output that could not be renamed for this reason.
+/// Checks that a finished output was kept because it could not be renamed for `reason`, and returns the path where it
+/// was kept.
 fn kept(error: &Error, reason: &str) -> PathBuf {
     let Problem::Kept { why, place } = &error.problem else { panic!("{error}") };
     assert!(why.to_string().starts_with(reason), "{error}");
@@ -105,7 +106,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
         let begin = trundle_formats::Begin::Anew;
         let mut output = Output::create_tagged(&path, overwrite, tag, begin).unwrap();
         output.write_all(text.as_bytes()).unwrap();
-        // A file cannot be renamed to the path of a folder.
+        // This makes renaming fail, because there is a folder at the output's path.
         fs::create_dir(&path).unwrap();
         fs::write(path.join("file"), "").unwrap();
         let error = output.finish().unwrap_err();
@@ -186,7 +187,7 @@ fn the_input_can_be_the_output() {
     reversed.reverse();
     write_bytes(&path, &reversed, true).unwrap();
     assert_eq!(load(&path), [3, 2, 1]);
-    // A reader that was opened before still sees the old file.
+    // A reader that opened the file before still reads the old contents.
     assert_eq!(input.load(0, &mut |_| ()).unwrap(), [1, 2, 3]);
 }
 
@@ -241,7 +242,7 @@ mod unix {
         symlink("far/target.npy", place("second.npy")).unwrap();
         symlink("second.npy", place("first.npy")).unwrap();
 
-        // The link's target does not exist at first.
+        // The target of the links does not exist at first.
         write_bytes(&place("first.npy"), &[1], false).unwrap();
         assert_eq!(load(&place("far/target.npy")), [1]);
         let refused = write_bytes(&place("first.npy"), &[2], false).unwrap_err();
@@ -270,7 +271,7 @@ mod unix {
     }
 }
 
-/// Files of runs that end early.
+/// Tests of the files of runs that end early.
 mod tagged {
     use trundle_formats::Begin;
 
@@ -291,7 +292,7 @@ mod tagged {
         let mut output = create(Begin::Resumed).unwrap();
         assert_eq!(output.blob(&FileSkeleton::default()).unwrap().bytes().unwrap(), 6);
         assert!(!path.exists());
-        // Writing starts at the front; the previous contents are not appended to.
+        // The new contents replace the old ones from the first byte on.
         output.write_all(b"second").unwrap();
         output.finish().unwrap();
         assert_eq!(names(folder.path()), ["out.bin"]);

@@ -1,4 +1,4 @@
-//! Skeletons: spans and data cover a file, in whatever order they are written.
+//! Tests that the spans of a skeleton and the data fill a file, in whatever order they are written.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use trundle_formats::{
     Described, FORMATS, Format, Header, NamedTensor, Order, StoredDType, TensorFile, crc32,
 };
 
-/// A file assembled from its skeleton and data, written from the end to the start.
+/// Returns a file that is assembled from its skeleton and its data. The parts are written in reverse order.
 fn backwards(
     format: &Format,
     tensors: &[NamedTensor<'_>],
@@ -59,7 +59,7 @@ proptest! {
         let mut filled = Vec::new();
         for (element, sizes, byte) in &tensors {
             let mut sizes = sizes.clone();
-            // An even number of elements fills whole bytes.
+            // With an even number of elements, packed elements fill whole bytes.
             sizes.push(2);
             let (element, shape) = (&elements[*element], Shape::new(sizes).unwrap());
             let bytes = vec![*byte; shape.bytes(element.width()).unwrap()];

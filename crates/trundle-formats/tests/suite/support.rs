@@ -1,4 +1,4 @@
-//! Steps that the tests of several formats share.
+//! Functions that the tests of several formats share.
 
 use std::fs;
 use std::io::Cursor;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use trundle_core::Shape;
 use trundle_formats::{Error, ExitClass, Format, TensorFile, TensorHint};
 
-/// The path of a test file.
+/// Returns the path of a file in the folder of test data.
 pub(crate) fn data(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
 }
@@ -24,14 +24,14 @@ pub(crate) fn stream(format: &'static Format, bytes: Vec<u8>) -> Result<TensorFi
     TensorFile::from_reader(format, &TensorHint::default(), "pipe", Cursor::new(bytes))
 }
 
-/// The problem of a file that is refused on opening.
+/// Returns the problem of a file that is refused when it is opened.
 pub(crate) fn refusal(format: &'static Format, bytes: Vec<u8>) -> String {
     let error = open(format, bytes).unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
     error.problem.to_string()
 }
 
-/// The data of all tensors, read by both methods.
+/// Returns the data of all tensors, after checking that both methods of reading agree.
 pub(crate) fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
     let mut tensors = Vec::new();
     for index in 0..file.headers().len() {
@@ -46,13 +46,13 @@ pub(crate) fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
     Ok(tensors)
 }
 
-/// The names and the data of all tensors.
+/// Returns the names and the data of all tensors.
 pub(crate) fn named(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
     Ok(names.into_iter().zip(read(file)?).collect())
 }
 
-/// Checks that a file is refused wherever it ends.
+/// Checks that a file is refused if it ends too early, at whatever byte.
 pub(crate) fn check_beginnings(format: &'static Format, whole: &[u8]) {
     for end in 0..whole.len() {
         let said = refusal(format, whole[..end].to_vec());
@@ -61,7 +61,8 @@ pub(crate) fn check_beginnings(format: &'static Format, whole: &[u8]) {
     }
 }
 
-/// Checks that a file with another byte in any place is refused or read.
+/// Checks that a file with one changed byte is either refused or read without an error. Each byte is replaced by each
+/// of `others`, and by itself with the lowest bit flipped.
 pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &[u8]) {
     for at in 0..whole.len() {
         for byte in others.iter().copied().chain([whole[at] ^ 1]) {
@@ -76,7 +77,7 @@ pub(crate) fn check_other_bytes(format: &'static Format, whole: &[u8], others: &
     }
 }
 
-/// The names in a folder, sorted.
+/// Returns the names in a folder, sorted.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::NewDataset;
 use crate::error::Error;
 
-/// All objects; the first is the root.
+/// All objects. The first one is the root.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
@@ -20,11 +20,11 @@ pub(super) struct Node {
 
 #[derive(Debug)]
 pub(super) enum NodeKind {
-    /// The children, in order.
+    /// A group, with the indices of its children in order.
     Group(Vec<usize>),
-    /// The index of a dataset.
+    /// The dataset with this index.
     Dataset(usize),
-    /// The size of a dimension without a dataset.
+    /// A dimension without a dataset, with its size.
     Dimension(u64),
 }
 
@@ -32,7 +32,7 @@ impl Tree {
     /// Makes the tree of the datasets and groups.
     ///
     /// # Errors
-    /// If a path is invalid, used twice, or inside a dataset.
+    /// If a path is invalid, is used twice, or is inside a dataset.
     pub(super) fn of<'a>(
         datasets: &[NewDataset],
         groups: impl Iterator<Item = &'a String>,

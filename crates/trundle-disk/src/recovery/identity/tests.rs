@@ -14,25 +14,25 @@ use trundle_formats::{Described, FORMATS, Format, StoredDType, TensorFile, Tenso
 use super::*;
 use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, Storage, Wanted};
 
-/// A disk on which short runs are cheap, so that one pass is best.
+/// A disk on which short reads and writes are so cheap that one pass is best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
-/// A disk on which short runs are expensive.
+/// A disk on which short reads and writes are so expensive that `TURNED` is planned with two passes.
 const TWO_PASSES: Storage = Storage::HDD;
 
 const SIZES: [usize; 3] = [40, 60, 50];
 
-/// A chain that takes two passes on that disk.
+/// A chain that takes two passes on `TWO_PASSES`.
 const TURNED: &str = "reshape(300, 400) | flip(1) | a b -> b a";
 
 #[derive(Clone)]
 struct Asks {
-    /// `in.bin`, which has no header, or another file.
+    /// The file name of the source. `in.bin` has no header; the other files have one.
     source: &'static str,
     element: StoredDType,
     sizes: Vec<usize>,
     offset: u64,
-    /// The tensors, and the chain of each.
+    /// The index of each wanted tensor in the source, with its chain.
     wanted: Vec<(usize, String)>,
     format: &'static str,
     metadata: Vec<(String, String)>,
@@ -58,15 +58,16 @@ fn asks(chain: &str) -> Asks {
 
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// The first note in the journal.
+    /// The moment when the first note has been written to the journal.
     Noted,
-    /// In the n-th phase of this name (1 is the first), after this many bytes.
+    /// `Phase(name, n, bytes)`: the moment in the n-th phase with this name (the first has n = 1) at which this many
+    /// bytes are done.
     Phase(&'static str, usize, usize),
 }
 
 struct Interrupter {
     moment: Moment,
-    /// The number of phases of the name that have not begun.
+    /// The number of phases with the name of `moment` that have not begun, up to the one to interrupt.
     turns: AtomicUsize,
     left: AtomicUsize,
 }
@@ -110,14 +111,14 @@ impl Observer for Interrupter {
     }
 }
 
-/// A folder with sources. All jobs write the same output in it.
+/// A folder that contains the sources. All jobs write the same output in this folder.
 struct Sandbox {
     folder: TempDir,
 }
 
 impl Sandbox {
     fn new() -> Sandbox {
-        // Use files in memory if possible, which need not wait for a disk.
+        // Use a folder in memory if there is one: its files are fast to sync.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let sandbox = Sandbox { folder };
         let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
@@ -211,7 +212,7 @@ impl Sandbox {
         self.taken()
     }
 
-    /// Reads and removes the output.
+    /// Reads the output and removes it.
     fn taken(&self) -> Vec<u8> {
         let bytes = fs::read(self.path("out")).unwrap();
         fs::remove_file(self.path("out")).unwrap();
@@ -226,8 +227,8 @@ impl Sandbox {
     }
 }
 
-/// Jobs that are all different, in groups. In each group, every job differs from the first one in the property
-/// that names the group.
+/// Returns groups of jobs, no two of which are the same. In each group, every job differs from the first job in the
+/// property that is the name of the group.
 fn groups() -> Vec<(&'static str, Vec<Asks>)> {
     let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
     let base = asks("roll(shift=[1], axes=[0])");
@@ -282,7 +283,7 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
             chains(&["flip(1) | roll(shift=[3], axes=[1])", "roll(shift=[3], axes=[1]) | flip(1)"]),
         ),
         (
-            // The minimum, the maximum and the number of lengths are the same.
+            // All jobs of this group have the same minimum, maximum and number of lengths.
             "lengths",
             vec![
                 sequence(1, 0, &[(0, 60), (1, 2), (2, 40)]),
@@ -342,7 +343,7 @@ fn no_job_goes_on_with_another() {
             let output = said.contains("the output's format, names or metadata");
             assert!(tensors || operators || output, "{name}, {other_name}: {said}");
         }
-        // Resuming uses the budget and the storage of the journal, not the current ones.
+        // A resumed run uses the budget and the storage that the journal states, not those of the new request.
         let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
         assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
         assert!(sandbox.taken() == expected, "{name}");
@@ -382,7 +383,7 @@ fn a_journal_that_was_changed_is_found_out() {
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
     let error = sandbox.resume(&asks, false).unwrap_err();
     assert!(error.to_string().contains("it was cut into different tiles"), "{error}");
-    // A journal that claims more than was done.
+    // This journal claims that more was done than is true.
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
     let error = sandbox.resume(&asks, true).unwrap_err();
     assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
@@ -390,7 +391,7 @@ fn a_journal_that_was_changed_is_found_out() {
     assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
 
-/// Jobs and moments at which they are interrupted, with and without intermediates.
+/// Returns jobs, some of which need intermediates, each with a moment at which the run is interrupted.
 fn moments() -> Vec<(Asks, Moment)> {
     let two_passes = |asks: Asks| Asks { storage: TWO_PASSES, ..asks };
     let several = |chains: [&str; 3]| Asks {
@@ -436,7 +437,8 @@ fn what_an_earlier_run_wrote_is_verified_against_the_source() {
                     continue;
                 }
                 changes += 1;
-                // The byte belongs to the first tensor of the output, whose two passes are done again.
+                // At such a moment, the changed byte belongs to the first tensor of the output, and the resumed run
+                // does both passes of that tensor again.
                 let is_again = matches!(moment, Moment::Phase(_, 2, _)) && ending == "part";
                 match sandbox.resume(&asks, true) {
                     Ok(_) => {
@@ -455,7 +457,7 @@ fn what_an_earlier_run_wrote_is_verified_against_the_source() {
     }
 }
 
-/// Flips a bit of a written byte behind the header; false if there is none yet.
+/// Flips a bit of a written byte after the header. Returns false if no such byte has been written.
 fn changed(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap();
     let written: Vec<usize> = (600..bytes.len()).filter(|at| bytes[*at] != 0).collect();
