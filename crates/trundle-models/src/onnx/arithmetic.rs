@@ -1,4 +1,4 @@
-//! ONNX's arithmetic operators, supported on numbers that come from shapes and constants.
+//! ONNX's arithmetic operators. They are supported only on numbers that come from shapes and constants.
 
 use super::call::{Call, Row, missing, row};
 use super::element::{element_type, named};
@@ -6,7 +6,7 @@ use crate::arithmetic::{Arithmetic, Binary, Unary};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{ElementType, IntegerTypes, Integers, Operator};
 
-/// Each version of each operator, sorted by name, oldest first.
+/// All versions of all operators, sorted by name; the oldest version of an operator comes first.
 pub(super) const ARITHMETIC: &[Row] = &[
     row("Abs", 1, &["X"], &[], |call| unary(call, Unary::Absolute)),
     row("Add", 1, &["A", "B"], &[], |call| binary(call, Binary::Add)),
@@ -57,7 +57,8 @@ fn unary(call: &mut Call, of: Unary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
-/// A binary operator. Before opset 7, both shapes are equal unless an attribute asks for broadcasting.
+/// A binary operator. Before opset 7, both operands must have the same shape, unless an attribute requests
+/// broadcasting.
 fn binary(call: &mut Call, by: Binary) -> Checked<Operator> {
     if call.opset < 7 {
         call.attributes.ignore("consumed_inputs");
@@ -79,7 +80,7 @@ fn variadic(call: &mut Call, by: Binary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-/// Mod. With `fmod`, the result has the sign of the dividend.
+/// Mod. If the attribute `fmod` is set, the result has the sign of the dividend.
 fn modulo(call: &mut Call) -> Checked<Operator> {
     let by = match call.attributes.int("fmod")?.unwrap_or(0) {
         0 => Binary::FloorModulo,
@@ -90,8 +91,8 @@ fn modulo(call: &mut Call) -> Checked<Operator> {
 }
 
 fn cast(call: &mut Call) -> Checked<Operator> {
-    // The next two attributes only matter for the narrowest floats, and arithmetic here does not support
-    // these floats.
+    // The next two attributes affect only conversions to 8-bit and narrower floats, which arithmetic does
+    // not support.
     call.attributes.int("saturate")?;
     call.attributes.text("round_mode")?;
     let to = if call.opset < 6 {
@@ -113,7 +114,7 @@ fn cast_like(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::CastLike))
 }
 
-/// A reduction. Its axes are an input since opset `input_since`.
+/// A reduction. Since opset `input_since`, its axes are an input; before, they are an attribute.
 fn reduce(call: &mut Call, by: Binary, input_since: i64) -> Checked<Operator> {
     let keeps_axes = call.attributes.int("keepdims")?.unwrap_or(1) != 0;
     let (axes, empty_is_none) = if call.opset < input_since {

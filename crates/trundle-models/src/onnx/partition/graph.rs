@@ -1,4 +1,4 @@
-//! The graph of a model: which node produces which tensor, and which nodes can be merged.
+//! The graph of a model: which node produces each tensor, and which nodes can be merged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,7 +30,7 @@ impl<'a> Graph<'a> {
         self.giver.get(name).copied()
     }
 
-    /// Returns the indices of the nodes whose outputs a node reads.
+    /// Returns the indices of the nodes from which a node reads.
     pub(super) fn reads(&self, place: usize) -> Vec<usize> {
         names_read(&self.nodes[place]).into_iter().filter_map(|name| self.giver(name)).collect()
     }
@@ -42,8 +42,8 @@ impl<'a> Graph<'a> {
             .map_err(|(place, problem)| Error::Node { node: named(place), problem })
     }
 
-    /// Returns the indices of the nodes that read each tensor. The outputs of the model have one more reader, the
-    /// caller, whose index is the number of nodes.
+    /// Returns the indices of the nodes that read each tensor. An output of the model has one more reader,
+    /// the caller, which has the number of nodes as its index.
     pub(super) fn readers<'b>(&'b self, outputs: &'b [String]) -> HashMap<&'b str, Vec<usize>> {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
@@ -55,8 +55,9 @@ impl<'a> Graph<'a> {
         readers
     }
 
-    /// Groups the nodes that move and can become one node: a node, and readers of its output or of its shape,
-    /// without computation in between. Groups, and the nodes in each group, are in topological order.
+    /// Groups the nodes that move elements: each group can become one node. A group consists of a node and
+    /// readers of its output or of its output's shape, without computation in between. Both the groups and
+    /// the nodes in each group are in topological order.
     pub(super) fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
         let mut stages = Stages::new(self, sorted, roles);
         stages.wait(self, sorted, roles);
@@ -69,7 +70,7 @@ impl<'a> Graph<'a> {
         members.into_values().collect()
     }
 
-    /// Returns these nodes and the nodes that control their movement, in the file's order.
+    /// Returns `members` and the nodes that decide how they move elements, in the file's order.
     pub(super) fn with_known(&self, members: &[usize], roles: &[Role]) -> Vec<usize> {
         let mut all: BTreeSet<usize> = members.iter().copied().collect();
         let mut left = members.to_vec();
@@ -81,11 +82,13 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// The stage of each node: at least the number of changes from computing to moving on any path to it. Nodes that move
-/// in the same stage can be merged, because no path from one to the other leads through computation.
+/// The stage of each node. It is at least the number of times that a path to the node changes from
+/// computing to moving. Moving nodes of the same stage can be merged, because no path between them contains
+/// computation.
 struct Stages {
     of: Vec<usize>,
-    /// Whether each node moves, or computes from the shape of a tensor moved in the same stage.
+    /// Whether each node moves elements, or computes from the shape of a tensor that is moved in the same
+    /// stage.
     follows: Vec<bool>,
 }
 
@@ -110,7 +113,7 @@ impl Stages {
         Stages { of, follows }
     }
 
-    /// Returns a union-find forest of the nodes that must be merged.
+    /// Returns a union-find forest: nodes that must be merged are in the same tree.
     fn linked(&self, graph: &Graph, sorted: &[usize]) -> Vec<usize> {
         let mut first: Vec<usize> = (0..self.of.len()).collect();
         for place in sorted.iter().copied().filter(|place| self.follows[*place]) {
@@ -124,7 +127,7 @@ impl Stages {
         first
     }
 
-    /// Delays groups to a later stage where they can be merged with a reader.
+    /// Moves a group to a later stage, if it can be merged with a reader there.
     fn wait(&mut self, graph: &Graph, sorted: &[usize], roles: &[Role]) {
         let mut readers = vec![Vec::new(); roles.len()];
         for place in 0..roles.len() {
@@ -136,7 +139,7 @@ impl Stages {
             members.entry(root(&mut first, place)).or_default().push(place);
         }
         for place in sorted.iter().rev() {
-            // Handles each group at its last node. The stages of its readers are final by then.
+            // Each group is handled at its last node. At that point, the stages of its readers are final.
             let Some(group) = members.remove(&root(&mut first, *place)) else { continue };
             let own = root(&mut first, *place);
             let outside = group.iter().flat_map(|member| &readers[*member]).copied();
@@ -157,19 +160,19 @@ pub(super) fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
     node.output.iter().map(String::as_str).filter(|name| !name.is_empty())
 }
 
-/// Returns the names of a node's inputs, including tensors read in its branches and bodies.
+/// Returns the names of a node's inputs, and of the outside tensors that its branches and bodies read.
 pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
     let mut names = Vec::new();
     for node in with_inner([node]) {
         names.extend(node.input.iter().map(String::as_str));
-        // A branch may return a tensor from outside.
+        // A branch may return a tensor from outside the branch.
         let given = held_graphs(node).flat_map(|graph| &graph.output);
         names.extend(given.map(|info| info.name.as_str()));
     }
     names
 }
 
-/// Returns nodes and all nodes of the graphs that they hold.
+/// Returns the nodes, and all nodes of the graphs inside them.
 pub(super) fn with_inner<'a>(
     nodes: impl IntoIterator<Item = &'a proto::Node>,
 ) -> Vec<&'a proto::Node> {
@@ -181,7 +184,7 @@ pub(super) fn with_inner<'a>(
     all
 }
 
-/// Returns the root of `place`, which is the lowest index in its set.
+/// Returns the root of `place`: the lowest index of its set.
 fn root(first: &mut [usize], mut place: usize) -> usize {
     while first[place] != place {
         first[place] = first[first[place]];
