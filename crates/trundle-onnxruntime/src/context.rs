@@ -10,7 +10,7 @@ use crate::api::Api;
 use crate::failure::{Failure, Result};
 use crate::tensor::{Input, Output};
 
-/// A kernel call: gives access to its inputs and outputs.
+/// A kernel call. It gives access to the inputs and outputs of the call.
 pub(crate) struct Context {
     pub(crate) api: Api,
     pub(crate) pointer: *mut OrtKernelContext,
@@ -44,7 +44,8 @@ impl Context {
         unsafe { Input::new(self.api, value) }.map_err(|failure| failure.of("input", number))
     }
 
-    /// Creates an output of this type and shape; `None` if no node reads it. `stated` is its type in the graph.
+    /// Creates an output with this type and shape; returns `None` if no node reads the output. `stated` is
+    /// the output's type in the graph.
     pub(crate) fn output(
         &self,
         number: usize,
@@ -69,7 +70,7 @@ impl Context {
     }
 }
 
-/// Refuses an output type that differs from the graph's.
+/// Returns an error if the type of an output differs from its type in the graph.
 fn check(element: ElementType, stated: Option<ElementType>) -> Result<()> {
     match stated {
         Some(stated) if stated == element => Ok(()),

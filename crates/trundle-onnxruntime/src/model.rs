@@ -17,7 +17,7 @@ use crate::tensor::{Input, Output};
 pub(crate) struct Moved {
     model: Model,
     plans: PlanCache,
-    /// Output types that the graph declares.
+    /// The types that the graph states for the outputs.
     stated: Vec<Option<ElementType>>,
 }
 
@@ -66,7 +66,7 @@ impl Operator for Moved {
 }
 
 impl Moved {
-    /// Checks that the inputs have the types the kernel was made for.
+    /// Checks that the inputs have the types for which the kernel was created.
     fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
         let takes = self.model.inputs.len();
         if takes != inputs.len() {
@@ -82,10 +82,11 @@ impl Moved {
     }
 }
 
-/// A tensor of the plan and its output, or `None` if no node reads it.
+/// A tensor of the plan with its output, which is `None` if no node reads it.
 type Written<'a> = (TensorId, Option<Output<'a>>);
 
-/// Creates the outputs and moves the inputs to them. `stated` has the output types that the graph declares.
+/// Creates the outputs and moves the inputs to them. `stated` has the types that the graph states for the
+/// outputs.
 pub(crate) fn run_planned(
     context: &Context,
     planned: &PlannedModel,
@@ -109,7 +110,7 @@ pub(crate) fn run_planned(
     }
 }
 
-/// Moves bytes directly to the outputs.
+/// Moves the elements directly from the inputs to the outputs.
 fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]) -> Result<()> {
     let unread = |(id, output): &Written<'_>| match output {
         Some(_) => Vec::new(),
@@ -127,7 +128,7 @@ fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]
     Ok(planned.run_into(&sources, &mut targets)?)
 }
 
-/// Moves tensors through temporary buffers, because some of them are strings.
+/// Moves the elements through temporary buffers, because some tensors hold strings.
 fn run_with_texts(
     planned: &PlannedModel,
     inputs: &[Input<'_>],

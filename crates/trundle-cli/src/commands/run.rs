@@ -28,7 +28,7 @@ use crate::progress::Progress;
 use crate::say::{print, print_json, say};
 use crate::{model_forecast, model_job};
 
-/// An output of a model, and the element type that its file has.
+/// An output of a model, encoded as its file stores it.
 struct Written {
     output: FileOutput,
     element: StoredDType,

@@ -76,8 +76,8 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// Selects a slice of the tensor with the index `index` in the file. Along axes for which the user gave
-    /// no index, the slice is in the middle.
+    /// Selects a slice of the tensor with the index `index` in the file. Without `slice`, selects the slice
+    /// in the middle.
     ///
     /// # Errors
     /// If the slice does not fit the tensor, or its elements are not numbers.

@@ -48,7 +48,7 @@ pub(crate) fn warn(decided: &Decided, quiet: bool) {
     decided.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
 }
 
-/// Returns an error if both a tensor and a report would be written to stdout.
+/// Returns an error if a tensor would be written to stdout, and stdout is a terminal or also gets the report.
 fn check_streams(request: &Request, json: bool) -> Result<(), Failure> {
     // A split needs several outputs, so it is refused elsewhere if its output is stdout.
     let is_split = matches!(request.work, Work::Split { .. });
