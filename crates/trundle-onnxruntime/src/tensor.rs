@@ -95,8 +95,8 @@ impl Output<'_> {
         Ok(Output { element, bytes: bytes_of(element, shape)?, api, value, call: PhantomData })
     }
 
-    /// Returns the output's memory; empty for strings. If the elements are packed, the memory is cleared,
-    /// so that unused bits are 0.
+    /// Returns the output's memory; empty for strings. If the elements are packed, the last byte is cleared, so that
+    /// unused bits are 0.
     pub(crate) fn bytes(&mut self) -> Result<&mut [u8]> {
         if self.bytes == 0 {
             return Ok(&mut []);

@@ -14,9 +14,9 @@ pub struct Slice(Vec<Entry>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
-    /// The whole axis: `:`.
+    /// The whole axis, written `:`.
     All,
-    /// One index. Negative indices count from the end.
+    /// One index. A negative index counts from the end.
     Index(i64),
 }
 
