@@ -1,13 +1,13 @@
-"""Times moves between files and a plain copy of the same file, alternately and with a cold cache.
+"""Times moves between files alternately with a plain copy of the same file, both without cached data.
 
     python3 bench/disk.py --bin target/release/trundle [--dir DIR] [--gib 8] [--rounds 3] [--numpy]
                           [--max-mem 512M] [--case WORD]... [--json FILE] [--both]
 
-Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs by itself). The source is evicted
-from the system's cache before the copy and before the move. Random boxes of every result are compared with numpy's
-(--verify compares every element, which reads the result back). --numpy also times numpy under the same memory limit.
---both also times the strategy that was not chosen: one pass or two.
-Needs numpy, and disk space in DIR for four times the file.
+Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs its output itself). The source is
+removed from the system's cache before the copy and before the move. Random boxes of every result are compared with
+numpy's. (--verify would compare every element, but it reads the whole result.) --numpy also times numpy under the same
+memory limit. --both also times the strategy that trundle did not choose: one pass or two passes.
+The script needs numpy, and disk space in DIR for four times the file.
 """
 
 import argparse

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Which element types other libraries move bit for bit: the table of docs/types.md, without trundle.
+"""Tests which element types other libraries move bit for bit, for the table of docs/types.md without trundle's column.
 
     python3 bench/element_types.py
 
-Runs numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow, as far as they can be imported, on a small tensor of random
-bits of every type: transpose, roll and reverse sequence. Each try runs in a separate process. Prints "yes", "no" (no
-such operator, or the type is refused), "wrong" (other bits) or "crash". ml_dtypes adds bf16 and f8 types to numpy.
+Uses those of numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow that can be imported. For every type, it moves a
+small tensor of random bits by transpose, roll and reverse sequence. Each attempt runs in a separate process. Prints
+"yes", "no" (there is no such operator, or it refuses the type), "wrong" (the bits differ) or "crash". numpy gets the
+types bf16 and f8 from ml_dtypes.
 """
 
 import ctypes

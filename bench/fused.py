@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Runs models of torchvision with random weights in ONNX Runtime, fused and not, as PyTorch's two exporters write them.
-Reports whether both give the same bits, the total time, and the time of the nodes that move.
+"""Runs models of torchvision in ONNX Runtime before and after fusing, as each of PyTorch's two exporters writes them.
+
+Reports whether the outputs of both models have the same bits, the total time, and the time of the nodes that move. The
+models have random weights.
 
     pip install torch torchvision onnx onnxscript onnxruntime trundle
     bench/fused.py [swin_t ...]
 
-The two models alternate, several runs each, because the threads of a session keep cores busy for a while after a run.
-Node times are from ONNX Runtime's profile.
+The two models run alternately, several runs each time, because the threads of a session keep the cores busy for a while
+after a run. The times of nodes are from ONNX Runtime's profile.
 """
 
 import argparse

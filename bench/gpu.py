@@ -1,32 +1,33 @@
 #!/usr/bin/env python3
-"""Times the Python package on a GPU against the GPU's own copy and other libraries.
+"""Times the Python package on a GPU, relative to the GPU's own copy, and other libraries.
 
     python3 bench/gpu.py [--rounds N] [--bytes N] [--device cuda:0|cpu] [--only WORDS] [--json FILE]
 
-Prints two tables in Markdown. The first is for large tensors, 256 MiB each unless `--bytes` is given. It has for each
-move the speed of a device-to-device copy of the same size (bytes read and written per second), the fractions of it that
-trundle and the others reach, and the bar and whether it is met. The second is for small tensors: the time until a call
-returns while the GPU is still busy with earlier calls. The last lines say for each bar that it is met, or name the
-worst case. A case that reads and writes less than four times the GPU's L2 cache is called small.
+Prints two tables in Markdown. The first table is for large tensors, which have 256 MiB unless `--bytes` is given. For
+each move it has the speed of a device-to-device copy of the same size (bytes read and written per second), the
+fractions of this speed that trundle and the other libraries reach, and trundle's promised minimum. The second table is
+for small tensors. It has the time until a call returns while the GPU is still busy with earlier calls. At the end there
+is a line for each promise: whether it is kept, or else the worst case. A case is called small if it reads and writes
+less than four times the size of the GPU's L2 cache.
 
-Before anything is timed, every result is compared with PyTorch's, bit for bit. Libraries that differ are not timed; if
-trundle differs, the program exits with status 1 after all cases have run. The copy and the libraries alternate within
-each round. Each runs a loop of `y = f(x)`: one untimed call, then calls for some hundredths of a second between two
-CUDA events. The tables show the median over the rounds.
+Before a case is timed, every result is compared with PyTorch's, bit for bit. A library whose result differs is not
+timed. If trundle's result differs, the program exits with status 1 after all cases have run. In each round, the copy
+and the libraries run one after another. Each runs a loop of `y = f(x)`: one untimed call, then calls for some
+hundredths of a second between two CUDA events. The tables show the median over the rounds.
 
-Needs torch and trundle. These take part if they can be imported or loaded:
+The script needs torch and trundle. These libraries are timed if they can be imported or loaded:
 
 | | pip package | what is timed |
 |---|---|---|
 | PyTorch | torch | ordinary code, one operator after another |
-| CuPy | cupy | the same in CuPy; also creates trundle's inputs with negative strides |
+| CuPy | cupy | the same in CuPy; CuPy also creates trundle's inputs with negative strides |
 | cuTENSOR | cutensor | `cutensorPermute`, for transposes |
-| compiled | triton | `torch.compile` of the PyTorch code: chains, and lengths |
+| compiled | triton | `torch.compile` of the PyTorch code, for chains and reversals with lengths |
 
-`--device cpu` tries everything on small CPU tensors with the CPU's clock. numpy then replaces CuPy, nothing is
-compiled, and the bars mean nothing.
+With `--device cpu`, the script runs everything on small CPU tensors and uses the CPU's clock. This only tests the
+script: numpy replaces CuPy, nothing is compiled, and the promises do not apply.
 
-`--only` selects cases whose `suite/name type sizes` contains one of the words; cases of the second table begin with
+`--only` selects cases whose `suite/name type sizes` contains one of the words. The cases of the second table begin with
 "small/".
 """
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares trundle's nodes in ONNX Runtime with the built-in ones: the cost of a call, and large tensors.
 
-With one thread, CPU time is measured; with several, the least time of several rounds. Needs onnx and onnxruntime.
+With one thread, it measures CPU time; with several threads, the shortest time of several rounds. It needs onnx and
+onnxruntime.
 """
 
 import argparse

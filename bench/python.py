@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the Python package against numpy, PyTorch, OpenVINO and ONNX Runtime, as used from Python.
+"""Times the Python package and numpy, PyTorch, OpenVINO and ONNX Runtime, as they are called from Python.
 
     python3 bench/python.py [--rounds N] [--threads N] [--json FILE] [WORDS...]
 
@@ -7,13 +7,14 @@ Prints three tables in Markdown: large arrays, the cost of new memory, and small
 words "memory" and "small" select the second and third table. Other WORDS select rows of the first table whose
 `large/name type sizes` contains one of them.
 
-Every call returns a new array made of `x`, which is compared with numpy's bit for bit before timing. Calls are timed in
-a loop of `y = f(x)`, so freeing the previous result counts. The libraries alternate within each round: a pause until
-the previous library's threads sleep, two untimed calls, then the timed ones. The tables show the median over the
-rounds; for other libraries, the median ratio to trundle's time in the same round.
+Every call makes a new array from `x`. Before timing, this array is compared with numpy's, bit for bit. Calls are timed
+in a loop of `y = f(x)`, so that the time includes freeing the previous result. In each round, the libraries run one
+after another. For each there is a pause until the threads of the previous library sleep, then two untimed calls, then
+the timed calls. The tables show the median over the rounds. For other libraries, this is the median of the ratio to
+trundle's time in the same round.
 
-PyTorch, OpenVINO and ONNX Runtime take part if they can be imported. If an operator can be written in several ways,
-each library uses its fastest. OpenVINO's results are copies of the model's outputs, which is its default.
+PyTorch, OpenVINO and ONNX Runtime are timed if they can be imported. If there are several ways to write an operator,
+each library uses its fastest way. The results of OpenVINO are copies of the model's outputs, which is its default.
 """
 
 import argparse

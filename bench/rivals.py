@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Runs other libraries on the bench's cases, alternating with a copy.
+"""Times other libraries on the cases of trundle-bench, and a copy.
 
     cargo build --release -p trundle-bench
     python3 bench/rivals.py [--rounds N] [--threads N] [--libraries NAMES] [WORDS...]
 
-WORDS select cases as for trundle-bench ("/" selects all); the default is a handful. Each round runs trundle-bench,
-which times trundle and the copy of the same bytes, and then each library, so that all see a similar machine state. A
-library's turn is a pause until the previous library's threads sleep, an untimed call, and timed calls. The output is
-the copy's time divided by the library's, as the median over rounds, and which libraries are faster than trundle: the
-ratio of their time to trundle's. A summary per library follows. Results are first compared with numpy's.
+WORDS select cases as for trundle-bench ("/" selects all). Without them, a few cases are selected. Each round runs
+trundle-bench, which times trundle and a copy of the same bytes, and then each library, so that the state of the machine
+is similar for all. For each library there is a pause until the threads of the previous library sleep, an untimed call,
+and then timed calls. The output has the time of the copy divided by the time of the library, as the median over the
+rounds. For libraries that are faster than trundle, it has the ratio of their time to trundle's. At the end there is a
+summary for each library. All results are first compared with numpy's.
 
-All libraries that are installed and have the operators take part; `--libraries` selects some.
+The script times all libraries that are installed and have the operators; `--libraries` selects some of them.
 
 | library | pip packages | Debian packages | what is timed |
 |---|---|---|---|
@@ -26,11 +27,11 @@ All libraries that are installed and have the operators take part; `--libraries`
 | IPP | ipp | | `ippiTranspose`, `ippiMirror`, `ippiCopy` to planes and back |
 | libyuv | | libyuv0 | `TransposePlane`, `MirrorPlane`, `SplitRGBPlane` and similar |
 
-Libraries write to an existing array if they can; otherwise the time includes the allocation. IPP and libyuv run on
-threads of this script, each with a band of a matrix or a share of the matrices or images. For batches OpenCV runs on
-threads of this script too, in addition to its own threads. XLA and oneDNN use all cores available to the process;
-`--threads` restricts the cores. numpy's and the bench's arrays are on large pages unless NUMPY_MADVISE_HUGEPAGE=0 is
-set.
+A library writes to an existing array if it can; otherwise its time includes the allocation. IPP and libyuv run on
+threads of this script. Each thread gets a part of the rows of a matrix, or a part of the matrices or images. For
+batches, OpenCV also runs on threads of this script, in addition to its own threads. XLA and oneDNN use all cores that
+the process may use; `--threads` restricts these cores. The arrays of numpy and of trundle-bench use large pages, unless
+NUMPY_MADVISE_HUGEPAGE=0 is set.
 """
 
 import argparse

@@ -3,13 +3,15 @@
 
     python3 bench/small_moves.py [--cases N] [--seed S] [--widths BYTES...] [--worst N]
 
-Each case is a view of a random array: 20 kB to 4 MB, 2 to 4 axes (some of size 2 to 7), elements of 1, 2, 3, 4, 8 or 16
-bytes, axes in random order, some reversed. `trundle.copyto` with `threads=1` and `numpy.copyto` alternately copy it to
-the same array, which is cached if it fits; results are compared bit for bit. The output is the ratio of the least
-times: how many times faster trundle is. Below 1, numpy is faster.
+Each case is a random view of an array. The array has 20 kB to 4 MB, 2 to 4 axes (some of size 2 to 7), and elements of
+1, 2, 3, 4, 8 or 16 bytes. The axes of the view are in random order, and some are reversed. `trundle.copyto` with
+`threads=1` and `numpy.copyto` alternately copy the view to the same array. This array is cached if it fits into the
+caches. The results are compared bit for bit. The output is the ratio of the shortest times: how many times faster
+trundle is than numpy. If it is below 1, numpy is faster.
 
-Prints for each class of cases (the fate of the source's innermost axis, and the width) the number of cases, the share
-below 0.9, the median and the least ratio; then the worst cases as Python code that makes the view of `x`.
+The cases are divided into classes by what happens to the source's innermost axis, and by the width of elements. For
+each class, the script prints the number of cases, the share of ratios below 0.9, and the median and the smallest ratio.
+Then it prints the worst cases, each as Python code that makes the view of `x`.
 """
 
 import argparse

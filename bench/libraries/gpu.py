@@ -1,7 +1,7 @@
-"""Libraries that move PyTorch's tensors in place, on an NVIDIA GPU, or on the CPU for trial runs.
+"""Libraries that move PyTorch's tensors where they are: on an NVIDIA GPU, or on the CPU to test the scripts.
 
-Each is a class like the others here, but its constructor takes a PyTorch device, and `prepare` takes a tensor.
-Results are tensors or CuPy arrays (numpy on the CPU).
+Each is a class with the same interface as the other libraries, except that its constructor takes a PyTorch device, and
+`prepare` takes a tensor. Results are tensors or CuPy arrays (on the CPU, numpy arrays).
 """
 
 import ctypes

@@ -127,9 +127,9 @@ def addresses(planes, x, out):
 
 
 def bands(matrices, x, out, threads):
-    """Yields for each call the source and destination address, and the number of rows.
+    """Yields, for each call, the addresses of source and destination and the number of rows.
 
-    If there are fewer matrices than threads, each matrix is cut into bands of rows.
+    If there are fewer matrices than threads, each matrix is divided into parts with consecutive rows.
     """
     count, rows, width = matrices.count, matrices.rows, matrices.width
     band = rows if count >= threads else -(-rows // threads)

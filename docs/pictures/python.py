@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/python.md, each by the call that it is about.
+"""Draws the pictures of docs/python.md. Each picture is made by the call that it illustrates.
 
     pip install matplotlib
     python docs/pictures/python.py [FOLDER]

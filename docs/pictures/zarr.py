@@ -1,4 +1,4 @@
-"""Draws the picture of docs/zarr.md, by the movement that it is about.
+"""Draws the picture of docs/zarr.md, which is made by the move that it illustrates.
 
     pip install matplotlib
     python docs/pictures/zarr.py [FOLDER]
