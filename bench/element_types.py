@@ -22,7 +22,7 @@ SHAPE = (5, 7)
 ORDER, SHIFT, AXIS = (1, 0), 3, 1
 LENGTHS = np.array([7, 3, 1, 2, 6], np.int64)
 
-# Bits per element, and numpy's type if there is one.
+# The number of bits per element, and numpy's type if it has one.
 TYPES = {
     "boolean": (8, np.bool_),
     "u8": (8, np.uint8), "u16": (16, np.uint16), "u32": (32, np.uint32), "u64": (64, np.uint64),
@@ -40,7 +40,7 @@ TYPES = {
 
 
 class No(Exception):
-    """The library lacks the operator, or lacks it for this type."""
+    """The library does not have the operator, or does not support it for this type."""
 
 
 def codes(name):
@@ -51,7 +51,7 @@ def codes(name):
 
 
 def moved(operator, x):
-    """Returns the expected result."""
+    """Returns the result that is expected."""
     if operator == "transpose":
         return x.transpose(*ORDER, *range(2, x.ndim))
     if operator == "roll":
@@ -63,7 +63,7 @@ def moved(operator, x):
 
 
 def place(bits, element, bit):
-    """Returns an element's byte and bit as OpenVINO 2026.4 packs them: 1 bit from the top, 3 and 6 bits split."""
+    """Returns the byte and the bit of an element in OpenVINO 2026.4's order: 1 bit from the top, 3 and 6 bits split."""
     if bits in (3, 6):
         group = 24 // bits
         start, i, low = element // group * 3, element % group, bits // 3 * 2
@@ -205,7 +205,7 @@ class OnnxRuntime:
         value = session.run_with_ort_values(["y"], {})[0]
         if name == "string":
             return value.numpy()
-        # numpy lacks names for some types.
+        # numpy has no name for some types.
         count = len(raw) if bits < 8 else codes(name).size
         return np.frombuffer(ctypes.string_at(value.data_ptr(), count), np.uint8)
 
@@ -250,7 +250,7 @@ def verdict(library, operator, name):
     bits = TYPES[name][0]
     got = np.ascontiguousarray(got).reshape(-1).view(np.uint8)
     if bits < 8:
-        # Bits after the last element are unspecified.
+        # The bits after the last element are not specified.
         expected = pack(bits, expected)
         behind = pack(bits, np.full(35, 255, np.uint8))
         got = got[: len(expected)] & behind
@@ -258,7 +258,7 @@ def verdict(library, operator, name):
 
 
 def tried(library, operator, name):
-    """Runs a try in a separate process and returns the verdict."""
+    """Makes one attempt in a separate process and returns the verdict."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

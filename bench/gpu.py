@@ -68,7 +68,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar: the least or greatest allowed value of a quantity."""
+    """A promise: the smallest or largest allowed value of a quantity."""
 
     name: str
     limit: float
@@ -130,7 +130,7 @@ def swin(dtype, side, window, channels, shift=-3):
 
 
 def inner_axis(chain):
-    """Cases that move the innermost axis, with row lengths that are not powers of two."""
+    """Cases that move the innermost axis. The lengths of rows are not powers of two."""
     rows = {"u8": 4001, "f16": 2001, "f32": 1001, "f64": 513, "complex128": 257}
     return [case("inner axis, odd rows", dtype, (None, row), chain) for dtype, row in rows.items()]
 
@@ -311,7 +311,7 @@ def as_text(sizes):
 
 
 def fitted(sizes, elements):
-    """Returns sizes of about `count` elements."""
+    """Returns sizes for a tensor of about `count` elements."""
     free = sizes.count(None)
     if not free:
         return sizes
@@ -321,7 +321,7 @@ def fitted(sizes, elements):
 
 
 def numbers(count, dtype, device):
-    """Returns pseudo-random numbers without NaN."""
+    """Returns pseudorandom numbers without NaN."""
     if dtype == torch.uint8:
         return torch.randint(0, 256, (count,), dtype=dtype, device=device)
     if dtype.is_complex:
@@ -347,7 +347,7 @@ def as_tensor(result):
 
 
 def is_same(result, right):
-    """Whether two tensors are equal bit for bit."""
+    """Returns whether two tensors are equal bit for bit."""
     result = as_tensor(result)
     return (
         result.shape == right.shape
@@ -358,12 +358,12 @@ def is_same(result, right):
 
 
 def spoil(right):
-    """Overwrites memory that the next result of this size is likely to use."""
+    """Overwrites the memory that the next result of this size will probably use."""
     torch.bitwise_not(right.view(-1).view(torch.uint8))
 
 
 class Clock:
-    """Times calls between two CUDA events, or with the system's clock on the CPU."""
+    """Times calls: with two CUDA events, or on the CPU with the system's clock."""
 
     def __init__(self, device):
         self.device = device
@@ -386,11 +386,11 @@ class Clock:
         return start.elapsed_time(end) / 1e3 / times
 
     def times(self, call):
-        """Returns the number of calls per turn."""
+        """Returns the number of calls for one measurement."""
         return max(1, math.ceil(self.turn_seconds / max(self.seconds(call, 2), 1e-7)))
 
     def until_return(self, call):
-        """Returns the seconds until a small call returns."""
+        """Returns how many seconds pass until a small call returns."""
         seconds = []
         for _ in range(SMALL_TURNS):
             call()
@@ -404,7 +404,7 @@ class Clock:
 
 
 def prepared(libraries, case, operators, x):
-    """Returns a function per library that has the operators, and the reasons for the others."""
+    """Returns a function for each library that has the operators, and the reasons why others are not timed."""
     right = libraries["PyTorch"].prepare(operators, x)()
     calls, failed = {}, {}
     for name, library in libraries.items():
@@ -425,13 +425,13 @@ def prepared(libraries, case, operators, x):
 
 
 def wait(device):
-    """Waits for the GPU. An earlier out-of-bounds access fails here, and the GPU is then unusable in this process."""
+    """Waits for the GPU. If a kernel has accessed memory out of bounds, this fails, and the GPU is unusable."""
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
 def copy_of(bytes, device):
-    """Returns the device's own copy: PyTorch's copy of bytes, which is cudaMemcpyAsync."""
+    """Returns the copy of the device itself: PyTorch's copy of bytes, which is cudaMemcpyAsync."""
     source = torch.ones(bytes, dtype=torch.uint8, device=device)
     out = torch.empty_like(source)
     return lambda: out.copy_(source)
@@ -451,14 +451,14 @@ def median_of_ratios(above, below):
 
 
 def cache_bytes(device):
-    """Returns the size of the GPU's L2 cache."""
+    """Returns the size of the GPU's L2 cache in bytes."""
     if device.type != "cuda":
         return 0
     return getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0)
 
 
 class Large:
-    """The first table."""
+    """The first table: large tensors."""
 
     def __init__(self, args, device):
         self.args, self.device, self.clock = args, device, Clock(device)
@@ -506,7 +506,7 @@ class Large:
         return record, values
 
     def values(self, bar, case, turns):
-        """Returns the values compared with the bars; None if trundle did not run."""
+        """Returns the values for which there are promises; None if trundle did not run."""
         values = {}
         if bar:
             values[bar] = lambda own: median_of_ratios(turns["copy"], own)
@@ -540,7 +540,7 @@ class Large:
 
 
 class Small:
-    """The second table."""
+    """The second table: small tensors."""
 
     def __init__(self, args, device):
         self.args, self.device, self.clock = args, device, Clock(device)
@@ -575,7 +575,7 @@ class Small:
 
 
 def present(wanted, device):
-    """Returns the wanted libraries that are available, by name."""
+    """Returns the requested libraries that are available, by name."""
     found = {}
     for library in wanted:
         try:
@@ -587,7 +587,7 @@ def present(wanted, device):
 
 
 def summary(seen):
-    """Prints a line per bar: whether all its cases meet it, and the worst case."""
+    """Prints a line for each promise: whether all its cases keep it, and the worst case."""
     print()
     lines = []
     for bar in BARS:

@@ -29,10 +29,10 @@ LEAST_BYTES, MOST_BYTES = 20_000, 4_000_000
 
 WIDTHS = [1, 2, 3, 4, 8, 16]
 
-# A turn repeats calls for this long, so that reading the clock is negligible.
+# A measurement repeats calls for this long, so that the time to read the clock is negligible.
 TURN_SECONDS = 100e-6
 
-# Turns of each library. Slow cases get more, because the machine may have been busy.
+# The number of measurements for each library. Slow cases get more, because the machine may have been busy.
 TURNS, MORE_TURNS = 5, 15
 
 BEHIND, FAR_BEHIND = 0.9, 0.6
@@ -40,7 +40,7 @@ BEHIND, FAR_BEHIND = 0.9, 0.6
 
 @dataclass
 class Case:
-    """A view of an array of `shape` with its axes in the order `order`, some of them reversed."""
+    """A view of an array of `shape`. Its axes are in the order `order`, and some of them are reversed."""
 
     width: int
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class Case:
         return x.transpose(self.order)[tuple(slice(None, None, -1 if each else 1) for each in self.reversed)]
 
     def kind(self) -> str:
-        """Describes what happens to the source's innermost axis, and its length."""
+        """Describes what happens to the source's innermost axis, and how long the axis is."""
         long = self.shape[-1]
         size = str(long) if long < 4 else "4 to 7" if long < 8 else "8 or more"
         kept = self.order[-1] == len(self.shape) - 1
@@ -72,7 +72,7 @@ def random_case(rng: random.Random, widths: list[int]) -> Case:
     for axes_left in range(rank, 1, -1):
         each = elements ** (1 / axes_left)
         size = rng.randint(2, 7) if rng.random() < 0.4 else round(math.exp(rng.gauss(math.log(each), 0.5)))
-        # Multiples of small powers of two are more common.
+        # Multiples of small powers of two are drawn more often.
         if size > 8 and rng.random() < 0.4:
             size -= size % rng.choice([8, 16, 32])
         shape.append(max(size, 1))
@@ -95,10 +95,10 @@ def seconds(call, calls: int) -> float:
 
 
 def speed(case: Case) -> float:
-    """Checks the result and returns how many times faster than numpy trundle is."""
+    """Checks the result. Returns how many times faster trundle is than numpy."""
     count = math.prod(case.shape) * case.width
     x = np.random.default_rng(0).integers(0, 256, count, np.uint8).view(f"V{case.width}").reshape(case.shape)
-    # numpy is fastest with arithmetic types; there is none of 3 bytes.
+    # numpy is fastest with arithmetic types. There is no such type of 3 bytes.
     types = {1: np.uint8, 2: np.uint16, 4: np.float32, 8: np.float64, 16: np.complex128}
     if case.width in types:
         x = x.view(types[case.width])

@@ -139,7 +139,7 @@ def timed(command, environment):
 
 
 def commands(arguments, codec, move, sources, out, count):
-    """Returns the command of each program."""
+    """Returns the command line of each program."""
     threads = str(arguments.threads)
     memory = arguments.max_mem
     moves = {
@@ -176,7 +176,7 @@ def main():
     arguments = parser.parse_args()
     arguments.dir.mkdir(parents=True, exist_ok=True)
     count = max(1, round(arguments.gib * 16))
-    # numpy's own threads are not controlled by dask.
+    # dask does not control the threads of numpy.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMCODECS_NUM_THREADS": "1"}
     record = []
     for codec in arguments.codec or ["none", "zstd:3"]:

@@ -9,5 +9,5 @@ from .frameworks import Numpy, OnnxRuntime, OpenVINO, Torch, Xla
 from .numeric import Fftw, Mkl, OneDnn
 from .pictures import Ipp, Libyuv, OpenCV
 
-# numpy is first, because the others are compared with it.
+# numpy is first, because the results of the others are compared with it.
 LIBRARIES = (Numpy, Torch, OpenVINO, OnnxRuntime, Xla, OneDnn, Mkl, Fftw, OpenCV, Ipp, Libyuv)
