@@ -287,7 +287,7 @@ def calls_of(found, case, x, threads):
 
 @dataclass(frozen=True)
 class Turn:
-    """Returns the median time of several calls in a row."""
+    """The medians over several consecutive calls."""
 
     seconds: float
     page_faults: float
