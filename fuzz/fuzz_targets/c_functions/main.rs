@@ -28,8 +28,9 @@ use crate::place::{ARENA_BYTES, MOST_BYTES, Place, TooMuch};
 use crate::several::Several;
 use crate::tensor::{Tensor, any_sizes, elements};
 
-/// Maximum number of elements for the oracle. Elements without bytes, or repeated ones, may be any number.
-/// Empty tensors are also skipped, since their other sizes may overflow.
+/// The largest number of elements for which the oracle is used. A tensor whose elements have no bytes or
+/// share bytes may have any number of elements. Empty tensors are also skipped, because the product of
+/// their other sizes may overflow.
 const MOST_ELEMENTS: i128 = 1 << 14;
 
 /// The contents of the memory before a call.

@@ -84,7 +84,7 @@ impl Operator {
         })
     }
 
-    /// The correct sizes of the output.
+    /// Returns the correct sizes of the output.
     pub(crate) fn out_sizes(&self, sizes: &[u64]) -> Vec<u64> {
         match self {
             Operator::Transpose { order } if order.is_empty() => {
