@@ -49,7 +49,7 @@ fn a_store(place: &Place, shape: &[usize]) {
     fs::remove_file(place.path("p0.npy")).unwrap();
 }
 
-/// Makes the inputs of a command.
+/// A function that writes the inputs of a command.
 type Made = fn(&Place, &[usize]);
 
 /// Commands whose output replaces their input, each with the function that writes the inputs.
@@ -185,9 +185,9 @@ struct Counts {
     resumed: u32,
     /// The journal had no progress. So the source was unchanged, and the run began from the start.
     anew: u32,
-    /// Refused; the input is unchanged.
+    /// The run was refused, and the input is unchanged.
     refused_before: u32,
-    /// Refused; the input has been replaced.
+    /// The run was refused, and the input has been replaced.
     refused_after: u32,
 }
 
