@@ -3,9 +3,10 @@
 
     crates/trundle-cli/tests/absurd_stores.py target/release/trundle --count 300
 
-A command may end with exit codes 0 to 3, but not with a panic or a signal. It may use at most 30 MiB more than
---max-mem, within 1 GiB of address space. `info` and `plan` take at most 20 s of CPU time; other commands may take
-longer if the store or the output has many chunks or elements. The seed is printed; the same seed gives the same stores.
+A command must end with an exit code from 0 to 3, and not with a panic or a signal. It may use at most 30 MiB more than
+--max-mem, and 1 GiB of address space. `info` and `plan` may take at most 20 s of CPU time. Other commands may take
+longer if the store or the output has many chunks or elements. The script prints the seed; the same seed gives the same
+stores.
 """
 
 import argparse

@@ -3,9 +3,10 @@
 
     crates/trundle-cli/tests/mutations.py target/release/trundle --count 2000
 
-Every command must succeed (exit code 0), report wrong usage (2) or refuse the file (3); exit code 1 is allowed for
-system errors only. A command has 1 GiB of address space and 20 s, and may not end with a panic or a signal. If a
-command breaks this, it is printed, and its files are kept. The seed is printed; the same seed gives the same files.
+Every command must succeed (exit code 0), report wrong usage (2) or refuse the file (3). Exit code 1 is allowed only for
+system errors. A command has 1 GiB of address space and 20 s, and must not end with a panic or a signal. If a command
+violates this, the script prints the command and keeps its files. It also prints the seed; the same seed gives the same
+files.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares random chains of scatters, joins, pads and other operators in tiny tiles with numpy.
+"""Compares random chains of scatters, joins, pads and other operators, run in tiny tiles, with numpy.
 
     crates/trundle-cli/tests/random_commands.py target/debug/trundle --count 1000
 
-Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result equals numpy's, or the
-program asks for more memory and writes nothing. The seed is printed; the same seed gives the same commands. Needs
-numpy.
+Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result must equal numpy's, or the
+program must ask for more memory and write nothing. The script prints the seed; the same seed gives the same commands. It
+needs numpy.
 """
 
 import argparse

@@ -136,8 +136,8 @@ def some_loop(chance):
 
 
 def some_scan(chance):
-    """A random scan, its inputs, and the reference's outputs. The reference scans only first axes and forward, so
-    other axes and directions are moved before the scan and back after it."""
+    """A random scan, its inputs, and the reference's outputs. The reference can only scan the first axis forward. So
+    other axes and directions are changed before the scan, and changed back after it."""
     count, steps = chance.randint(1, 2), chance.randint(1, 4)
     state = np.arange(6, dtype=np.float32).reshape(2, 3)
     outer = Nodes("o", chance)

@@ -1,5 +1,5 @@
-"""Random movement layers of OpenVINO for tensors of given sizes, with the specified results where OpenVINO may
-differ from its specification."""
+"""Makes random movement layers of OpenVINO for tensors of given sizes. If OpenVINO may deviate from its
+specification, a layer comes with the result that the specification requires."""
 
 import math
 from collections.abc import Callable
@@ -338,8 +338,8 @@ def whole(x):
 
 
 def interpolated(data, axes, to, scales, attributes):
-    """Interpolates by the specification, except that axes of unchanged size are not resized, as in OpenVINO itself,
-    and that rounding errors have no effect."""
+    """Interpolates as the specification requires, with two exceptions: axes whose size does not change are not
+    resized, as in OpenVINO itself, and rounding errors have no effect."""
     pads = [attributes.get(name, [0] * data.ndim) for name in ("pads_begin", "pads_end")]
     data = np.pad(data, list(zip(*pads)))
     original = ORIGINAL[attributes["coordinate_transformation_mode"]]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs ONNX's own operator tests through the program and compares the results bit for bit.
 
-It takes the tests of movement operators, each also in every other opset form that takes the same model, and the tests
-of arithmetic, also in loops, with inputs as constants. Then it compares exported PyTorch modules (with_torch.py), random
-resizes, and random loops (onnx_loops.py) with ONNX's reference implementation.
+It runs the tests of movement operators. If other opset versions of an operator accept the same model, it also runs the
+test with these versions. It runs the tests of arithmetic, also in loops, with constants instead of inputs. Then it
+compares exported PyTorch modules (with_torch.py), random resizes, and random loops (onnx_loops.py) with ONNX's reference
+implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200
@@ -282,9 +283,9 @@ def some_resize(chance):
 
 
 class Coordinates:
-    """Records the coordinates in the reference. For a coordinate within a rounding error above an integer, the
-    reference uses the integer in one place but not in another. It then reads the previous element, except in
-    mode ceil."""
+    """Records the coordinates that the reference uses. If a coordinate exceeds an integer only by a rounding error,
+    the reference uses the integer in one place but not in another. Except in mode ceil, it then reads the element
+    before the right one."""
 
     def __init__(self):
         self.made = []

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares random models of OpenVINO's movement layers with OpenVINO, and with the specification where OpenVINO may
-differ from it.
+"""Compares the results of random models of OpenVINO's movement layers with those of OpenVINO.
+
+If OpenVINO may deviate from the specification of a layer, the result is compared with the specification instead.
 
     pip install openvino==2026.4.1 numpy==2.4.6
     crates/trundle-models/tests/with_openvino.py target/release/trundle --count 300
@@ -163,8 +164,8 @@ class Model:
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
 
     def built(self, by_texts=False, plain=True):
-        """Builds the model, with its lists as constants or in their forms, and the input data. With `by_texts`,
-        a layer with a specified result becomes a gather of the elements of that result."""
+        """Builds the model and the input data. The lists are constants, or have the forms that were drawn. With
+        `by_texts`, a layer whose result the specification gives becomes a gather of the elements of this result."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs PyTorch modules of pure movements through the program and compares the results bit for bit.
 
-Both exporters write the modules, for fixed and for open sizes; the number of passes is checked too. `--save` writes the
-models to torch_modules.zip next to this file, so that with_onnx.py can run them without PyTorch.
+Both of PyTorch's exporters export the modules, with fixed and with open sizes. The number of passes is also checked.
+`--save` writes the models to torch_modules.zip next to this file, so that with_onnx.py can run them without PyTorch.
 
     pip install torch==2.15.0 onnx==1.23.2 onnxscript numpy==2.4.6
     crates/trundle-models/tests/with_torch.py target/release/trundle

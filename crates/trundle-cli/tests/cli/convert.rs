@@ -56,7 +56,7 @@ fn hints(name: &str, shape: &[usize]) -> String {
 
 #[test]
 fn every_format_becomes_every_other_and_itself_again() {
-    // Every third shape has several axes or an axis of size 1 or 0.
+    // If only a third of the cases is tried, each third has a shape of several axes and a degenerate shape.
     let shapes = [&[3, 5, 4][..], &[40, 1, 9], &[6, 1, 11], &[], &[7], &[2, 0, 3]];
     for (number, shape) in shapes.into_iter().enumerate() {
         let place = Place::new();

@@ -277,7 +277,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
         assert!(header.contains(&format!("\"dtype\":\"{name}\"")), "{header}");
         let half = bytes.len() / 2;
         assert!(written.ends_with(&[&bytes[half..], &bytes[..half]].concat()), "{input}");
-        // An .npy output has the type that its header can state.
+        // An .npy output has the type that the input's header states.
         place.run(&format!("{to} x.npy")).done();
         let stated = if input == "e5.npy" {
             "<f1"
