@@ -3,9 +3,9 @@
 
     crates/trundle-cli/tests/random_commands.py target/debug/trundle --count 1000
 
-Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result must equal numpy's, or the
-program must ask for more memory and write nothing. The script prints the seed; the same seed gives the same commands. It
-needs numpy.
+Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result must equal numpy's, or
+the program must ask for more memory and write nothing. The script prints the seed; the same seed gives the same
+commands. It needs numpy.
 """
 
 import argparse

@@ -311,7 +311,7 @@ fn buffers_that_do_not_fit_are_refused() {
     assert_eq!(out, [3, 0, 2, 0, 1, 0]);
 }
 
-/// A transpose whose order is an input. The other input decides nothing.
+/// A transpose whose order is an input. The elements of the other inputs decide nothing.
 #[test]
 fn a_model_says_whose_elements_decide() {
     let layer = |id: usize, kind: &str, of: &str| {

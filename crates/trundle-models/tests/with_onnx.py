@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs ONNX's own operator tests through the program and compares the results bit for bit.
 
-It runs the tests of movement operators. If other opset versions of an operator accept the same model, it also runs the
-test with these versions. It runs the tests of arithmetic, also in loops, with constants instead of inputs. Then it
-compares exported PyTorch modules (with_torch.py), random resizes, and random loops (onnx_loops.py) with ONNX's reference
-implementation.
+It runs the tests of movement operators. If other opset versions of an operator accept the same model, it also runs
+the test with these versions. It runs the tests of arithmetic, also in loops, with constants instead of inputs. Then it
+compares exported PyTorch modules (with_torch.py), random resizes, and random loops (onnx_loops.py) with ONNX's
+reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200

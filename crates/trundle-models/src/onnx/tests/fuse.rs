@@ -314,8 +314,8 @@ fn where_shapes_are_open_those_of_steps_are_given() {
 
 #[test]
 fn what_is_reckoned_from_a_shape_within_is_within() {
-    // The class token of a vision transformer. It is copied as often as the shape of another tensor says,
-    // through the shape of that shape, and is then concatenated with that tensor.
+    // The class token of a vision transformer. The number of its copies depends on the shape of the tensor that
+    // it is concatenated with. The nodes that compute the number also read the shape of that shape.
     let nodes = vec![
         node("Exp", &["x"], &["e"], vec![]),
         node("Transpose", &["e"], &["t"], vec![ints("perm", &[1, 0, 2])]),
