@@ -240,7 +240,7 @@ def verdict(library, operator, name):
         got = library.move(operator, name)
     except AssertionError:
         return "wrong"
-    except Exception as error:  # whatever a library says, it is a refusal
+    except Exception as error:  # any exception means that the library refuses it
         if os.environ.get("DEBUG"):
             print(f"{library.name} {operator} {name}: {type(error).__name__} {str(error)[:200]}", file=sys.stderr)
         return "no"

@@ -417,7 +417,7 @@ def prepared(libraries, case, operators, x):
                 failed[name] = "wrong"
         except Unsupported:
             continue
-        except Exception as error:  # each library has its own for what it cannot do
+        except Exception as error:  # each library raises its own exceptions
             failed[name] = "failed"
             print(f"  {case.name}, {name}: {type(error).__name__}: {error}", file=sys.stderr)
             wait(x.device)
@@ -581,7 +581,7 @@ def present(wanted, device):
         try:
             made = library(device)
             found[made.name] = made
-        except Exception as error:  # what cannot be loaded, or finds no GPU, says so in its own way
+        except Exception as error:  # each library raises its own exceptions
             print(f"without {library.__name__}: {error}", file=sys.stderr)
     return found
 
@@ -663,7 +663,7 @@ def main():
                 records.append(record)
                 for bar, value in values.items():
                     seen.setdefault(bar, []).append((record["case"], value))
-    except RuntimeError as error:  # of the reference, the copy, or whatever is done after a fault
+    except RuntimeError as error:  # from the reference, the copy, or any call after a fault
         lost = str(error)
         print(f"\nthe rest is left out, since the GPU or PyTorch refused: {lost}")
     if not records and not lost:

@@ -277,7 +277,7 @@ def calls_of(found, case, x, threads):
             calls[library.name] = CALLS[type(library)](library, case, x)
         except Unsupported:
             continue
-        except Exception as error:  # each library has its own for what it cannot do
+        except Exception as error:  # each library raises its own exceptions
             print(f"  {library.name}: {type(error).__name__}: {error}", file=sys.stderr)
     wrong = {name for name, call in calls.items() if not is_same(call(), right)}
     if "trundle" in wrong or "trundle, `out=y`" in wrong:

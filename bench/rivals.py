@@ -136,7 +136,7 @@ def prepared(found, operators, x):
             result = as_numpy(run(), x.dtype)
         except Unsupported:
             continue
-        except Exception as error:  # each library has its own for what it cannot do
+        except Exception as error:  # each library raises its own exceptions
             print(f"  {library.name}: {type(error).__name__}: {error}", file=sys.stderr)
             continue
         if right is None:

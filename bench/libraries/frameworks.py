@@ -12,7 +12,7 @@ class Numpy:
     name = "numpy"
 
     def __init__(self, threads):
-        del threads  # it has one
+        del threads  # numpy uses one thread
 
     def prepare(self, operators, x):
         def run():
@@ -235,7 +235,7 @@ class Xla:
     name = "XLA"
 
     def __init__(self, threads):
-        del threads  # those of the process
+        del threads  # XLA uses all cores of the process
         import jax
 
         self.jax = jax

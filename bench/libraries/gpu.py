@@ -219,7 +219,7 @@ class CuTensor:
     def __init__(self, device):
         if device.type != "cuda":
             raise ImportError("it moves on GPUs alone")
-        import torch  # which has loaded the libraries that it needs
+        import torch  # it loads the libraries that cuTENSOR needs
 
         self.torch, self.library = torch, self.loaded()
         if not hasattr(self.library, "cutensorCreatePermutation"):

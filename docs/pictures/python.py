@@ -95,7 +95,7 @@ def spectrum(folder):
     picture = scene(256, 256).mean(axis=2).reshape(128, 2, 128, 2).mean(axis=(1, 3))
     taper = np.hanning(128)
     comes = np.log1p(np.abs(np.fft.fft2(picture * taper * taper[:, None])))
-    comes = np.maximum(comes * 2, 8).round() / 2  # with fewer shades the file is small
+    comes = np.maximum(comes * 2, 8).round() / 2  # fewer shades make the file smaller
 
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.1))
     show(axes[0], picture, "the picture", cmap="gray")

@@ -126,7 +126,7 @@ def store(chance, folder):
         try:
             shape = hdf5(chance, folder / "x.h5", shape, chunk, dtype)
             return "x.h5", shape, is_much(shape, chunk)
-        except (ValueError, OverflowError):  # h5py's own limits
+        except (ValueError, OverflowError):  # a limit of h5py
             (folder / "x.h5").unlink(missing_ok=True)
     (folder / "x.zarr").mkdir()
     for name, content in chance.choice([version_2, version_3])(chance, shape, chunk, dtype).items():

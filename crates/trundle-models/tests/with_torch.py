@@ -334,7 +334,7 @@ def check(program, name, exporter, is_open, archive):
         folder = Path(folder)
         try:
             names = exported(exporter, module, inputs, is_open, folder / "m.onnx")
-        except Exception as error:  # the exporter raises many kinds
+        except Exception as error:  # the exporter raises exceptions of many kinds
             return "not exported", str(error).splitlines()[0][:100]
         if is_open:
             # The exporter has not seen this batch size.

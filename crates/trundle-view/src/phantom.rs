@@ -41,7 +41,7 @@ macro_rules! ellipsoids {
 const ELLIPSOIDS: [Ellipsoid; 10] = ellipsoids! {
 //  tenths  half axes              centre                 degrees
     10      0.69   0.92  0.81      0.0    0.0     0.0      0.0; // skull
-    -8      0.6624 0.874 0.78      0.0   -0.0184  0.0      0.0; // what it holds
+    -8      0.6624 0.874 0.78      0.0   -0.0184  0.0      0.0; // inside the skull
     -2      0.11   0.31  0.22      0.22   0.0     0.0    -18.0; // smaller ventricle
     -2      0.16   0.41  0.28     -0.22   0.0     0.0     18.0; // larger ventricle
      1      0.21   0.25  0.41      0.0    0.35   -0.15     0.0;

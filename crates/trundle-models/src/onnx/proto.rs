@@ -4,7 +4,7 @@
 //! encoding:
 //!
 //! - Floats are read as their bits (`fixed32` and `float` have the same encoding), so that every bit
-//! pattern is preserved.
+//!   pattern is preserved.
 //! - Types that are not tensors are kept as bytes, because they are refused.
 //! - Unused fields, such as documentation, are not declared and are skipped.
 //!

@@ -7,10 +7,10 @@
 //!
 //! - An input has the name of its Parameter layer.
 //! - An output has the first of the following names that exists: the tensor names of its Result layer
-//! (`output_names`), the names of the port that the Result reads (`names`), the name of the layer that the
-//! Result reads (in version 10 only, as in OpenVINO), the name of the Result.
+//!   (`output_names`), the names of the port that the Result reads (`names`), the name of the layer that the
+//!   Result reads (in version 10 only, as in OpenVINO), the name of the Result.
 //! - If a name is taken, the next of these names is used. If all are taken, the name is `input_1` or
-//! `output_1`, or has a higher number.
+//!   `output_1`, or has a higher number.
 
 mod arithmetic;
 mod document;
