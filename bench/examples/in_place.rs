@@ -1,5 +1,7 @@
-//! Times moves within one buffer, and the fastest copy of the same size. Usage: `in_place [threads
-//! [large|small [only]]]`. `large` requests large pages; `only` selects the cases whose name contains it.
+//! Times moves within one buffer, and the fastest copy of the same size.
+//!
+//! Usage: `in_place [threads [large|small [only]]]`. `large` requests large pages; `only` selects the cases whose name
+//! contains it.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
 use trundle::lowering::{Device, Move};

@@ -1,5 +1,6 @@
-//! Times pads, and the fastest copy of the same size. Usage: `pads [threads [large]]`; `large` requests
-//! large pages.
+//! Times pads, and the fastest copy of the same size.
+//!
+//! Usage: `pads [threads [large]]`. `large` requests large pages.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
 use trundle::{DType, ProgramPlan, Result, Shape, programs};

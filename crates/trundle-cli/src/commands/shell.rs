@@ -17,8 +17,8 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     print_raw(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the manual pages of the program and of all commands. If `words` names a command, such as `plan
-/// roll`, prints only the page of this command.
+/// Prints the manual pages of the program and of all commands. If `words` names a command, such as
+/// `plan roll`, prints only the page of this command.
 ///
 /// # Errors
 /// If there is no such command, if a page cannot be rendered, or if stdout cannot be written.
