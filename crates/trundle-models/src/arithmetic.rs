@@ -28,7 +28,7 @@ pub enum Arithmetic {
     Select,
     /// Reduces along axes.
     Reduce {
-        /// The operator to fold with.
+        /// The operator that combines two numbers.
         by: Binary,
         /// The axes; negative ones count from the end.
         axes: Integers,

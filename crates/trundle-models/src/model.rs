@@ -31,7 +31,7 @@ pub struct ValueId(pub usize);
 /// An input tensor.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Unique among the inputs.
+    /// The name. It is unique among the inputs.
     pub name: String,
     /// The type of its elements.
     pub element: ElementType,
@@ -44,7 +44,7 @@ pub struct Input {
 /// An output tensor.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Unique among the outputs.
+    /// The name. It is unique among the outputs.
     pub name: String,
     /// The output's value. Several outputs may share a value, and an output may be an input.
     pub value: ValueId,

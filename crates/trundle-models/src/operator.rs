@@ -489,7 +489,7 @@ pub enum Parts {
     Equal,
     /// Equal parts, one for each output; the last may be smaller (ONNX opset 18 and later).
     LastSmaller,
-    /// Parts of given sizes; one size may be -1, and is inferred (OpenVINO).
+    /// Parts of given sizes. One size may be -1 and is then inferred (OpenVINO).
     Sizes(Integers),
 }
 

@@ -1,4 +1,4 @@
-//! Topological sort of nodes; some files list a node before its inputs.
+//! Sorts nodes topologically, because some files list a node before its inputs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};

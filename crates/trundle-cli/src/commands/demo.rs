@@ -55,8 +55,8 @@ fn prepare(folder: &Path) -> Result<(), Failure> {
 
 /// Generates a volume, transposes it, verifies the result, times the move against a copy, and draws both volumes.
 ///
+/// # Errors
 /// If the folder contains other files, or if one of the steps fails.
-/// If the folder holds other files, or one of the steps fails.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let size = args.size as usize;

@@ -1,4 +1,4 @@
-//! Pad with a constant, or with elements of the data.
+//! Pads with a constant, or with elements of the data.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -56,7 +56,7 @@ pub struct Fused {
 pub struct FusedNode {
     /// The node's name.
     pub name: String,
-    /// The operators that it replaces, with the names that messages use.
+    /// The names (as in messages) of the operators that it replaces.
     pub operators: Vec<String>,
     /// The names of its inputs.
     pub inputs: Vec<String>,

@@ -69,7 +69,7 @@ pub struct Partition {
 /// A part of a model that only moves elements.
 #[derive(Debug)]
 pub struct Subgraph {
-    /// The operators that move elements, with the names that messages use, in topological order.
+    /// The names (as in messages) of the operators that move elements, in topological order.
     pub operators: Vec<String>,
     /// The names of the tensors that the subgraph reads: inputs of the model, and outputs of computing
     /// nodes.
