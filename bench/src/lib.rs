@@ -1,6 +1,9 @@
 //! Measures the speed of movements. Each movement is first verified against its index maps, and then timed
 //! alternately with a copy of the same number of bytes. Results are fractions of the copy's speed, because
 //! bytes per second depend more on the machine and on other programs.
+//!
+//! A *case* is one movement of one tensor. A *suite* is a group of similar cases. A *round* measures the
+//! time of a movement and of its copies once.
 #![forbid(unsafe_code)]
 
 mod beside;

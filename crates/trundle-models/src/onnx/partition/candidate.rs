@@ -104,7 +104,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Whether the candidate has an output of `node` as an input. If so, `node` cannot be part of the
+    /// Whether an input of the candidate is an output of `node`. If so, `node` cannot be part of the
     /// candidate.
     fn reads_of(&self, node: &proto::Node) -> bool {
         names_given(node).any(|name| self.read.contains(name))

@@ -155,8 +155,7 @@ impl Partition {
         self.nodes.len()
     }
 
-    /// Returns the operators that compute, with the names that messages use, and the number of nodes of
-    /// each.
+    /// Returns the names (as in messages) of the operators that compute, and the number of nodes of each.
     pub fn others(&self) -> impl Iterator<Item = (&str, usize)> {
         self.others.iter().map(|(name, count)| (&name[..], *count))
     }
