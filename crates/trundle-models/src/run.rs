@@ -50,9 +50,9 @@ impl PlannedModel {
     /// Elements are row-major and little-endian. Unused bits in the last byte of a packed output keep their
     /// values.
     ///
-    /// Three things are allocated: the buffers between passes, unless the model is
-    /// [`allocated`](PlannedModel::allocated) or an earlier run has allocated them and no other thread uses
-    /// them; plans for tiles; and lists, if there are more than 64 outputs, or more than 64 inputs and
+    /// Only the following memory is allocated. The buffers between passes: in the first run, unless the
+    /// model is [`allocated`](PlannedModel::allocated), and whenever several threads run the model at the
+    /// same time. Plans for tiles. Lists, if there are more than 64 outputs, or more than 64 inputs and
     /// moved constants.
     ///
     /// # Errors

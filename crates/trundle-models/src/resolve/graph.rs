@@ -153,8 +153,9 @@ impl<'a> Iterations<'a> {
         Ok((control, carried, stacked))
     }
 
-    /// The final carried values and the stacked tensors. If there was no iteration, `first` must return the
-    /// inputs that the first iteration would have; they give the types and shapes of the stacked tensors.
+    /// The final carried values and the stacked tensors. If there was no iteration, and the file does not
+    /// state the types and shapes of the stacked tensors, they are found from a first iteration. `first`
+    /// returns its inputs.
     pub(super) fn outputs(
         self,
         first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,

@@ -131,7 +131,7 @@ fn surrounded(
                     "a pad of {pad} along axis {axis} of size {size}, where mode {mode} has {most} at most"
                 );
             }
-            // If an axis is repeated many times, its map needs a table with an entry for each index.
+            // If an axis is repeated many times, its map needs a table of about `pad` entries.
             if mode != PadMode::Edge && pad > *size {
                 site.spend("widths of a pad", pad)?;
             }

@@ -11,8 +11,8 @@ use crate::{Flush, MOST_BOXES, TestBuffer, Testable, read_elements, write_elemen
 /// The number of bytes in the destination buffer after the last element.
 const GUARD_BYTES: usize = 67;
 
-/// Runs one case. The protected pages are first at one end of the source and of the destination, then at
-/// the other end.
+/// Runs one case twice. The protected page is at one end of each buffer in the first run, and at the other
+/// end in the second run.
 ///
 /// # Errors
 /// Describes how the result differs from the oracle's. The description includes the case and the plan.
