@@ -56,7 +56,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Reads a graph inside a node. It must have `takes` inputs and `gives` outputs. Its constants do not
+    /// Reads a graph inside a node. `sizes` has its numbers of inputs and outputs. Its constants do not
     /// change between iterations, so they are added to the enclosing graph, before the node. `label` names
     /// the graph in messages; `path` is the prefix of the names of its nodes.
     fn body(
