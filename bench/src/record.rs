@@ -57,7 +57,7 @@ pub struct CaseRecord {
     pub chain: String,
     /// The number of bytes that the movement writes. It reads as many.
     pub bytes: usize,
-    /// The speed as a fraction of the speed of the faster of two copies. In each round, the times of copy
+    /// The speed relative to the faster of two copies, as a fraction. In each round, the times of copy
     /// and movement give a ratio; this is the median over all rounds.
     pub of_copy: f64,
     /// The speed as a fraction of the speed of other operators on the same tensor, measured in the same

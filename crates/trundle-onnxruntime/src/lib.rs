@@ -8,7 +8,7 @@
 //! | `Move` | any number, of any types | `model`: an ONNX model of movements; its inputs need no types | the outputs of the model |
 //! | `Roll` | `data`, `shift` and `axes` of int64 | | as OpenVINO defines Roll-7 |
 //! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as DirectML defines it |
-//! | `Chain` | `data` | `chain`: a text of the chain language | the result of the chain |
+//! | `Chain` | `data` | `chain`: a chain in the chain language, as text | the result of the chain |
 //!
 //! For each call, `context.rs` wraps the call, and `tensor.rs` wraps its inputs and outputs as slices. The
 //! operator finds or makes a plan. The plan runs on the threads of the session (`pool.rs`). An error or
