@@ -1,13 +1,13 @@
-"""Times moves between files and a plain copy of the same file, alternately and with a cold cache.
+"""Times moves between files alternately with a plain copy of the same file, both without cached data.
 
     python3 bench/disk.py --bin target/release/trundle [--dir DIR] [--gib 8] [--rounds 3] [--numpy]
                           [--max-mem 512M] [--case WORD]... [--json FILE] [--both]
 
-Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs by itself). The source is evicted
-from the system's cache before the copy and before the move. Random boxes of every result are compared with numpy's
-(--verify compares every element, which reads the result back). --numpy also times numpy under the same memory limit.
---both also times the strategy that was not chosen: one pass or two.
-Needs numpy, and disk space in DIR for four times the file.
+Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs its output itself). The source is
+removed from the system's cache before the copy and before the move. Random boxes of every result are compared with
+numpy's. (--verify would compare every element, but it reads the whole result.) --numpy also times numpy under the same
+memory limit. --both also times the strategy that trundle did not choose: one pass or two passes.
+The script needs numpy, and disk space in DIR for four times the file.
 """
 
 import argparse
@@ -26,9 +26,9 @@ GIB = 1 << 30
 
 
 def shapes(bytes_):
-    """Returns the cases for about `bytes_` bytes: name, type, shape, arguments of trundle, and numpy's function."""
+    """Returns cases for files of about `bytes_` bytes: name, type, shape, trundle's arguments, numpy's function."""
     def scaled(width, *sizes):
-        # The first axis gets the rest of the size.
+        # The size of the first axis is chosen so that the file has about the requested size.
         return (max(1, round(bytes_ / width / math.prod(sizes))), *sizes)
 
     side = math.isqrt(bytes_ // 4) // 1024 * 1024
@@ -57,7 +57,7 @@ def shapes(bytes_):
 
 
 def make(path, dtype, shape):
-    """Writes a file part by part; adjacent numbers differ."""
+    """Writes a file part by part. Neighbouring numbers differ."""
     array = np.lib.format.open_memmap(path, "w+", dtype, shape)
     flat = array.reshape(-1).view("u1")
     step = 64 << 20
@@ -72,7 +72,7 @@ def make(path, dtype, shape):
 
 
 def forget(path):
-    """Flushes a file to disk and evicts it from the system's cache."""
+    """Writes a file from the system's cache to disk and removes it from the cache."""
     fd = os.open(path, os.O_RDONLY)
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -114,14 +114,14 @@ def moved(args, source, to, command, extra=()):
 
 
 def io_of_children():
-    """Returns the bytes that finished child processes read from disk and wrote to it."""
+    """Returns the number of bytes that finished child processes have read from disk and written to it."""
     import resource
     use = resource.getrusage(resource.RUSAGE_CHILDREN)
     return use.ru_inblock * 512, use.ru_oublock * 512
 
 
 def same(source, to, numpy_way):
-    """Whether trundle's output equals numpy's in random boxes."""
+    """Compares random boxes of trundle's output with numpy's. Returns whether they are equal."""
     a, b = np.load(source, mmap_mode="r"), np.load(to, mmap_mode="r")
     if isinstance(numpy_way(a[:1]), np.ndarray) and numpy_way.__code__.co_names == ("roll",):
         rows, columns = 1000, -3
@@ -141,7 +141,7 @@ def same(source, to, numpy_way):
 
 
 def numpy_tiles(source, to, numpy_way, limit):
-    """Moves with numpy: square tiles between two memmaps, as large as the memory limit allows."""
+    """Moves with numpy, in square tiles between two memmaps. The tiles are as large as the memory limit allows."""
     remove(to)
     forget(source)
     start = time.perf_counter()
@@ -196,7 +196,8 @@ def main():
                 if number == 0 and not same(source, to, numpy_way):
                     sys.exit(f"{name}: WRONG ELEMENTS")
                 if args.both:
-                    # Two passes are chosen for disks with slow requests, one pass for fast ones.
+                    # trundle chooses two passes for disks with slow requests, and one pass for disks with
+                    # fast requests.
                     other = "ssd" if moves[-1]["passes"] > 1 else "hdd"
                     others.append(moved(args, source, to, command, ("--storage", other)))
             ratios = [move["wall"] / copy for move, copy in zip(moves, copies)]

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Which element types other libraries move bit for bit: the table of docs/types.md, without trundle.
+"""Tests which element types other libraries move bit for bit, for the table of docs/types.md without trundle's column.
 
     python3 bench/element_types.py
 
-Runs numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow, as far as they can be imported, on a small tensor of random
-bits of every type: transpose, roll and reverse sequence. Each try runs in a separate process. Prints "yes", "no" (no
-such operator, or the type is refused), "wrong" (other bits) or "crash". ml_dtypes adds bf16 and f8 types to numpy.
+Uses those of numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow that can be imported. For every type, it moves a
+small tensor of random bits by transpose, roll and reverse sequence. Each attempt runs in a separate process. Prints
+"yes", "no" (there is no such operator, or it refuses the type), "wrong" (the bits differ) or "crash". numpy gets the
+types bf16 and f8 from ml_dtypes.
 """
 
 import ctypes
@@ -21,7 +22,7 @@ SHAPE = (5, 7)
 ORDER, SHIFT, AXIS = (1, 0), 3, 1
 LENGTHS = np.array([7, 3, 1, 2, 6], np.int64)
 
-# Bits per element, and numpy's type if there is one.
+# The number of bits per element, and numpy's type if it has one.
 TYPES = {
     "boolean": (8, np.bool_),
     "u8": (8, np.uint8), "u16": (16, np.uint16), "u32": (32, np.uint32), "u64": (64, np.uint64),
@@ -39,7 +40,7 @@ TYPES = {
 
 
 class No(Exception):
-    """The library lacks the operator, or lacks it for this type."""
+    """The library does not have the operator, or does not support it for this type."""
 
 
 def codes(name):
@@ -50,7 +51,7 @@ def codes(name):
 
 
 def moved(operator, x):
-    """Returns the expected result."""
+    """Returns the result that is expected."""
     if operator == "transpose":
         return x.transpose(*ORDER, *range(2, x.ndim))
     if operator == "roll":
@@ -62,7 +63,7 @@ def moved(operator, x):
 
 
 def place(bits, element, bit):
-    """Returns an element's byte and bit as OpenVINO 2026.4 packs them: 1 bit from the top, 3 and 6 bits split."""
+    """Returns the byte and the bit of an element in OpenVINO 2026.4's order: 1 bit from the top, 3 and 6 bits split."""
     if bits in (3, 6):
         group = 24 // bits
         start, i, low = element // group * 3, element % group, bits // 3 * 2
@@ -204,7 +205,7 @@ class OnnxRuntime:
         value = session.run_with_ort_values(["y"], {})[0]
         if name == "string":
             return value.numpy()
-        # numpy lacks names for some types.
+        # numpy has no name for some types.
         count = len(raw) if bits < 8 else codes(name).size
         return np.frombuffer(ctypes.string_at(value.data_ptr(), count), np.uint8)
 
@@ -239,7 +240,7 @@ def verdict(library, operator, name):
         got = library.move(operator, name)
     except AssertionError:
         return "wrong"
-    except Exception as error:  # whatever a library says, it is a refusal
+    except Exception as error:  # any exception means that the library refuses it
         if os.environ.get("DEBUG"):
             print(f"{library.name} {operator} {name}: {type(error).__name__} {str(error)[:200]}", file=sys.stderr)
         return "no"
@@ -249,7 +250,7 @@ def verdict(library, operator, name):
     bits = TYPES[name][0]
     got = np.ascontiguousarray(got).reshape(-1).view(np.uint8)
     if bits < 8:
-        # Bits after the last element are unspecified.
+        # The bits after the last element are not specified.
         expected = pack(bits, expected)
         behind = pack(bits, np.full(35, 255, np.uint8))
         got = got[: len(expected)] & behind
@@ -257,7 +258,7 @@ def verdict(library, operator, name):
 
 
 def tried(library, operator, name):
-    """Runs a try in a separate process and returns the verdict."""
+    """Makes one attempt in a separate process and returns the verdict."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

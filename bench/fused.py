@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Runs models of torchvision with random weights in ONNX Runtime, fused and not, as PyTorch's two exporters write them.
-Reports whether both give the same bits, the total time, and the time of the nodes that move.
+"""Runs models of torchvision in ONNX Runtime before and after fusing, as each of PyTorch's two exporters writes them.
+
+Reports whether the outputs of both models have the same bits, the total time, and the time of the nodes that move. The
+models have random weights.
 
     pip install torch torchvision onnx onnxscript onnxruntime trundle
     bench/fused.py [swin_t ...]
 
-The two models alternate, several runs each, because the threads of a session keep cores busy for a while after a run.
-Node times are from ONNX Runtime's profile.
+The two models run alternately, several runs each time, because the threads of a session keep the cores busy for a while
+after a run. The times of nodes are from ONNX Runtime's profile.
 """
 
 import argparse
@@ -29,7 +31,7 @@ from torch.nn import functional
 
 import trundle
 
-# Nodes that only move, or compute shapes for such nodes.
+# Nodes that only move elements, or that compute shapes for such nodes.
 MOVING = set(
     "Move Cast Concat ConstantOfShape DepthToSpace Expand Flatten Gather GatherND Identity Pad Reshape Resize Shape Slice"
     " SpaceToDepth Split Squeeze Tile Transpose Unsqueeze".split()
@@ -37,7 +39,7 @@ MOVING = set(
 
 
 class Block(nn.Module):
-    """A block of YOLO: one half is processed, and all steps are concatenated."""
+    """A block of YOLO: half of the channels are processed in steps, and the results of all steps are concatenated."""
 
     def __init__(self, ins, outs, steps=2):
         super().__init__()
@@ -54,7 +56,7 @@ class Block(nn.Module):
 
 
 class Neck(nn.Module):
-    """Focus, three levels, upsampling and concatenated heads, as in YOLO."""
+    """A model as YOLO: Focus, three levels, upsampling, and concatenated heads."""
 
     def __init__(self):
         super().__init__()
@@ -112,7 +114,7 @@ def session(path, threads, folder=None):
 
 
 def moving(path, feed, threads, folder, runs=5):
-    """Returns the milliseconds per run spent in nodes that move."""
+    """Returns the time in milliseconds that a run spends in nodes that move elements."""
     profiled = session(path, threads, folder)
     for _ in range(runs + 2):
         profiled.run(None, feed)

@@ -1,32 +1,33 @@
 #!/usr/bin/env python3
-"""Times the Python package on a GPU against the GPU's own copy and other libraries.
+"""Times the Python package on a GPU, relative to the GPU's own copy, and other libraries.
 
     python3 bench/gpu.py [--rounds N] [--bytes N] [--device cuda:0|cpu] [--only WORDS] [--json FILE]
 
-Prints two tables in Markdown. The first is for large tensors, 256 MiB each unless `--bytes` is given. It has for each
-move the speed of a device-to-device copy of the same size (bytes read and written per second), the fractions of it that
-trundle and the others reach, and the bar and whether it is met. The second is for small tensors: the time until a call
-returns while the GPU is still busy with earlier calls. The last lines say for each bar that it is met, or name the
-worst case. A case that reads and writes less than four times the GPU's L2 cache is called small.
+Prints two tables in Markdown. The first table is for large tensors, which have 256 MiB unless `--bytes` is given. For
+each move it has the speed of a device-to-device copy of the same size (bytes read and written per second), the
+fractions of this speed that trundle and the other libraries reach, and trundle's promised minimum. The second table is
+for small tensors. It has the time until a call returns while the GPU is still busy with earlier calls. At the end there
+is a line for each promise: whether it is kept, or else the worst case. A case is called small if it reads and writes
+less than four times the size of the GPU's L2 cache.
 
-Before anything is timed, every result is compared with PyTorch's, bit for bit. Libraries that differ are not timed; if
-trundle differs, the program exits with status 1 after all cases have run. The copy and the libraries alternate within
-each round. Each runs a loop of `y = f(x)`: one untimed call, then calls for some hundredths of a second between two
-CUDA events. The tables show the median over the rounds.
+Before a case is timed, every result is compared with PyTorch's, bit for bit. A library whose result differs is not
+timed. If trundle's result differs, the program exits with status 1 after all cases have run. In each round, the copy
+and the libraries run one after another. Each runs a loop of `y = f(x)`: one untimed call, then calls for some
+hundredths of a second between two CUDA events. The tables show the median over the rounds.
 
-Needs torch and trundle. These take part if they can be imported or loaded:
+The script needs torch and trundle. These libraries are timed if they can be imported or loaded:
 
 | | pip package | what is timed |
 |---|---|---|
 | PyTorch | torch | ordinary code, one operator after another |
-| CuPy | cupy | the same in CuPy; also creates trundle's inputs with negative strides |
+| CuPy | cupy | the same in CuPy; CuPy also creates trundle's inputs with negative strides |
 | cuTENSOR | cutensor | `cutensorPermute`, for transposes |
-| compiled | triton | `torch.compile` of the PyTorch code: chains, and lengths |
+| compiled | triton | `torch.compile` of the PyTorch code, for chains and reversals with lengths |
 
-`--device cpu` tries everything on small CPU tensors with the CPU's clock. numpy then replaces CuPy, nothing is
-compiled, and the bars mean nothing.
+With `--device cpu`, the script runs everything on small CPU tensors and uses the CPU's clock. This only tests the
+script: numpy replaces CuPy, nothing is compiled, and the promises do not apply.
 
-`--only` selects cases whose `suite/name type sizes` contains one of the words; cases of the second table begin with
+`--only` selects cases whose `suite/name type sizes` contains one of the words. The cases of the second table begin with
 "small/".
 """
 
@@ -67,7 +68,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar: the least or greatest allowed value of a quantity."""
+    """A promise: the smallest or largest allowed value of a quantity."""
 
     name: str
     limit: float
@@ -129,7 +130,7 @@ def swin(dtype, side, window, channels, shift=-3):
 
 
 def inner_axis(chain):
-    """Cases that move the innermost axis, with row lengths that are not powers of two."""
+    """Cases that move the innermost axis. The lengths of rows are not powers of two."""
     rows = {"u8": 4001, "f16": 2001, "f32": 1001, "f64": 513, "complex128": 257}
     return [case("inner axis, odd rows", dtype, (None, row), chain) for dtype, row in rows.items()]
 
@@ -310,7 +311,7 @@ def as_text(sizes):
 
 
 def fitted(sizes, elements):
-    """Returns sizes of about `count` elements."""
+    """Returns sizes for a tensor of about `count` elements."""
     free = sizes.count(None)
     if not free:
         return sizes
@@ -320,7 +321,7 @@ def fitted(sizes, elements):
 
 
 def numbers(count, dtype, device):
-    """Returns pseudo-random numbers without NaN."""
+    """Returns pseudorandom numbers without NaN."""
     if dtype == torch.uint8:
         return torch.randint(0, 256, (count,), dtype=dtype, device=device)
     if dtype.is_complex:
@@ -346,7 +347,7 @@ def as_tensor(result):
 
 
 def is_same(result, right):
-    """Whether two tensors are equal bit for bit."""
+    """Returns whether two tensors are equal bit for bit."""
     result = as_tensor(result)
     return (
         result.shape == right.shape
@@ -357,12 +358,12 @@ def is_same(result, right):
 
 
 def spoil(right):
-    """Overwrites memory that the next result of this size is likely to use."""
+    """Overwrites the memory that the next result of this size will probably use."""
     torch.bitwise_not(right.view(-1).view(torch.uint8))
 
 
 class Clock:
-    """Times calls between two CUDA events, or with the system's clock on the CPU."""
+    """Times calls: with two CUDA events, or on the CPU with the system's clock."""
 
     def __init__(self, device):
         self.device = device
@@ -385,11 +386,11 @@ class Clock:
         return start.elapsed_time(end) / 1e3 / times
 
     def times(self, call):
-        """Returns the number of calls per turn."""
+        """Returns the number of calls for one measurement."""
         return max(1, math.ceil(self.turn_seconds / max(self.seconds(call, 2), 1e-7)))
 
     def until_return(self, call):
-        """Returns the seconds until a small call returns."""
+        """Returns how many seconds pass until a small call returns."""
         seconds = []
         for _ in range(SMALL_TURNS):
             call()
@@ -403,7 +404,7 @@ class Clock:
 
 
 def prepared(libraries, case, operators, x):
-    """Returns a function per library that has the operators, and the reasons for the others."""
+    """Returns a function for each library that has the operators, and the reasons why others are not timed."""
     right = libraries["PyTorch"].prepare(operators, x)()
     calls, failed = {}, {}
     for name, library in libraries.items():
@@ -416,7 +417,7 @@ def prepared(libraries, case, operators, x):
                 failed[name] = "wrong"
         except Unsupported:
             continue
-        except Exception as error:  # each library has its own for what it cannot do
+        except Exception as error:  # each library raises its own exceptions
             failed[name] = "failed"
             print(f"  {case.name}, {name}: {type(error).__name__}: {error}", file=sys.stderr)
             wait(x.device)
@@ -424,13 +425,13 @@ def prepared(libraries, case, operators, x):
 
 
 def wait(device):
-    """Waits for the GPU. An earlier out-of-bounds access fails here, and the GPU is then unusable in this process."""
+    """Waits for the GPU. If a kernel has accessed memory out of bounds, this fails, and the GPU is unusable."""
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
 def copy_of(bytes, device):
-    """Returns the device's own copy: PyTorch's copy of bytes, which is cudaMemcpyAsync."""
+    """Returns the copy of the device itself: PyTorch's copy of bytes, which is cudaMemcpyAsync."""
     source = torch.ones(bytes, dtype=torch.uint8, device=device)
     out = torch.empty_like(source)
     return lambda: out.copy_(source)
@@ -450,14 +451,14 @@ def median_of_ratios(above, below):
 
 
 def cache_bytes(device):
-    """Returns the size of the GPU's L2 cache."""
+    """Returns the size of the GPU's L2 cache in bytes."""
     if device.type != "cuda":
         return 0
     return getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0)
 
 
 class Large:
-    """The first table."""
+    """The first table: large tensors."""
 
     def __init__(self, args, device):
         self.args, self.device, self.clock = args, device, Clock(device)
@@ -505,7 +506,7 @@ class Large:
         return record, values
 
     def values(self, bar, case, turns):
-        """Returns the values compared with the bars; None if trundle did not run."""
+        """Returns the values for which there are promises; None if trundle did not run."""
         values = {}
         if bar:
             values[bar] = lambda own: median_of_ratios(turns["copy"], own)
@@ -539,7 +540,7 @@ class Large:
 
 
 class Small:
-    """The second table."""
+    """The second table: small tensors."""
 
     def __init__(self, args, device):
         self.args, self.device, self.clock = args, device, Clock(device)
@@ -574,19 +575,19 @@ class Small:
 
 
 def present(wanted, device):
-    """Returns the wanted libraries that are available, by name."""
+    """Returns the requested libraries that are available, by name."""
     found = {}
     for library in wanted:
         try:
             made = library(device)
             found[made.name] = made
-        except Exception as error:  # what cannot be loaded, or finds no GPU, says so in its own way
+        except Exception as error:  # each library raises its own exceptions
             print(f"without {library.__name__}: {error}", file=sys.stderr)
     return found
 
 
 def summary(seen):
-    """Prints a line per bar: whether all its cases meet it, and the worst case."""
+    """Prints a line for each promise: whether all its cases keep it, and the worst case."""
     print()
     lines = []
     for bar in BARS:
@@ -662,7 +663,7 @@ def main():
                 records.append(record)
                 for bar, value in values.items():
                     seen.setdefault(bar, []).append((record["case"], value))
-    except RuntimeError as error:  # of the reference, the copy, or whatever is done after a fault
+    except RuntimeError as error:  # from the reference, the copy, or any call after a fault
         lost = str(error)
         print(f"\nthe rest is left out, since the GPU or PyTorch refused: {lost}")
     if not records and not lost:

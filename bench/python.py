@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the Python package against numpy, PyTorch, OpenVINO and ONNX Runtime, as used from Python.
+"""Times the Python package and numpy, PyTorch, OpenVINO and ONNX Runtime, as they are called from Python.
 
     python3 bench/python.py [--rounds N] [--threads N] [--json FILE] [WORDS...]
 
@@ -7,13 +7,14 @@ Prints three tables in Markdown: large arrays, the cost of new memory, and small
 words "memory" and "small" select the second and third table. Other WORDS select rows of the first table whose
 `large/name type sizes` contains one of them.
 
-Every call returns a new array made of `x`, which is compared with numpy's bit for bit before timing. Calls are timed in
-a loop of `y = f(x)`, so freeing the previous result counts. The libraries alternate within each round: a pause until
-the previous library's threads sleep, two untimed calls, then the timed ones. The tables show the median over the
-rounds; for other libraries, the median ratio to trundle's time in the same round.
+Every call makes a new array from `x`. Before timing, this array is compared with numpy's, bit for bit. Calls are timed
+in a loop of `y = f(x)`, so that the time includes freeing the previous result. In each round, the libraries run one
+after another. For each there is a pause until the threads of the previous library sleep, then two untimed calls, then
+the timed calls. The tables show the median over the rounds. For other libraries, this is the median of the ratio to
+trundle's time in the same round.
 
-PyTorch, OpenVINO and ONNX Runtime take part if they can be imported. If an operator can be written in several ways,
-each library uses its fastest. OpenVINO's results are copies of the model's outputs, which is its default.
+PyTorch, OpenVINO and ONNX Runtime are timed if they can be imported. If there are several ways to write an operator,
+each library uses its fastest way. The results of OpenVINO are copies of the model's outputs, which is its default.
 """
 
 import argparse
@@ -43,10 +44,10 @@ try:
 except ImportError:
     einops = None
 
-# ONNX Runtime's threads look for work for a third of this after a call.
+# After a call, the threads of ONNX Runtime look for work for a third of this time.
 PAUSE_SECONDS = 0.1
 
-# By then, a virtual machine has returned freed memory to its host, if it does at all.
+# After this time, a virtual machine has returned freed memory to its host, if it does so at all.
 LONG_PAUSE_SECONDS = 4
 
 # Untimed calls. A loop of `y = f(x)` alternates between two results, and the system may be slow to provide
@@ -56,7 +57,8 @@ UNTIMED = 2
 # A turn ends after this many calls, or this many seconds for long calls.
 MOST_CALLS, MOST_SECONDS = 5, 0.3
 
-# The package caches at most this many memory blocks; callers that keep all results exhaust them.
+# The package caches at most this many memory blocks. A caller that keeps all results uses up the cached
+# blocks.
 MOST_KEPT = 4
 
 # Calls on small arrays per turn.
@@ -68,14 +70,14 @@ LENGTHS_OF_LANES = lengths(256 * 512, 512).reshape(256, 1, 512)
 
 @functools.cache
 def index_of_lanes():
-    """Returns the source indices of a reversal with a length per lane, precomputed."""
+    """Returns the source indices of a reversal with a length for each lane. They are computed in advance."""
     position = np.arange(512).reshape(1, 512, 1)
     is_reversed = position < LENGTHS_OF_LANES
     return np.where(is_reversed, LENGTHS_OF_LANES - 1 - position, position)
 
 
 def reversed_by_slices(y, x, flip):
-    """Reverses by a loop over the batch, for libraries without such an operator."""
+    """Reverses in a loop over the batch, for libraries that do not have such an operator."""
     for row, length in enumerate(LENGTHS):
         y[row, :length] = flip(x[row, :length])
         y[row, length:] = x[row, length:]
@@ -87,11 +89,12 @@ class Case:
     name: str
     sizes: tuple[int, ...]
     dtype: str
-    # Functions from `x` to the result; `how` has arguments common to all calls of the package.
+    # Functions from `x` to the result. `how` has the arguments that all calls of the package have in
+    # common.
     trundle: Callable
     numpy: Callable
     torch: Callable
-    # Operators of a model as in `rivals`, or None.
+    # The operators of a model as in `rivals`; None if there is none.
     model: list | None
 
     def label(self):
@@ -184,7 +187,7 @@ LARGE = [
     ),
 ]  # fmt: skip
 
-# Small arrays: the code without and with the package.
+# Small arrays: the code without the package, and the code with it.
 SMALL = [
     ("np.roll(x, 1, axis=0)", "trundle.roll(x, 1, axis=0)"),
     ("np.roll(x, (1, -5), axis=(0, 1))", "trundle.roll(x, (1, -5), axis=(0, 1))"),
@@ -242,7 +245,7 @@ CALLS = {
 
 
 def numbers(sizes, dtype):
-    """Returns pseudo-random numbers without NaN."""
+    """Returns pseudorandom numbers without NaN."""
     scattered = np.random.default_rng(0)
     dtype = np.dtype(rivals.NUMPY_TYPES[dtype])
     if dtype.kind == "f":
@@ -251,7 +254,7 @@ def numbers(sizes, dtype):
 
 
 def is_same(result, right):
-    """Whether two arrays are equal bit for bit."""
+    """Returns whether two arrays are equal bit for bit."""
     result = np.asarray(result)
     bits = f"u{right.itemsize}"
     return (
@@ -262,7 +265,7 @@ def is_same(result, right):
 
 
 def calls_of(found, case, x, threads):
-    """Returns a function per library that has the operator, and the names of the libraries with wrong results."""
+    """Returns a function for each library that has the operator, and the names of libraries with wrong results."""
     right = np.ascontiguousarray(case.numpy(x))
     out = np.empty_like(right)
     calls = {
@@ -274,7 +277,7 @@ def calls_of(found, case, x, threads):
             calls[library.name] = CALLS[type(library)](library, case, x)
         except Unsupported:
             continue
-        except Exception as error:  # each library has its own for what it cannot do
+        except Exception as error:  # each library raises its own exceptions
             print(f"  {library.name}: {type(error).__name__}: {error}", file=sys.stderr)
     wrong = {name for name, call in calls.items() if not is_same(call(), right)}
     if "trundle" in wrong or "trundle, `out=y`" in wrong:
@@ -284,7 +287,7 @@ def calls_of(found, case, x, threads):
 
 @dataclass(frozen=True)
 class Turn:
-    """The typical call of several in a row."""
+    """The medians over several consecutive calls."""
 
     seconds: float
     page_faults: float
@@ -297,7 +300,7 @@ def turn(call):
 
 
 def turn_that_keeps(call):
-    """Times calls whose results are all kept, in new memory."""
+    """Times calls whose results are all kept, so that each result takes new memory."""
     time.sleep(LONG_PAUSE_SECONDS)
     return timed(call, MOST_KEPT, [])
 
@@ -363,7 +366,7 @@ def large_row(args, case, found, others):
     return {"case": case.label(), "wrong": sorted(wrong), "turns": as_record(turns)}
 
 
-# Destinations in the second table.
+# The destinations in the second table.
 PLACES = ("in an array that is there", "new, `y = f(x)`", "new, all results kept")
 
 
@@ -372,7 +375,7 @@ def memory(args):
     x = numbers((8192, 8192), "f32")
     y = np.ones_like(x)
     transpose = functools.partial(trundle.transpose, x, threads=args.threads)
-    # For each call: a function that writes to an existing array, and one that returns a new array.
+    # For each call: a function that writes to an existing array, and a function that returns a new array.
     ways = {
         "`y.fill(1)`, `np.ones_like(x)`": (lambda: y.fill(1), lambda: np.ones_like(x)),
         "`np.copyto(y, x)`, `x.copy()`": (lambda: np.copyto(y, x), x.copy),

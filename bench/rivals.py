@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Runs other libraries on the bench's cases, alternating with a copy.
+"""Times other libraries on the cases of trundle-bench, and a copy.
 
     cargo build --release -p trundle-bench
     python3 bench/rivals.py [--rounds N] [--threads N] [--libraries NAMES] [WORDS...]
 
-WORDS select cases as for trundle-bench ("/" selects all); the default is a handful. Each round runs trundle-bench,
-which times trundle and the copy of the same bytes, and then each library, so that all see a similar machine state. A
-library's turn is a pause until the previous library's threads sleep, an untimed call, and timed calls. The output is
-the copy's time divided by the library's, as the median over rounds, and which libraries are faster than trundle: the
-ratio of their time to trundle's. A summary per library follows. Results are first compared with numpy's.
+WORDS select cases as for trundle-bench ("/" selects all). Without them, a few cases are selected. Each round runs
+trundle-bench, which times trundle and a copy of the same bytes, and then each library, so that the state of the machine
+is similar for all. For each library there is a pause until the threads of the previous library sleep, an untimed call,
+and then timed calls. The output has the time of the copy divided by the time of the library, as the median over the
+rounds. For libraries that are faster than trundle, it has the ratio of their time to trundle's. At the end there is a
+summary for each library. All results are first compared with numpy's.
 
-All libraries that are installed and have the operators take part; `--libraries` selects some.
+The script times all libraries that are installed and have the operators; `--libraries` selects some of them.
 
 | library | pip packages | Debian packages | what is timed |
 |---|---|---|---|
@@ -26,11 +27,11 @@ All libraries that are installed and have the operators take part; `--libraries`
 | IPP | ipp | | `ippiTranspose`, `ippiMirror`, `ippiCopy` to planes and back |
 | libyuv | | libyuv0 | `TransposePlane`, `MirrorPlane`, `SplitRGBPlane` and similar |
 
-Libraries write to an existing array if they can; otherwise the time includes the allocation. IPP and libyuv run on
-threads of this script, each with a band of a matrix or a share of the matrices or images. For batches OpenCV runs on
-threads of this script too, in addition to its own threads. XLA and oneDNN use all cores available to the process;
-`--threads` restricts the cores. numpy's and the bench's arrays are on large pages unless NUMPY_MADVISE_HUGEPAGE=0 is
-set.
+A library writes to an existing array if it can; otherwise its time includes the allocation. IPP and libyuv run on
+threads of this script. Each thread gets a part of the rows of a matrix, or a part of the matrices or images. For
+batches, OpenCV also runs on threads of this script, in addition to its own threads. XLA and oneDNN use all cores that
+the process may use; `--threads` restricts these cores. The arrays of numpy and of trundle-bench use large pages, unless
+NUMPY_MADVISE_HUGEPAGE=0 is set.
 """
 
 import argparse
@@ -56,7 +57,7 @@ BENCH = (
     / "trundle-bench"
 )
 
-# One of each kind, all in the bench's suites.
+# A few cases of each kind. All are cases of trundle-bench.
 HANDFUL = [
     "other elements/2-d, powers of two",
     "other elements/nhwc to nchw",
@@ -78,7 +79,8 @@ HANDFUL = [
     "time-major/transpose, reverse, transpose f32 256x512x512",
 ]
 
-# numpy's types for the bench's types; others are several numbers on an extra axis.
+# numpy's types for the types of trundle-bench. For others, an element is several numbers on an additional
+# axis.
 NUMPY_TYPES = {
     "u8": np.uint8,
     "u16": np.uint16,
@@ -89,7 +91,7 @@ NUMPY_TYPES = {
 }
 SEVERAL = {"bytes3": ("u8", 3), "bytes5": ("u8", 5), "bytes6": ("u16", 3), "bytes12": ("f32", 3)}
 
-# OpenMP threads spin for a fifth of a second after a call and would slow down the next library.
+# OpenMP threads spin for a fifth of a second after a call, and would slow down the next library.
 PAUSE_SECONDS = 0.3
 
 # A turn ends after this many calls or seconds; a call that takes longer is the only one. Short calls are
@@ -110,7 +112,7 @@ def bench(arguments):
 
 
 def libraries(threads, wanted=(Numpy, Torch, OpenVINO, OnnxRuntime)):
-    """Returns the wanted libraries that are available."""
+    """Returns the requested libraries that are available."""
     found = []
     for library in wanted:
         try:
@@ -126,7 +128,7 @@ def as_numpy(result, dtype):
 
 
 def prepared(found, operators, x):
-    """Returns a function for each library that can run the case and agrees with numpy."""
+    """Returns a function for each library that can run the case and whose result equals numpy's."""
     runs, right = {}, None
     for library in found:
         try:
@@ -134,13 +136,13 @@ def prepared(found, operators, x):
             result = as_numpy(run(), x.dtype)
         except Unsupported:
             continue
-        except Exception as error:  # each library has its own for what it cannot do
+        except Exception as error:  # each library raises its own exceptions
             print(f"  {library.name}: {type(error).__name__}: {error}", file=sys.stderr)
             continue
         if right is None:
             right = result.copy()
         elif not np.array_equal(result, right):
-            # Wrong results are not timed.
+            # A library with a wrong result is not timed.
             print(f"  {library.name}: gives another result than {found[0].name}", file=sys.stderr)
             continue
         runs[library.name] = run
@@ -148,18 +150,18 @@ def prepared(found, operators, x):
 
 
 def is_common(operator):
-    """Whether other libraries have the operator; none has reversals with a length per lane."""
+    """Returns whether other libraries have the operator. None has reversals with a length for each lane."""
     name, _, named = operator
     return name != "reverse" or "batch_axis" in named
 
 
 def numbers(sizes, dtype):
-    """Returns distinct elements. They are ordinary numbers, since libraries need not preserve NaN payloads."""
+    """Returns different elements. They are ordinary numbers, because libraries may change the bits of a NaN."""
     return np.arange(np.prod(sizes), dtype=np.int64).astype(dtype).reshape(sizes)
 
 
 def as_arrays_have_it(case):
-    """Returns the operators of a case and an array for it, or None if other libraries lack them."""
+    """Returns the operators of a case and an array for it; None if other libraries do not have the operators."""
     operators, sizes, dtype = parse(case["chain"]), case["sizes"], case["dtype"]
     if dtype in SEVERAL and all(name == "transpose" for name, _, _ in operators):
         dtype, several = SEVERAL[dtype]
@@ -175,7 +177,7 @@ def as_arrays_have_it(case):
 
 
 def turn(run):
-    """Returns the seconds of a typical call."""
+    """Returns the median time of a call in seconds."""
     time.sleep(PAUSE_SECONDS)
     first = timed(run, 1)
     if first > MOST_SECONDS:
@@ -195,7 +197,7 @@ def timed(run, times):
 
 
 def summary(found, ratios):
-    """Prints how long each library took relative to trundle, over all cases."""
+    """Prints, for each library, how long it took relative to trundle, over all cases."""
     heading(["library", "cases", "times as long as trundle, geometric mean", "ahead in"])
     for library in found:
         of_cases = ratios[library.name]
@@ -207,7 +209,7 @@ def summary(found, ratios):
 
 
 def restrict(threads):
-    """Restricts the process to this many cores, because some libraries use all of them."""
+    """Restricts the process to this many cores, because some libraries use all cores."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 

@@ -3,13 +3,15 @@
 
     python3 bench/small_moves.py [--cases N] [--seed S] [--widths BYTES...] [--worst N]
 
-Each case is a view of a random array: 20 kB to 4 MB, 2 to 4 axes (some of size 2 to 7), elements of 1, 2, 3, 4, 8 or 16
-bytes, axes in random order, some reversed. `trundle.copyto` with `threads=1` and `numpy.copyto` alternately copy it to
-the same array, which is cached if it fits; results are compared bit for bit. The output is the ratio of the least
-times: how many times faster trundle is. Below 1, numpy is faster.
+Each case is a random view of an array. The array has 20 kB to 4 MB, 2 to 4 axes (some of size 2 to 7), and elements of
+1, 2, 3, 4, 8 or 16 bytes. The axes of the view are in random order, and some are reversed. `trundle.copyto` with
+`threads=1` and `numpy.copyto` alternately copy the view to the same array. This array is cached if it fits into the
+caches. The results are compared bit for bit. The output is the ratio of the shortest times: how many times faster
+trundle is than numpy. If it is below 1, numpy is faster.
 
-Prints for each class of cases (the fate of the source's innermost axis, and the width) the number of cases, the share
-below 0.9, the median and the least ratio; then the worst cases as Python code that makes the view of `x`.
+The cases are divided into classes by what happens to the source's innermost axis, and by the width of elements. For
+each class, the script prints the number of cases, the share of ratios below 0.9, and the median and the smallest ratio.
+Then it prints the worst cases, each as Python code that makes the view of `x`.
 """
 
 import argparse
@@ -27,10 +29,10 @@ LEAST_BYTES, MOST_BYTES = 20_000, 4_000_000
 
 WIDTHS = [1, 2, 3, 4, 8, 16]
 
-# A turn repeats calls for this long, so that reading the clock is negligible.
+# A measurement repeats calls for this long, so that the time to read the clock is negligible.
 TURN_SECONDS = 100e-6
 
-# Turns of each library. Slow cases get more, because the machine may have been busy.
+# The number of measurements for each library. Slow cases get more, because the machine may have been busy.
 TURNS, MORE_TURNS = 5, 15
 
 BEHIND, FAR_BEHIND = 0.9, 0.6
@@ -38,7 +40,7 @@ BEHIND, FAR_BEHIND = 0.9, 0.6
 
 @dataclass
 class Case:
-    """A view of an array of `shape` with its axes in the order `order`, some of them reversed."""
+    """A view of an array of `shape`. Its axes are in the order `order`, and some of them are reversed."""
 
     width: int
     shape: tuple[int, ...]
@@ -55,7 +57,7 @@ class Case:
         return x.transpose(self.order)[tuple(slice(None, None, -1 if each else 1) for each in self.reversed)]
 
     def kind(self) -> str:
-        """Describes what happens to the source's innermost axis, and its length."""
+        """Describes what happens to the source's innermost axis, and how long the axis is."""
         long = self.shape[-1]
         size = str(long) if long < 4 else "4 to 7" if long < 8 else "8 or more"
         kept = self.order[-1] == len(self.shape) - 1
@@ -70,7 +72,7 @@ def random_case(rng: random.Random, widths: list[int]) -> Case:
     for axes_left in range(rank, 1, -1):
         each = elements ** (1 / axes_left)
         size = rng.randint(2, 7) if rng.random() < 0.4 else round(math.exp(rng.gauss(math.log(each), 0.5)))
-        # Multiples of small powers of two are more common.
+        # Multiples of small powers of two are drawn more often.
         if size > 8 and rng.random() < 0.4:
             size -= size % rng.choice([8, 16, 32])
         shape.append(max(size, 1))
@@ -93,10 +95,10 @@ def seconds(call, calls: int) -> float:
 
 
 def speed(case: Case) -> float:
-    """Checks the result and returns how many times faster than numpy trundle is."""
+    """Checks the result. Returns how many times faster trundle is than numpy."""
     count = math.prod(case.shape) * case.width
     x = np.random.default_rng(0).integers(0, 256, count, np.uint8).view(f"V{case.width}").reshape(case.shape)
-    # numpy is fastest with arithmetic types; there is none of 3 bytes.
+    # numpy is fastest with arithmetic types. There is no such type of 3 bytes.
     types = {1: np.uint8, 2: np.uint16, 4: np.float32, 8: np.float64, 16: np.complex128}
     if case.width in types:
         x = x.view(types[case.width])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times moves of Zarr stores against dask.array, Cubed and rechunker, alternating, for moves they support.
+"""Times moves of Zarr stores by trundle, dask.array, Cubed and rechunker, one after another, if they support the move.
 
     python3 -m venv dask && dask/bin/pip install "dask[array]" zarr==3.1.6
     python3 -m venv cubed && cubed/bin/pip install cubed zarr==3.1.6
@@ -7,16 +7,16 @@
     cargo build --release -p trundle-cli
     python3 bench/zarr_rivals.py --dask dask/bin/python --rechunker rechunker/bin/python [--gib 2] [--rounds 5]
 
-A store of f4 [n, 16, 1024, 1024] in chunks of [1, 16, 256, 256] is made once per codec, by zarr of the first
-environment; rechunker's store has Zarr version 2. Two moves:
+For each codec, the zarr package of the first environment writes a store of f4 [n, 16, 1024, 1024] in chunks of
+[1, 16, 256, 256]. The store for rechunker has Zarr version 2. There are two moves:
 
-  turn     rolls by 100 along the last axis and turns NCHW into NHWC, in chunks of [1, 256, 256, 16]
+  turn     rolls by 100 along the last axis and changes NCHW to NHWC, in chunks of [1, 256, 256, 16]
   rechunk  changes the chunks to [n, 16, 64, 64]
 
-Each round runs all programs, each in its own process and with `--threads`, until the output is on disk. Prints the
-median seconds and the peak memory of a process (`ru_maxrss`). Boxes of each result are compared with the source.
-trundle, Cubed and rechunker are limited by `--max-mem`; dask has no such limit. The floor is the time to decode and
-encode each chunk unchanged, with zarr-python on as many threads.
+Each round runs all programs, each in its own process and with `--threads` threads, until the output is on disk. The
+script prints the median time in seconds and the peak memory of a process (`ru_maxrss`). Boxes of each result are
+compared with the source. `--max-mem` limits the memory of trundle, Cubed and rechunker; dask has no such limit. The
+line "floor" is the time in which zarr-python, on as many threads, decodes and encodes each chunk unchanged.
 """
 
 import argparse
@@ -139,7 +139,7 @@ def timed(command, environment):
 
 
 def commands(arguments, codec, move, sources, out, count):
-    """Returns the command of each program."""
+    """Returns the command line of each program."""
     threads = str(arguments.threads)
     memory = arguments.max_mem
     moves = {
@@ -176,7 +176,7 @@ def main():
     arguments = parser.parse_args()
     arguments.dir.mkdir(parents=True, exist_ok=True)
     count = max(1, round(arguments.gib * 16))
-    # numpy's own threads are not controlled by dask.
+    # dask does not control the threads of numpy.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMCODECS_NUM_THREADS": "1"}
     record = []
     for codec in arguments.codec or ["none", "zstd:3"]:

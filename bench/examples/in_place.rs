@@ -1,12 +1,14 @@
-//! Times in-place moves next to the fastest copy of the same size. Usage: `in_place [threads [large|small [only]]]`.
-//! `large` requests large pages; `only` selects cases by a part of their name.
+//! Times moves within one buffer, and the fastest copy of the same size.
+//!
+//! Usage: `in_place [threads [large|small [only]]]`. `large` requests large pages; `only` selects the cases whose name
+//! contains it.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
 use trundle::lowering::{Device, Move};
 use trundle::{Chain, DType, Layout, Result, Shape};
 use trundle_bench::{Beside, Settings, beside_copies};
 
-/// Element type, sizes, and a chain that keeps the tensor's positions.
+/// Element type, sizes, and a chain that is applied within one buffer.
 type Case = (DType, &'static [usize], &'static str);
 
 const CASES: [Case; 24] = [
@@ -69,7 +71,7 @@ fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<(
     Ok(())
 }
 
-/// Lengths for a reversal, one per position of the longest axis.
+/// Returns lengths for a reversal, one for each index of the longest axis.
 fn lengths(sizes: &[usize]) -> String {
     let lanes = sizes.iter().max().copied().unwrap_or(1);
     let lengths: Vec<String> = (0..lanes).map(|lane| (lane * 37 % 129).to_string()).collect();

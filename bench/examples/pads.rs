@@ -1,11 +1,12 @@
-//! Times paddings next to the fastest copy of the same size. Usage: `pads [threads [large]]`; `large` requests large
-//! pages.
+//! Times pads, and the fastest copy of the same size.
+//!
+//! Usage: `pads [threads [large]]`. `large` requests large pages.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
 use trundle::{DType, ProgramPlan, Result, Shape, programs};
 use trundle_bench::{Beside, Settings, beside_copies};
 
-/// A tensor, and the padding on both sides of each axis.
+/// A tensor, and the widths of the padding before and after each axis.
 struct Case {
     dtype: DType,
     sizes: [usize; 4],

@@ -1,4 +1,4 @@
-"""Parses chains from the bench's records and simplifies their transposes."""
+"""Parses the chains in records of trundle-bench and simplifies their transposes."""
 
 import ast
 import math
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Most channels of an image.
+# The largest number of channels of an image.
 MOST_CHANNELS = 7
 
 
 class Unsupported(Exception):
-    """The library lacks the operator, or lacks it for these elements."""
+    """The library does not have the operator, or does not support it for these elements."""
 
 
 def parse(chain):
-    """Returns the operators of a chain in a record, as triples of name, arguments and keyword arguments."""
+    """Returns the operators of a chain in a record: for each, its name, arguments and keyword arguments."""
     operators = []
     for stage in chain.split(" | "):
         name, arguments = re.fullmatch(r"(\w+)\((.*)\)", stage).groups()
-        # Records abbreviate lengths; the bench generates them by a rule.
+        # Records abbreviate the lengths. trundle-bench computes them by a rule.
         arguments = re.sub(r"lengths=(\[.*\]|lengths)", "lengths=None", arguments)
         call = ast.parse(f"f({arguments})", mode="eval").body
         operators.append(
@@ -34,7 +34,7 @@ def parse(chain):
 
 
 def lengths(count, size):
-    """Returns the bench's lengths: pseudo-random numbers in 0..=size."""
+    """Returns the lengths that trundle-bench uses: pseudorandom numbers in 0..=size."""
     scatter = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return (scatter % np.uint64(size + 1)).astype(np.int64)
 
@@ -55,7 +55,7 @@ def run_shape(operators, shape):
 
 
 def merged(order, shape):
-    """Simplifies a transpose: drops axes of size 1 and merges axes that stay together."""
+    """Simplifies a transpose: drops axes of size 1, and merges axes that remain next to each other."""
     order = order or range(len(shape))[::-1]
     runs = []
     kept = [axis for axis, size in enumerate(shape) if size != 1]
@@ -71,7 +71,7 @@ def merged(order, shape):
 
 @dataclass(frozen=True)
 class Matrices:
-    """A transpose that is a batch of matrix transposes, with elements of `width` bytes."""
+    """A transpose that is a batch of matrix transposes. The elements have `width` bytes."""
 
     count: int
     rows: int
@@ -83,7 +83,7 @@ class Matrices:
         order, sizes = merged(order, x.shape)
         width = x.itemsize
         if order and order[-1] == len(order) - 1:
-            # Axes that stay innermost belong to the element.
+            # Innermost axes that remain innermost become part of the element.
             width *= sizes[-1]
             order, sizes = order[:-1], sizes[:-1]
         if order == (1, 0):
@@ -95,18 +95,18 @@ class Matrices:
 
 @dataclass(frozen=True)
 class Planes:
-    """Images whose channels become planes (`split`), or planes that become channels."""
+    """Images whose channels become planes (`split`), or whose planes become channels."""
 
     count: int
     pixels: int
     channels: int
     split: bool
-    # Whether the order of the channels is reversed.
+    # Whether the channels are put in reverse order.
     is_reversed: bool
 
     @classmethod
     def of(cls, operators, x):
-        """Returns None for other operators."""
+        """Returns None for operators of other kinds."""
         names = [name for name, _, _ in operators]
         is_reversed = names == ["flip", "transpose"] and operators[0][2]["axes"] == [x.ndim - 1]
         if names != ["transpose"] and not is_reversed:

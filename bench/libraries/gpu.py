@@ -1,7 +1,7 @@
-"""Libraries that move PyTorch's tensors in place, on an NVIDIA GPU, or on the CPU for trial runs.
+"""Libraries that move PyTorch's tensors where they are: on an NVIDIA GPU, or on the CPU to test the scripts.
 
-Each is a class like the others here, but its constructor takes a PyTorch device, and `prepare` takes a tensor.
-Results are tensors or CuPy arrays (numpy on the CPU).
+Each is a class with the same interface as the other libraries, except that its constructor takes a PyTorch device, and
+`prepare` takes a tensor. Results are tensors or CuPy arrays (on the CPU, numpy arrays).
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from .shared import load, load_with_needed
 
 
 def lengths_of(named, shape):
-    """Returns the lengths of a reversal, one per batch or per lane."""
+    """Returns the lengths of a reversal: one for each batch entry, or one for each lane."""
     size = shape[named["axis"]]
     if "batch_axis" in named:
         return lengths(shape[named["batch_axis"]], size)
@@ -85,7 +85,7 @@ class TrundleTorch(Trundle):
 
 
 class Torch(frameworks.Torch):
-    """Ordinary PyTorch code: one operator after another; reversals gather by indices."""
+    """Ordinary PyTorch code: one operator after another. Reversals gather elements at indices."""
 
     def __init__(self, device):
         import torch
@@ -97,7 +97,7 @@ class Torch(frameworks.Torch):
         return lambda: move(x)
 
     def move(self, operators, x):
-        """Returns the operators as a function of a tensor like `x`."""
+        """Returns the operators as a function of a tensor with the shape and type of `x`."""
         torch, shape, steps = self.torch, x.shape, []
         for operator in operators:
             name, arguments, named = operator
@@ -111,7 +111,7 @@ class Torch(frameworks.Torch):
             y = x
             for step, arguments in steps:
                 y = step(y, *arguments)
-            # After at least one step, a contiguous result has been moved already.
+            # If there was at least one step, a contiguous result has been moved and needs no copy.
             return y.contiguous() if steps else y.clone(memory_format=torch.contiguous_format)
 
         return move
@@ -142,7 +142,7 @@ class Torch(frameworks.Torch):
 
 
 class Compiled(Torch):
-    """`torch.compile`: Triton kernels on a GPU. On the CPU the code is traced but not compiled."""
+    """`torch.compile`: on a GPU, Triton kernels. On the CPU, the code is traced but not compiled."""
 
     name = "compiled"
 
@@ -153,7 +153,7 @@ class Compiled(Torch):
         self.backend = "inductor" if device.type == "cuda" else "eager"
 
     def prepare(self, operators, x):
-        # Otherwise earlier cases would count as recompilations of this function.
+        # Otherwise, the compilations of earlier cases would count as recompilations of this function.
         self.torch.compiler.reset()
         move = self.move(operators, x)
         move = self.torch.compile(move, fullgraph=True, dynamic=False, backend=self.backend)
@@ -172,12 +172,12 @@ class Arrays:
         self.name = "CuPy" if device.type == "cuda" else "numpy"
 
     def view(self, operators, x):
-        """Returns the result as an array, which may be a view."""
+        """Returns the result as an array. It may be a view."""
         y = self.arrays.from_dlpack(x)
         for name, arguments, named in operators:
             if name == "reverse":
                 raise Unsupported
-            # numpy's functions dispatch to CuPy for its arrays.
+            # If an array is CuPy's, numpy's functions call those of CuPy.
             y = frameworks.Numpy.step(y, name, tuple(arguments), named)
         return y
 
@@ -187,7 +187,7 @@ class Arrays:
 
 
 class TrundleOnViews(Trundle):
-    """Makes strided views, including negative strides, which PyTorch lacks."""
+    """Makes strided views. They may have negative strides, which PyTorch does not support."""
 
     def __init__(self, device):
         super().__init__(device)
@@ -199,11 +199,11 @@ class TrundleOnViews(Trundle):
 
 
 class CuTensor:
-    """`cutensorPermute` of version 2, for transposes of types it computes with."""
+    """`cutensorPermute` of version 2, for transposes of the types that it supports."""
 
     name = "cuTENSOR"
 
-    # By type name: `cudaDataType_t`, the precision, and a one in the type of factors.
+    # For each type, by name: `cudaDataType_t`, the precision, and the number one in the type of factors.
     TYPES = {
         "float16": (2, "32F", (c_float * 1)(1)),
         "bfloat16": (14, "32F", (c_float * 1)(1)),
@@ -212,14 +212,14 @@ class CuTensor:
         "complex64": (4, "32F", (c_float * 2)(1, 0)),
         "complex128": (5, "64F", (c_double * 2)(1, 0)),
     }
-    # `cudaDataType_t` of factors.
+    # The `cudaDataType_t` of factors.
     FACTORS = {(c_float, 1): 0, (c_double, 1): 1, (c_float, 2): 4, (c_double, 2): 5}
     IDENTITY, ALGO_DEFAULT, JIT_NONE, SCALAR_TYPE, MOST_ALIGNED = 1, -1, 0, 1, 128
 
     def __init__(self, device):
         if device.type != "cuda":
             raise ImportError("it moves on GPUs alone")
-        import torch  # which has loaded the libraries that it needs
+        import torch  # it loads the libraries that cuTENSOR needs
 
         self.torch, self.library = torch, self.loaded()
         if not hasattr(self.library, "cutensorCreatePermutation"):
@@ -241,14 +241,14 @@ class CuTensor:
             raise RuntimeError(f"{name}: {self.library.cutensorGetErrorString(status).decode()}")
 
     def made(self, name, *arguments):
-        """Creates an object through a function with an output parameter after the handle."""
+        """Creates an object by a function that has an output parameter after the handle."""
         made = c_void_p()
         handle = (self.handle,) if name != "cutensorCreate" else ()
         self.called(name, *handle, byref(made), *arguments)
         return made
 
     def described(self, tensor, axes, kind):
-        """Describes a tensor by its axes, fastest first."""
+        """Describes a tensor by its axes. The axis that changes fastest is first."""
         sizes = (c_int64 * len(axes))(*(tensor.shape[axis] for axis in axes))
         strides = (c_int64 * len(axes))(*(tensor.stride(axis) for axis in axes))
         address = tensor.data_ptr() | self.MOST_ALIGNED
@@ -291,7 +291,7 @@ class CuTensor:
 
 
 def viewed(operators, x):
-    """Returns a view with the result's elements in order, or None if strides cannot express it."""
+    """Returns a view of the elements in the order of the result; None if strides cannot express this order."""
     y = x
     for at, (name, arguments, _) in enumerate(operators):
         if name == "transpose":

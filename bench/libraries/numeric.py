@@ -10,7 +10,7 @@ from .shared import Stepwise, function, load
 
 
 def strides(sizes):
-    """Returns the strides of a C-order array in elements."""
+    """Returns the strides of an array in C order, in elements."""
     return [int(np.prod(sizes[axis + 1 :])) for axis in range(len(sizes))]
 
 
@@ -28,11 +28,11 @@ class ComplexDouble(ctypes.Structure):
 
 
 class Mkl(Stepwise):
-    """`mkl_?omatcopy`, and `mkl_?omatcopy_batch_strided` for several matrices."""
+    """`mkl_?omatcopy`, or `mkl_?omatcopy_batch_strided` if there are several matrices."""
 
     name = "MKL"
 
-    # The function letter, and the factor 1.
+    # The letter in the function's name, and the factor 1.
     TYPES = {
         "float32": ("S", c_float(1)),
         "float64": ("D", c_double(1)),
@@ -72,11 +72,11 @@ class Dimension(ctypes.Structure):
 
 
 class Fftw(Stepwise):
-    """Transforms without axes, which are copies; the guru interface takes any strides."""
+    """Transforms without axes, which are copies. FFTW's guru interface accepts any strides."""
 
     name = "FFTW"
 
-    # The suffix of the library's name, the letter of its functions, and the transform.
+    # The suffix of the library's name, the letter of its functions, and the name of the transform.
     TYPES = {
         "float32": ("3f", "f", "r2r"),
         "float64": ("3", "", "r2r"),
@@ -84,7 +84,7 @@ class Fftw(Stepwise):
         "complex128": ("3", "", "dft"),
     }
 
-    # `FFTW_MEASURE` times candidates, for at most this many seconds.
+    # With `FFTW_MEASURE`, FFTW times candidates for at most this many seconds.
     MEASURE, SECONDS = 0, 2
 
     def __init__(self, threads):
@@ -110,14 +110,14 @@ class Fftw(Stepwise):
         )
         pointer = POINTER(Dimension)
         types = [c_int, pointer, c_int, pointer, c_void_p, c_void_p]
-        # Real transforms take a list of kinds, complex ones a sign.
+        # Functions for real numbers take a list of kinds, functions for complex numbers a sign.
         types += [c_void_p if transform == "r2r" else c_int, ctypes.c_uint]
         library, data = self.libraries[end], (x.ctypes.data, out.ctypes.data)
         make = function(library, f"fftw{letter}_plan_guru64_{transform}", *types, result=c_void_p)
         before = x.copy()
         kind = None if transform == "r2r" else -1
         plan = make(0, None, len(order), dimensions, *data, kind, self.MEASURE)
-        # Measuring overwrites both arrays.
+        # FFTW overwrites both arrays when it measures.
         x[...] = before
         if plan is None:
             raise Unsupported
@@ -132,7 +132,7 @@ class Argument(ctypes.Structure):
 
 
 class OneDnn(Stepwise):
-    """A reorder between two descriptions of the result's axes with different strides."""
+    """A reorder between two descriptions of the result's axes that have different strides."""
 
     name = "oneDNN"
 
@@ -150,14 +150,14 @@ class OneDnn(Stepwise):
         self.stream = self.made("dnnl_stream_create", self.engine, c_int(self.IN_ORDER))
 
     def made(self, name, *arguments):
-        """Creates an object through a function whose first parameter is the output."""
+        """Creates an object by a function whose first parameter is the output."""
         handle = c_void_p()
         if status := getattr(self.library, name)(byref(handle), *arguments):
             raise RuntimeError(f"{name}: status {status}")
         return handle
 
     def memory(self, x, sizes, steps):
-        """Returns the memory description of an array, and a memory object."""
+        """Returns a memory description of an array, and a memory object."""
         dimensions = (c_int64 * len(sizes))(*sizes), (c_int64 * len(sizes))(*steps)
         kind = c_int(self.TYPES[x.dtype.name])
         make = "dnnl_memory_desc_create_with_strides"

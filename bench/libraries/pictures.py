@@ -1,4 +1,4 @@
-"""Image libraries: transposes of matrices, and channels of images."""
+"""Image libraries. They transpose matrices, and move channels of images."""
 
 import ctypes
 from ctypes import c_int, c_void_p
@@ -9,12 +9,12 @@ import numpy as np
 from .chain import Matrices, Planes, Unsupported, merged, run_shape
 from .shared import Stepwise, Workers, function, load
 
-# For smaller matrices in a batch, Python's call overhead would dominate.
+# For batches of smaller matrices, most of the time would be that of Python's calls.
 LEAST_BYTES = 4096
 
 
 class Pictures(Stepwise):
-    """Functions for one matrix or image each, which `Workers` call."""
+    """Libraries whose functions move one matrix or one image. `Workers` calls them."""
 
     def __init__(self, threads):
         super().__init__(threads)
@@ -45,27 +45,27 @@ class Pictures(Stepwise):
         raise Unsupported
 
     def channels(self, planes, x, out):
-        """Returns the calls that split images or merge planes, or None if there is no such function."""
+        """Returns the calls that split images or merge planes; None if the library has no such function."""
         raise NotImplementedError
 
     def transposes(self, matrices, x, out):
-        """Returns the calls that transpose matrices."""
+        """Returns the calls that transpose the matrices."""
         raise NotImplementedError
 
     def flips(self, axes, x, out):
-        """Returns the calls that reverse the rows (0,) or columns (1,) of a matrix, or both."""
+        """Returns the calls that reverse the rows of a matrix (0,), its columns (1,), or both."""
         raise NotImplementedError
 
 
 class OpenCV(Pictures):
-    """`transpose` for matrices, `transposeND` for the rest, `flip`, `split` and `merge`."""
+    """`transpose` for matrices, `transposeND` for other tensors, `flip`, `split` and `merge`."""
 
     name = "OpenCV"
 
     TYPES = ("uint8", "uint16", "float32", "float64")
-    # Limits of `transpose`: bytes per element, and numbers per element.
+    # The limits of `transpose`: bytes per element, and numbers per element.
     MOST_BYTES, MOST_NUMBERS = 32, 4
-    # Limit of `transposeND`, available since version 5.
+    # The limit of `transposeND`, which exists since version 5.
     MOST_AXES = 10
     FLIPS = {(0,): 0, (1,): 1, (0, 1): -1}
 
@@ -117,7 +117,7 @@ class OpenCV(Pictures):
 
 
 def addresses(planes, x, out):
-    """Yields the address of each image, and the addresses of its planes in channel order."""
+    """Yields the address of each image, and the addresses of its planes in the order of the channels."""
     pictures, flat = (x, out) if planes.split else (out, x)
     size = planes.pixels * x.itemsize
     for picture in range(planes.count):
@@ -127,9 +127,9 @@ def addresses(planes, x, out):
 
 
 def bands(matrices, x, out, threads):
-    """Yields for each call the source and destination address, and the number of rows.
+    """Yields, for each call, the addresses of source and destination and the number of rows.
 
-    If there are fewer matrices than threads, each matrix is cut into bands of rows.
+    If there are fewer matrices than threads, each matrix is divided into parts with consecutive rows.
     """
     count, rows, width = matrices.count, matrices.rows, matrices.width
     band = rows if count >= threads else -(-rows // threads)
@@ -148,23 +148,24 @@ class Size(ctypes.Structure):
 
 
 class Ipp(Pictures):
-    """`ippiTranspose`, `ippiMirror`, and `ippiCopy` from pixels to planes and back."""
+    """`ippiTranspose`, `ippiMirror`, and `ippiCopy` from pixels to planes and from planes to pixels."""
 
     name = "IPP"
 
-    # Types used for transposes, by bytes per element.
+    # The types used for transposes, by the number of bytes per element.
     ELEMENTS = {
         1: "8u_C1", 2: "16u_C1", 3: "8u_C3", 4: "32f_C1", 6: "16u_C3", 8: "32fc_C1",
         12: "32f_C3", 16: "32f_C4",
     }  # fmt: skip
     TYPES = {1: "8u", 2: "16u", 4: "32f"}
-    # `IppiAxis`: the axis that stays.
+    # `IppiAxis` for each set of reversed axes: the axis of the mirror.
     FLIPS = {(0,): 0, (1,): 1, (0, 1): 2}
 
     def __init__(self, threads):
         super().__init__(threads)
         function(load("ippcore"), "ippInit")()
-        # Load the library for this processor directly; the dispatcher fails in pip packages.
+        # Loads the library for this processor directly, because the dispatcher does not work in pip
+        # packages.
         has_avx512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
         self.library = load("ippik0" if has_avx512 else "ippil9")
 
@@ -206,12 +207,12 @@ class Ipp(Pictures):
 
 
 class Libyuv(Pictures):
-    """`TransposePlane`, `MirrorPlane`, and splitting and merging of pixels of two to four bytes."""
+    """`TransposePlane`, `MirrorPlane`, and functions that split or merge pixels of two to four bytes."""
 
     name = "libyuv"
 
     TRANSPOSES = {"uint8": "TransposePlane", "uint16": "TransposePlane_16"}
-    # Pixel names, and the channel of each plane argument.
+    # The names of pixels, and the channel of each plane argument.
     PIXELS = {2: ("UV", (0, 1)), 3: ("RGB", (0, 1, 2)), 4: ("ARGB", (2, 1, 0, 3))}
 
     def __init__(self, threads):
@@ -219,7 +220,7 @@ class Libyuv(Pictures):
         self.library = load("yuv")
 
     def function(self, name, planes):
-        """Returns a function for this many planes or images, followed by the sizes."""
+        """Returns a function whose arguments are this many planes or images, followed by the sizes."""
         return function(self.library, name, *[c_void_p, c_int] * planes, c_int, c_int)
 
     def channels(self, planes, x, out):

@@ -1,4 +1,4 @@
-"""C libraries called on numpy arrays."""
+"""C libraries that are called on numpy arrays."""
 
 import ctypes
 import ctypes.util
@@ -13,7 +13,7 @@ from .chain import run_shape
 
 
 def load(name):
-    """Loads a library by name, from a pip package or the system."""
+    """Loads a library by its name, from a pip package or from the system."""
     if of_pip := sorted(Path(sys.prefix, "lib").glob(f"lib{name}.so*")):
         return load_with_needed(of_pip[0])
     if of_system := ctypes.util.find_library(name):
@@ -22,7 +22,7 @@ def load(name):
 
 
 def load_with_needed(path):
-    """Loads a library after its dependencies in the same folder, which the system does not search."""
+    """Loads a library after its dependencies. They are in the same folder, which the system does not search."""
     while True:
         try:
             return ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
@@ -34,20 +34,20 @@ def load_with_needed(path):
 
 
 def function(library, name, *arguments, result=ctypes.c_int):
-    """Returns a library function with its argument and result types set."""
+    """Returns a function of a library, after setting its argument types and its result type."""
     found = getattr(library, name)
     found.argtypes, found.restype = arguments, result
     return found
 
 
 class Stepwise:
-    """A library without chains: one operator after another, each into its own array."""
+    """A library without chains. Its operators run one after another, and each writes to its own array."""
 
     def __init__(self, threads):
         self.threads = threads
 
     def prepare(self, operators, x):
-        # Keeps the arrays alive, since calls may hold only their addresses.
+        # Keeps the arrays alive, because calls may have only their addresses.
         calls, arrays = [], [x]
         for name, arguments, named in operators:
             shape = run_shape([(name, arguments, named)], arrays[-1].shape)
@@ -70,13 +70,13 @@ class Stepwise:
 
 
 class Workers:
-    """Threads for a single-threaded library; each does a share of the calls."""
+    """Threads for a library that has only one. Each thread makes a share of the calls."""
 
     def __init__(self, threads):
         self.threads, self.pool = threads, ThreadPoolExecutor(threads)
 
     def run(self, calls):
-        """Returns a function that makes all calls, which are pairs of a function and its arguments."""
+        """Returns a function that makes all calls. A call is a pair of a function and its arguments."""
         share = -(-len(calls) // self.threads)
         shares = [calls[at : at + share] for at in range(0, len(calls), share)]
         if len(shares) == 1:

@@ -1,4 +1,4 @@
-"""Tables in Markdown, printed row by row."""
+"""Prints tables in Markdown, row by row."""
 
 
 def row(cells):

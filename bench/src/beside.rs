@@ -1,4 +1,4 @@
-//! Times one movement alternately with copies of the same size, for the examples.
+//! Times a movement alternately with copies of the same size. The examples use this module.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,23 +9,24 @@ use trundle::{Chain, Plan, Result, Shape};
 use crate::Settings;
 use crate::measure::median;
 
-/// The time of a movement.
+/// The time of a movement, relative to a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
-    /// Time of the fastest copy divided by the movement's time, median over rounds.
+    /// The time of the fastest copy divided by the time of the movement: the median over all rounds.
     pub fraction: f64,
-    /// The movement's median time in milliseconds.
+    /// The median time of the movement in milliseconds.
     pub millis: f64,
 }
 
-/// Times `run` on two buffers of `bytes` bytes, alternating with the library's copy between them and with the
-/// system's copy. The system's copy has one thread and counts only if one thread is requested.
+/// Times `run` on two buffers of `bytes` bytes, alternately with the library's copy and with the system's
+/// copy from one buffer to the other. The system's copy has one thread, so it counts only if one thread is
+/// requested.
 ///
 /// # Errors
-/// The errors of `run`, and [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge).
+/// The errors of `run`; also [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge).
 ///
 /// # Panics
-/// Panics if a copy cannot be planned.
+/// If a copy cannot be planned.
 pub fn beside_copies(
     bytes: usize,
     settings: Settings,

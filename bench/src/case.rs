@@ -1,76 +1,76 @@
-//! Cases (movements of tensors) and suites of them.
+//! Cases, each of which is a movement of a tensor, and suites of cases.
 
 use std::sync::LazyLock;
 
 use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut, Width};
 
-/// Cases of one kind, and the speed promised for them.
+/// A group of similar cases, with the speed that is promised for them.
 #[derive(Debug)]
 pub struct Suite {
-    /// Name for selecting the suite.
+    /// The name by which the suite is selected.
     pub name: &'static str,
-    /// The common properties of the cases, in words.
+    /// What the cases have in common, in words.
     pub about: &'static str,
-    /// Promised speed of the suite.
+    /// The promised speed of the suite.
     pub bars: Bars,
     /// The cases.
     pub cases: Vec<Case>,
 }
 
-/// Least promised speeds, as fractions of the speed of the reference.
+/// The promised minimum speeds, as fractions of the speed of the reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bars {
-    /// Least geometric mean of the suite.
+    /// The minimum for the geometric mean of the suite.
     pub mean: Option<f64>,
-    /// Least fraction of its slowest case.
+    /// The minimum for the slowest case of the suite.
     pub least: Option<f64>,
 }
 
 type MakeChain = Box<dyn FnOnce() -> Chain + Send>;
 
-/// One movement of one tensor.
+/// A benchmark case: one movement of one tensor.
 #[derive(Debug)]
 pub struct Case {
-    /// Name of the case.
+    /// The name of the case.
     pub name: String,
-    /// Element type.
+    /// The element type.
     pub dtype: DType,
-    /// Sizes of the tensor, outermost first.
+    /// The sizes of the tensor, the outermost first.
     pub sizes: Vec<usize>,
-    /// The operators. They are made when they are first used, because their indices can take a gigabyte.
+    /// The operators. They are created when they are first used, because their indices can take a gigabyte.
     pub chain: LazyLock<Chain, MakeChain>,
     /// How the operators are called.
     pub call: TimedCall,
-    /// The reference that the speed is a fraction of.
+    /// What the speed of the case is compared with.
     pub against: Against,
-    /// Promised time in nanoseconds, if there is one.
+    /// The promised time in nanoseconds, if a time is promised.
     pub most_ns: Option<f64>,
-    /// Whether the case is part of a short run.
+    /// Whether a short run includes the case.
     pub is_short: bool,
 }
 
 /// How a movement is called.
 #[derive(Clone, Copy, Debug)]
 pub enum TimedCall {
-    /// Planned in advance; only the run is timed.
+    /// The movement is planned in advance, and only the run is timed.
     Planned,
-    /// One call into an existing tensor.
+    /// A single call writes to an existing tensor.
     Into(fn(&TensorView<'_>, &mut TensorViewMut<'_>) -> Result<()>),
-    /// One call that returns a new tensor.
+    /// A single call returns a new tensor.
     New(fn(&TensorView<'_>) -> Result<Tensor>),
 }
 
-/// The reference of a movement.
+/// What the speed of a movement is compared with.
 #[derive(Clone, Debug)]
 pub enum Against {
-    /// The fastest copy of the same bytes.
+    /// The fastest copy of the same number of bytes.
     Copy,
     /// Other operators on the same tensor.
     Chain(Chain),
 }
 
 impl Case {
-    /// A planned movement by `ops`, compared with a copy.
+    /// Creates a case that plans a movement by `ops` in advance. It is compared with a copy.
     pub(crate) fn new(
         name: impl Into<String>,
         dtype: DType,
@@ -81,7 +81,8 @@ impl Case {
         Case::made_by(name, dtype, sizes, || chain)
     }
 
-    /// A planned movement by the operators that `chain` makes, compared with a copy.
+    /// Creates a case that plans a movement in advance, by the operators that `chain` returns. It is
+    /// compared with a copy.
     pub(crate) fn made_by(
         name: impl Into<String>,
         dtype: DType,
@@ -100,14 +101,14 @@ impl Case {
         }
     }
 
-    /// Compares the case with other operators on the same tensor instead.
+    /// Compares the case with other operators on the same tensor instead of a copy.
     #[must_use]
     pub(crate) fn against(self, ops: impl IntoIterator<Item = Op>) -> Case {
         let chain = ops.into_iter().fold(Chain::new(), Chain::then);
         Case { against: Against::Chain(chain), ..self }
     }
 
-    /// Adds the case to short runs.
+    /// Includes the case in short runs.
     #[must_use]
     pub(crate) fn short(self) -> Case {
         Case { is_short: true, ..self }

@@ -1,4 +1,4 @@
-//! The reference for all speeds: the fastest parallel copy of the same bytes.
+//! The reference for all speeds: the fastest parallel copy of the same number of bytes.
 
 use std::time::Instant;
 
@@ -7,20 +7,21 @@ use trundle::lowering::{CpuPlan, Move};
 use trundle::tuning::{Level, Tuning};
 use trundle::{IndexMap, Layout, Machine, PlanError, Result, Shape};
 
-/// Least bytes per thread of the system's copy. Starting a thread costs as much as copying about a tenth of this.
+/// The minimum number of bytes that a thread of the system's copy gets. Starting a thread takes as long as
+/// copying about a tenth of this.
 const LEAST_SHARE_BYTES: usize = 4 << 20;
 
-/// Trials of each of the library's copies when choosing the fastest.
+/// How often each of the library's copies is timed when the fastest one is chosen.
 const TRIALS: usize = 3;
 
 pub(crate) trait Element: std::marker::Copy + Send + Sync {}
 
 impl<T: std::marker::Copy + Send + Sync> Element for T {}
 
-/// A copy of `bytes` bytes by the library and by the system.
+/// Copies of `bytes` bytes: by the library, and by the system.
 #[derive(Debug)]
 pub(crate) struct Copy {
-    /// The library's copy with different loops; one plan after the choice.
+    /// Plans of the library's copy with different loops. After the choice there is only one plan.
     plans: Vec<CpuPlan>,
     threads: usize,
 }
@@ -38,7 +39,7 @@ impl Copy {
         Ok(Copy { plans, threads })
     }
 
-    /// Keeps the fastest of the library's plans, measured alternately.
+    /// Times the library's plans alternately, and keeps the fastest.
     pub(crate) fn choose<T: Element>(&mut self, src: &[T], dst: &mut [T]) -> Result<()> {
         let mut least = vec![f64::MAX; self.plans.len()];
         for _ in 0..TRIALS {
@@ -54,12 +55,12 @@ impl Copy {
         Ok(())
     }
 
-    /// Runs the library's copy, which uses streaming stores above the cache size.
+    /// Runs the library's copy. If the copy is larger than the caches, it uses streaming stores.
     pub(crate) fn ours<T: Element>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.plans[0].run_slice_into(src, dst)
     }
 
-    /// Runs the system's `memcpy` with an equal share per thread.
+    /// Runs the system's `memcpy`. Each thread copies an equal share.
     pub(crate) fn system<T: Element>(&self, src: &[T], dst: &mut [T]) {
         if self.threads == 1 {
             return dst.copy_from_slice(src);
@@ -73,8 +74,9 @@ impl Copy {
     }
 }
 
-/// Loops that are fastest on some machine: the tuned one; line by line with near and far prefetching to either cache;
-/// and four pages in turn.
+/// Returns the loops that are the fastest on some machine: the tuned loops; loops that copy line by line
+/// and prefetch a short or a long distance ahead, into either cache; and loops that copy four pages
+/// alternately.
 fn loops(tuned: Tuning) -> [Tuning; 6] {
     let line_by_line =
         |run_level, run_ahead| Tuning { run_level, run_ahead, run_pages: 1, ..tuned };

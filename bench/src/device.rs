@@ -1,4 +1,4 @@
-//! Times cases on a device, between buffers in its memory.
+//! Times cases on a device. Source and destination are buffers in the memory of the device.
 
 use std::time::{Duration, Instant};
 
@@ -11,22 +11,22 @@ use crate::machine::MachineRecord;
 use crate::measure::repetitions;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
-/// The device of a record.
+/// The device on which a record was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRecord {
-    /// Backend name: `wgpu` or `cuda`.
+    /// The name of the backend: `wgpu` or `cuda`.
     pub by: String,
-    /// Device name.
+    /// The name of the device.
     pub name: String,
-    /// Whether the CPU emulates it; times then say nothing about a GPU.
+    /// Whether the CPU emulates the device. If so, the times say nothing about a GPU.
     pub emulated: bool,
 }
 
 /// Times every case of `suites` on a device. `measure` verifies a case and times it [alternately with a
-/// copy](in_turn). The bars for CPUs do not apply.
+/// copy](in_turn). The minimum speeds of suites do not apply, because they are promised only for CPUs.
 ///
 /// # Errors
-/// Errors of `measure`.
+/// Returns the errors of `measure`.
 pub fn run_on<E>(
     device: DeviceRecord,
     suites: &[Suite],
@@ -48,7 +48,8 @@ pub fn run_on<E>(
     })
 }
 
-/// Times a case alternately with a copy. `movement` and `copy` get a repetition count and return when done.
+/// Times a case alternately with a copy. `movement` and `copy` are called with a number of repetitions, and
+/// return after the last.
 ///
 /// # Errors
 /// [`Error::Run`] if `movement` or `copy` fails.
@@ -65,7 +66,7 @@ pub fn in_turn(
     Ok(CaseRecord::of(case, &movement, &[&copy], kernels))
 }
 
-/// Returns the seconds of the movement and of the copy in each round.
+/// Returns how many seconds the movement and the copy took in each round.
 fn times_in_turn(
     rounds: usize,
     movement: &mut dyn FnMut(usize) -> Result<()>,

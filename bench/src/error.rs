@@ -1,4 +1,4 @@
-//! Errors of a bench run.
+//! The errors of a benchmark run.
 
 use trundle::PlanError;
 
@@ -6,7 +6,7 @@ use trundle::PlanError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A case cannot be planned.
+    /// A case could not be planned.
     #[error("{case}: {source}")]
     Plan {
         /// The case.
@@ -14,7 +14,7 @@ pub enum Error {
         /// The error.
         source: Box<PlanError>,
     },
-    /// A case cannot be run.
+    /// A case could not be run.
     #[error("{case}: {source}")]
     Run {
         /// The case.
@@ -27,13 +27,13 @@ pub enum Error {
     Wrong {
         /// The case.
         case: String,
-        /// Row-major position of the element.
+        /// The row-major index of the element.
         element: usize,
     },
-    /// The tensors do not fit in memory.
+    /// There is not enough memory for the tensors.
     #[error("cannot reserve {bytes} bytes: not enough memory")]
     Memory {
-        /// Size of one of the two buffers.
+        /// The size of one of the two buffers.
         bytes: usize,
     },
     /// No case matches the requested words.
@@ -50,7 +50,7 @@ pub enum Error {
         /// Its message.
         message: String,
     },
-    /// A text is not a bench record.
+    /// A text is not the record of a run.
     #[error("no record of a run: {0}")]
     Record(#[from] serde_json::Error),
 }

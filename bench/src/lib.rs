@@ -1,5 +1,9 @@
-//! Times movements alternately with a copy of the same bytes, after verifying each against its index maps. Results
-//! are fractions of the copy's speed, because bytes per second depend more on the machine and its load.
+//! Measures the speed of movements. Each movement is first verified against its index maps, and then timed
+//! alternately with a copy of the same number of bytes. Results are fractions of the copy's speed, because
+//! bytes per second depend more on the machine and on other programs.
+//!
+//! A *case* is one movement of one tensor. A *suite* is a group of similar cases. A *round* measures the
+//! time of a movement and of its copies once.
 #![forbid(unsafe_code)]
 
 mod beside;
@@ -32,23 +36,23 @@ use measure::Buffers;
 /// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Most threads, also for copies.
+    /// The maximum number of threads, for movements and for copies.
     pub threads: usize,
-    /// How many times each case is timed alternately with a copy.
+    /// How often each case is timed alternately with a copy.
     pub rounds: usize,
     /// Whether to request large pages (2 MiB on x86-64) for the tensors.
     pub large_pages: bool,
 }
 
 impl Settings {
-    /// Makes settings with `threads` threads (default: the library's) and `rounds` rounds.
+    /// Creates settings with `threads` threads (default: as many as the library uses) and `rounds` rounds.
     pub fn new(threads: Option<usize>, rounds: usize) -> Settings {
         let threads = threads.unwrap_or_else(|| trundle::Machine::detect().threads);
         Settings { threads, rounds, large_pages: false }
     }
 }
 
-/// Returns the bytes that [`run`] allocates for the tensors of `suites`: two buffers shared by all cases.
+/// Returns how many bytes [`run`] allocates for the tensors of `suites`. All cases share two buffers.
 pub fn needed_bytes(suites: &[Suite]) -> usize {
     2 * most_bytes(suites)
 }
@@ -57,11 +61,11 @@ fn most_bytes(suites: &[Suite]) -> usize {
     suites.iter().flat_map(|suite| &suite.cases).map(Case::bytes).max().unwrap_or(0)
 }
 
-/// Verifies and times every case of `suites`, and passes each finished case to `watch`.
+/// Verifies and times every case of `suites`. Passes each case to `watch` as soon as it is finished.
 ///
 /// # Errors
-/// [`Error::Wrong`] if an output element is wrong. [`Error::Memory`] if [`needed_bytes`] cannot be allocated.
-/// [`Error::Plan`] or [`Error::Run`] if a case is invalid.
+/// [`Error::Wrong`] if an element of an output is wrong; [`Error::Memory`] if [`needed_bytes`] cannot be
+/// allocated; [`Error::Plan`] or [`Error::Run`] if a case is invalid.
 pub fn run(
     suites: &[Suite],
     settings: Settings,

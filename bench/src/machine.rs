@@ -1,21 +1,21 @@
-//! The machine of a record.
+//! The machine on which a record was measured.
 
 use serde::{Deserialize, Serialize};
 use trundle::{Machine, tuning};
 
-/// Properties of a machine that matter when comparing results.
+/// The properties of a machine that are needed to compare results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineRecord {
-    /// Processor name, if Linux reports it.
+    /// The name of the processor, if Linux reports it.
     pub cpu: Option<String>,
-    /// Cores available to the process.
+    /// The number of cores that the process may use.
     pub cores: usize,
-    /// The tuning record in use, and its origin.
+    /// The tuning record that was used, and where it came from.
     #[serde(default)]
     pub tuning: String,
-    /// Widest instruction set that kernels use.
+    /// The widest instruction set that the kernels use.
     pub instructions: String,
-    /// Sizes in KiB of a core's first- and second-level cache and of the last-level cache.
+    /// The sizes in KiB of the first-level and second-level caches of a core, and of the last-level cache.
     pub caches_kib: [usize; 3],
 }
 
@@ -55,7 +55,7 @@ fn cpu_name() -> Option<String> {
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
     };
     let name = value("model name")?;
-    // Virtual machines often hide the model name; family and number still identify the generation.
+    // Virtual machines often hide the name of the model. Family and number also identify the generation.
     match (value("cpu family"), value("model\t")) {
         (Some(family), Some(model)) => Some(format!("{name} (family {family}, model {model})")),
         _ => Some(name),

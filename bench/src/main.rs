@@ -1,4 +1,4 @@
-//! The bench as a separate program; `trundle bench` runs the same cases.
+//! The benchmarks as a program of their own. `trundle bench` runs the same cases.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use trundle_bench::{MachineRecord, Record, Selection, Settings, head, list, suite_head};
 
-/// Time movements alternately with the fastest parallel copy of the same bytes, after verifying each
+/// Measure the time of each movement, alternately with the fastest parallel copy of the same bytes, after
+/// verifying the movement's result
 #[derive(Debug, Parser)]
 #[command(name = "trundle-bench", max_term_width = 100)]
 struct Args {
@@ -26,10 +27,10 @@ struct Args {
     /// Number of threads (default: the number of cores)
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// How many times each case is timed
+    /// How often each case is timed
     #[arg(long, value_name = "N", default_value = "7")]
     rounds: NonZeroUsize,
-    /// Put the tensors on large pages, like results of numpy and trundle
+    /// Use large pages for the tensors, as numpy and trundle do for their results
     #[arg(long)]
     large_pages: bool,
     /// Write the record to this file
@@ -44,7 +45,7 @@ struct Args {
     /// Print tables for docs/speed.md
     #[arg(long)]
     markdown: bool,
-    /// Exit with 1 if a result is below its bar
+    /// Exit with code 1 if a result is below its promised minimum
     #[arg(long)]
     check: bool,
 }
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns false if a checked result is below its bar.
+/// Returns false if results are checked and one is below its promised minimum.
 fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     let record = match &args.from {
         Some(file) => Record::from_json(&std::fs::read_to_string(file)?)?,
@@ -88,7 +89,7 @@ fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     Ok(!args.check || record.keeps_promises())
 }
 
-/// Measures and prints each case when it is done.
+/// Measures all cases, and prints each result as soon as the case is finished.
 fn measure(args: &Args, suites: &[trundle_bench::Suite]) -> Result<Record, trundle_bench::Error> {
     let settings = Settings {
         large_pages: args.large_pages,

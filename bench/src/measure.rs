@@ -1,4 +1,4 @@
-//! Prepares, verifies and times one case, alternately with a copy.
+//! Prepares a case, verifies it, and times it alternately with a copy.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,10 +11,11 @@ use crate::copy::Copy;
 use crate::error::Error;
 use crate::record::{CaseRecord, rounded, rounded_time};
 
-/// Short runs are repeated to take at least this long, much longer than reading the clock.
+/// A measured time includes as many runs as are needed to take so long, so that reading the clock takes a
+/// negligible part of it.
 const LEAST_TIME: Duration = Duration::from_millis(1);
 
-/// Tensors shared by all cases, so that no case pays for first touching pages.
+/// Two tensors that all cases share. So no case has to wait for the system to map new pages.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     src: Vec<u8>,
@@ -22,8 +23,9 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Allocates two buffers of `bytes` bytes. They begin where a large allocation does (on Linux 16 bytes after a
-    /// cache line), like most users' arrays. Large pages are requested before anything is written.
+    /// Allocates two buffers of `bytes` bytes. They begin where large allocations begin (on Linux, 16 bytes
+    /// after the start of a cache line), because most arrays of users begin there. Large pages are
+    /// requested before anything is written.
     pub(crate) fn new(bytes: usize, large_pages: bool) -> Result<Buffers, Error> {
         let buffer = || -> Result<Vec<u8>, Error> {
             let mut buffer = Vec::new();
@@ -40,7 +42,7 @@ impl Buffers {
     }
 }
 
-/// Fills `buffer` up to `bytes` bytes with values that reveal misplaced elements.
+/// Fills `buffer` up to `bytes` bytes. The values are so irregular that misplaced elements are noticed.
 fn scatter(buffer: &mut Vec<u8>, bytes: usize) {
     let mut state = 0x2545_F491_4F6C_DD1Du64;
     while buffer.len() < bytes {
@@ -52,7 +54,7 @@ fn scatter(buffer: &mut Vec<u8>, bytes: usize) {
     }
 }
 
-/// A prepared case.
+/// A case that has been prepared.
 struct Subject<'a> {
     case: &'a Case,
     shape: Shape,
@@ -66,7 +68,7 @@ impl<'a> Subject<'a> {
         Ok(Subject { case, shape, plan })
     }
 
-    /// Moves once, leaving the result in `dst`.
+    /// Runs the movement once. The result is in `dst`.
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         match self.case.call {
             TimedCall::New(call) => {
@@ -105,7 +107,7 @@ pub(crate) fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Resul
     Ok(start.elapsed())
 }
 
-/// Returns how many repetitions `time` needs for a measurable time.
+/// Returns how many repetitions are needed until `time` returns a time that is long enough to be measured.
 pub(crate) fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Result<usize> {
     let mut times = 1;
     loop {
@@ -136,7 +138,7 @@ pub(crate) fn measure(
     let (src, dst) = (&buffers.src[..bytes], &mut buffers.dst[..bytes]);
     copy.choose(src, dst).map_err(run_error)?;
 
-    // The previous case's result might be correct by chance.
+    // Otherwise the result of the previous case might be correct for this case, too.
     dst.fill(0);
     subject.run(src, dst).map_err(run_error)?;
     verify(case, &subject.shape, src, dst)?;
@@ -152,7 +154,8 @@ pub(crate) fn measure(
 }
 
 impl CaseRecord {
-    /// Makes the record of a movement, compared with the better copy, from times per round.
+    /// Creates the record of a movement from its times in each round. It is compared with the faster of the
+    /// two copies.
     pub(crate) fn of(
         case: &Case,
         movement: &[f64],
@@ -178,8 +181,8 @@ impl CaseRecord {
     }
 }
 
-/// Returns the seconds per round of the movement, the library's fastest copy, the system's copy and the rival, if
-/// there is one.
+/// Returns the seconds of each round for the movement, the library's fastest copy, the system's copy, and
+/// the reference movement if there is one.
 fn time_in_turn(
     subject: &Subject<'_>,
     rival: Option<&Subject<'_>>,
@@ -208,18 +211,19 @@ fn time_in_turn(
     Ok(all)
 }
 
-/// Returns the speed of `times` relative to the speed of `others`: the median over rounds.
+/// Returns the speed that `times` mean, relative to the speed that `others` mean: the median over all
+/// rounds.
 pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
     rounded(median(times.iter().zip(others).map(|(time, other)| other / time).collect()))
 }
 
-/// Returns the median, or 0 for no values.
+/// Returns the median; 0 if there are no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Returns the names of a plan's kernels without duplicates.
+/// Returns the names of the kernels of a plan, each name once.
 fn kernels(plan: &Plan) -> String {
     let steps = plan.cpu_plans().flat_map(trundle::lowering::CpuPlan::steps);
     let mut names: Vec<&str> = steps
@@ -233,8 +237,8 @@ fn kernels(plan: &Plan) -> String {
     names.join(" ")
 }
 
-/// Verifies output elements against the operators, applied one by one: all elements near both ends, and a sample of
-/// the others.
+/// Compares elements of the output with the operators, applied one after another. Checks all elements near
+/// both ends and a sample of the others.
 fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Error> {
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;
@@ -275,7 +279,7 @@ mod tests {
     fn a_case_is_timed_beside_a_copy_and_beside_other_operators() {
         let record = measured(&case(TimedCall::Planned).against([Flip::new(&[1]).into()])).unwrap();
         assert_eq!((record.bytes, record.chain.as_str()), (3000, "transpose(1, 0)"));
-        // Other load can dominate the fractions of such a short call.
+        // Other programs may change the fractions of such a short call by any amount.
         assert!(record.copy_seconds > 0.0 && record.of_single.is_some());
         assert!(record.seconds > 0.0 && record.seconds < 1e-3, "the time of one run");
         assert!(record.kernels.contains("transposed"));

@@ -1,4 +1,4 @@
-//! Stored results.
+//! The results of a run, which can be stored in a file.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,15 +10,15 @@ use crate::machine::MachineRecord;
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The machine.
+    /// The machine on which the run was measured.
     pub machine: MachineRecord,
     /// The device, if the run was not on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceRecord>,
-    /// Number of threads, for movements and copies on the CPU.
+    /// The number of threads for movements and copies, if the run was on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// How many times each case was timed alternately with a copy.
+    /// How often each case was timed alternately with a copy.
     pub rounds: usize,
     /// Whether the tensors were on large pages.
     #[serde(default)]
@@ -30,15 +30,15 @@ pub struct Record {
 /// The results of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteRecord {
-    /// Name of the suite.
+    /// The name of the suite.
     pub name: String,
-    /// The common properties of the cases, in words.
+    /// What the cases have in common, in words.
     pub about: String,
-    /// Promised speed.
+    /// The promised minimum speeds.
     pub bars: Bars,
-    /// Geometric mean of the cases' fractions.
+    /// The geometric mean of the fractions of the cases.
     pub mean: f64,
-    /// Smallest fraction.
+    /// The smallest fraction of a case.
     pub least: f64,
     /// The cases.
     pub cases: Vec<CaseRecord>,
@@ -47,32 +47,33 @@ pub struct SuiteRecord {
 /// The results of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseRecord {
-    /// Name of the case.
+    /// The name of the case.
     pub name: String,
-    /// Element type.
+    /// The element type.
     pub dtype: String,
-    /// Sizes of the tensor, outermost first.
+    /// The sizes of the tensor, the outermost first.
     pub sizes: Vec<usize>,
-    /// The operators, as a chain text.
+    /// The operators, as the text of a chain.
     pub chain: String,
-    /// Bytes written, which is also the number read.
+    /// The number of bytes that the movement writes. It reads as many.
     pub bytes: usize,
-    /// Speed as a fraction of the better of two copies: the median over rounds of the ratio of times in the same
-    /// round.
+    /// The speed relative to the faster of two copies, as a fraction. In each round, the times of copy
+    /// and movement give a ratio; this is the median over all rounds.
     pub of_copy: f64,
-    /// Speed as a fraction of other operators on the same tensor, measured in the same way.
+    /// The speed as a fraction of the speed of other operators on the same tensor, measured in the same
+    /// way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_single: Option<f64>,
-    /// Median time of a run in seconds.
+    /// The median time of a run in seconds.
     pub seconds: f64,
-    /// Median time of the copy in seconds.
+    /// The median time of the copy in seconds.
     pub copy_seconds: f64,
-    /// Promised time in nanoseconds.
+    /// The promised time in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_ns: Option<f64>,
     /// The kernels of the plan.
     pub kernels: String,
-    /// Other libraries on the same case.
+    /// The results of other libraries on the same case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<RivalRecord>,
 }
@@ -80,17 +81,17 @@ pub struct CaseRecord {
 /// The result of another library on a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RivalRecord {
-    /// The library.
+    /// The name of the library.
     pub name: String,
-    /// Speed as a fraction of the copy's, as for the case.
+    /// The speed as a fraction of the speed of the copy, as for the case.
     pub of_copy: f64,
 }
 
 impl Record {
-    /// Returns the record as JSON with one line per case, so that diffs are readable.
+    /// Returns the record as JSON. Each case is on a line of its own, so that diffs are readable.
     ///
     /// # Errors
-    /// [`Error::Record`], which does not occur for a record from [`run`](crate::run).
+    /// [`Error::Record`]. It does not occur for a record that [`run`](crate::run) has returned.
     pub fn to_json(&self) -> Result<String, Error> {
         let mut suites = Vec::with_capacity(self.suites.len());
         for suite in &self.suites {
@@ -103,7 +104,7 @@ impl Record {
         Ok(in_place_of_none(&head, &suites.join(",\n")) + "\n")
     }
 
-    /// Reads a record written by [`Record::to_json`].
+    /// Reads a record that [`Record::to_json`] has written.
     ///
     /// # Errors
     /// [`Error::Record`] if `text` is not a record.
@@ -111,14 +112,14 @@ impl Record {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Whether every suite reaches its bars.
+    /// Whether every suite reaches its promised minimum speeds.
     pub fn keeps_promises(&self) -> bool {
         self.suites.iter().all(SuiteRecord::keeps_promises)
     }
 }
 
 impl SuiteRecord {
-    /// Makes the record of a suite with at least one case.
+    /// Creates the record of a suite, which must have at least one case.
     pub(crate) fn new(name: &str, about: &str, bars: Bars, cases: Vec<CaseRecord>) -> SuiteRecord {
         let fractions = || cases.iter().map(CaseRecord::fraction);
         let logs: f64 = fractions().map(f64::ln).sum();
@@ -132,7 +133,7 @@ impl SuiteRecord {
         }
     }
 
-    /// Whether the suite reaches its bars.
+    /// Whether the suite reaches its promised minimum speeds.
     pub fn keeps_promises(&self) -> bool {
         let at_least = |value: f64, bar: Option<f64>| bar.is_none_or(|bar| value >= bar);
         at_least(self.mean, self.bars.mean)
@@ -142,22 +143,25 @@ impl SuiteRecord {
 }
 
 impl CaseRecord {
-    /// Returns the fraction that counts: of the reference operators, or else of the copy.
+    /// Returns the fraction by which the case is judged: relative to the reference operators if there are
+    /// any, otherwise relative to the copy.
     pub fn fraction(&self) -> f64 {
         self.of_single.unwrap_or(self.of_copy)
     }
 
-    /// Whether the time is within the promised time, if there is one.
+    /// Whether the time is at most the promised time. True if no time is promised.
     pub fn is_in_time(&self) -> bool {
         self.most_ns.is_none_or(|most| self.seconds * 1e9 <= most)
     }
 
-    /// Returns the speed in 10^9 bytes read and written per second.
+    /// Returns the speed in 10^9 bytes per second. Bytes that are read and bytes that are written both
+    /// count.
     pub fn gigabytes_per_second(&self) -> f64 {
         2.0 * self.bytes as f64 / self.seconds / 1e9
     }
 
-    /// Returns the copy's speed in 10^9 bytes read and written per second.
+    /// Returns the copy's speed in 10^9 bytes per second. Bytes that are read and bytes that are written
+    /// both count.
     pub fn copy_gigabytes_per_second(&self) -> f64 {
         2.0 * self.bytes as f64 / self.copy_seconds / 1e9
     }
@@ -168,21 +172,21 @@ impl CaseRecord {
     }
 }
 
-/// Inserts lines into the empty list that ends a JSON object.
+/// Inserts lines into the empty list at the end of a JSON object.
 fn in_place_of_none(object: &str, lines: &str) -> String {
     let open = object.strip_suffix("]}").unwrap_or(object);
     format!("{open}\n{lines}\n]}}")
 }
 
-/// Rounds a fraction to three places; more are noise.
+/// Rounds a fraction to three digits after the point. Further digits are not reproducible.
 pub(crate) fn rounded(fraction: f64) -> f64 {
     (fraction * 1e3).round() / 1e3
 }
 
-/// Rounds a time in seconds to four digits.
+/// Rounds a time in seconds to four significant digits.
 pub(crate) fn rounded_time(seconds: f64) -> f64 {
     let unit = 10f64.powi(seconds.max(1e-12).log10().floor() as i32 - 3);
-    // Divide by powers of ten above 1, which are exact.
+    // Powers of ten above 1 are exact, so divide by them.
     (seconds / unit).round() / (1.0 / unit).round()
 }
 

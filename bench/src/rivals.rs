@@ -1,7 +1,7 @@
-//! Other transpose crates on the same cases.
+//! Times other transpose crates on the same cases.
 //!
-//! The crates need typed slices, so each case is repeated with typed slices. All crates are called as their
-//! documentation shows; strided-perm gets a pool with the same number of threads.
+//! These crates need slices with an element type, so each case is repeated with such slices. Each crate is
+//! called as its documentation shows. strided-perm gets a thread pool with the same number of threads.
 
 use std::fmt::Display;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::measure::{fraction, timed};
 use crate::record::RivalRecord;
 
-/// Element types that the rivals support.
+/// The element types that the other crates support.
 trait Typed: crate::copy::Element + PartialEq + 'static {
     fn numbered(number: usize) -> Self;
 
@@ -25,8 +25,8 @@ trait Typed: crate::copy::Element + PartialEq + 'static {
     const HPTT: Option<HpttCall<Self>> = None;
 }
 
-/// HPTT's function for a type: order, factor alpha, source, source sizes, factor beta of the destination,
-/// destination, threads, and which axis is innermost.
+/// HPTT's function for an element type. The parameters: order, factor alpha, source, sizes of the source,
+/// factor beta for the destination, destination, number of threads, and which axis is innermost.
 #[cfg(feature = "hptt")]
 type HpttCall<T> = fn(
     &[usize],
@@ -60,7 +60,8 @@ trait Rival<T> {
     fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error>;
 }
 
-/// Times every rival on a case, if it is a planned transpose of a supported type.
+/// Times every crate on a case, if the case is a transpose that is planned in advance and its type is
+/// supported.
 pub(crate) fn measure(
     case: &Case,
     threads: usize,
@@ -188,7 +189,7 @@ fn row_major(sizes: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The crate transpose: two axes, one thread.
+/// The crate transpose, which supports two axes and one thread.
 struct Square<'a> {
     sizes: &'a [usize],
 }
@@ -204,7 +205,8 @@ impl<T: Typed> Rival<T> for Square<'_> {
     }
 }
 
-/// HPTT through the crate of this name. It plans each call by an estimate that takes microseconds.
+/// HPTT, called through the crate of this name. It makes a plan in each call, by an estimate that takes
+/// microseconds.
 #[cfg(feature = "hptt")]
 struct Hptt<'a> {
     sizes: &'a [usize],

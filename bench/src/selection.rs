@@ -1,4 +1,4 @@
-//! Selection of cases.
+//! Selects cases.
 
 use crate::case::{Case, Suite};
 use crate::error::Error;
@@ -15,7 +15,7 @@ pub enum Selection {
 }
 
 impl Selection {
-    /// Selects by words, or without words all cases or a short run.
+    /// Selects cases by words. Without words, selects the cases of a short run or all cases.
     pub fn new(words: &[String], is_short: bool) -> Selection {
         match (words.is_empty(), is_short) {
             (false, _) => Selection::Words(words.to_vec()),
@@ -24,7 +24,7 @@ impl Selection {
         }
     }
 
-    /// Returns the suites with their selected cases, without empty suites.
+    /// Returns the suites with their selected cases. Suites without selected cases are omitted.
     ///
     /// # Errors
     /// [`Error::NoCase`] if no case is selected.
@@ -55,12 +55,12 @@ impl Selection {
     }
 }
 
-/// Returns the text that words are searched in.
+/// Returns the text in which words are searched.
 fn label(suite: &str, case: &Case) -> String {
     format!("{suite}/{} {} {}", case.name, case.dtype, case.shape())
 }
 
-/// Lists the labels of the cases, one per line.
+/// Lists the labels of the cases, one a line.
 pub fn list(suites: &[Suite]) -> String {
     let mut text = String::new();
     for suite in suites {

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/python.md, each by the call that it is about.
+"""Draws the pictures of docs/python.md. Each picture is made by the call that it illustrates.
 
     pip install matplotlib
     python docs/pictures/python.py [FOLDER]
@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 
 import trundle
 
-# Read on white as well as on black: the pictures have no background of their own.
+# The pictures have no background, so the colours must be readable on white and on black.
 INK = "#767676"
 RED, GREEN, BLUE = "#d1495b", "#4c9f70", "#3d7ea6"
 plt.rcParams.update(
@@ -54,7 +54,7 @@ def show(axes, picture, title, **options):
 
 def save(figure, folder, name):
     path = folder / f"python-{name}.png"
-    # Without the version of matplotlib in it, the file is the same wherever it is made.
+    # The file does not contain the version of matplotlib, so that it is the same on every machine.
     options = {"transparent": True, "bbox_inches": "tight", "pad_inches": 0.05}
     figure.savefig(path, dpi=110, metadata={"Software": None}, **options)
     plt.close(figure)
@@ -62,7 +62,7 @@ def save(figure, folder, name):
 
 
 def bytes_in_memory(axes, colours, title):
-    """The first bytes of an image as squares."""
+    """The first bytes of an image, drawn as squares."""
     for at, colour in enumerate(colours):
         axes.add_patch(Rectangle((at, 0), 0.9, 0.9, color=colour))
     axes.text(len(colours) + 0.2, 0.4, "...", ha="left", va="center", fontsize=12)
@@ -95,7 +95,7 @@ def spectrum(folder):
     picture = scene(256, 256).mean(axis=2).reshape(128, 2, 128, 2).mean(axis=(1, 3))
     taper = np.hanning(128)
     comes = np.log1p(np.abs(np.fft.fft2(picture * taper * taper[:, None])))
-    comes = np.maximum(comes * 2, 8).round() / 2  # with fewer shades the file is small
+    comes = np.maximum(comes * 2, 8).round() / 2  # fewer shades make the file smaller
 
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.1))
     show(axes[0], picture, "the picture", cmap="gray")
@@ -110,7 +110,7 @@ def windows(folder):
     chain = trundle.chain(
         "roll(shift=[-3, -3], axes=[1, 2])", "b (h p) (w q) c -> (b h w) p q c, p=7, q=7"
     )
-    # Each window with a margin that is seen through, and then they are put together as one picture.
+    # Each window has a transparent margin. The windows are then combined to one picture.
     apart = np.zeros((16, 8, 8, 4), np.uint8)
     apart[:, :7, :7] = np.insert(chain(features), 3, 255, axis=-1)
     apart = trundle.rearrange(apart, "(h w) p q c -> (h p) (w q) c", h=4)[:-1, :-1]

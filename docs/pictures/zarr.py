@@ -1,4 +1,4 @@
-"""Draws the picture of docs/zarr.md, by the movement that it is about.
+"""Draws the picture of docs/zarr.md, which is made by the move that it illustrates.
 
     pip install matplotlib
     python docs/pictures/zarr.py [FOLDER]
@@ -18,13 +18,13 @@ from matplotlib import pyplot as plt
 
 import trundle
 
-# Reads on white as well as on black: the picture has no background of its own.
+# The picture has no background, so the colours must be readable on white and on black.
 INK = "#767676"
 plt.rcParams.update({"font.family": "DejaVu Sans", "font.size": 9, "text.color": INK, "axes.titlesize": 9})
 
 
 def field():
-    """Warm at the equator, with waves, and a spot at Greenwich and 50 degrees north; from the south to the north."""
+    """A map from south to north, warm at the equator, with waves and a spot at Greenwich, 50 degrees north."""
     lat, lon = np.mgrid[-90:90:181j, 0:359:360j]
     warm = 30 * np.cos(np.radians(lat)) ** 2 + 4 * np.sin(np.radians(3 * lon + lat)) * np.cos(np.radians(lat))
     distance = np.hypot(lat - 50, (lon + 180) % 360 - 180)
@@ -52,7 +52,7 @@ def main():
         axes.tick_params(colors=INK, length=3)
         for spine in axes.spines.values():
             spine.set_color(INK)
-    # Without the version of matplotlib in it, the file is the same wherever it is made.
+    # The file does not contain the version of matplotlib, so that it is the same on every machine.
     options = {"transparent": True, "bbox_inches": "tight", "pad_inches": 0.05}
     figure.savefig(folder / "zarr-longitudes.png", dpi=110, metadata={"Software": None}, **options)
 

@@ -1,6 +1,6 @@
-//! The chain language: any text is rejected with a position, or gives a chain that prints as itself. The
-//! chain has passes, or reports the stage that does not fit. The same text for named axes is rejected or
-//! gives a chain.
+//! Parses arbitrary text as a chain. The text is rejected with a position, or gives a chain whose text
+//! parses to the same chain. Planning the chain gives passes, or an error that names the stage that does
+//! not fit. The same text for named axes is rejected, or gives a chain.
 #![no_main]
 
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use trundle_core::{Op, Shape};
 
 fuzz_target!(|text: &str| {
     let shape = Shape::new([2, 3, 4]).expect("24 elements");
-    // The name of a file encodes its lengths, one per byte.
+    // The name of a file has its lengths, one in each byte.
     let read = |_: &Unfilled, file: &str| {
         let lengths: Vec<i128> = file.bytes().map(|byte| i128::from(byte) - 48).collect();
         Ok::<_, Infallible>(NumbersFile::list(lengths))
@@ -42,7 +42,7 @@ fuzz_target!(|text: &str| {
         Ok(plan) => {
             let passes = plan.passes();
             let out_shape = chain.out_shape(&shape).expect("it fits, as the plan says");
-            // A tile repeats elements, possibly very often.
+            // A tile may repeat elements very often.
             let tiled = chain.ops().iter().any(|op| matches!(op, Op::Tile(_)));
             if out_shape.elements() > 10_000 {
                 return;
@@ -61,7 +61,7 @@ fuzz_target!(|text: &str| {
         Err(PlanError::Chain(error)) => {
             assert!(error.to_string().contains('^') && error.stage < chain.ops().len());
         }
-        // A tile may exceed the number of addressable elements.
+        // The result of a tile may have more elements than can be addressed.
         Err(_) => {}
     }
 });

@@ -1,4 +1,4 @@
-//! Any bytes as a GGUF file: read or rejected.
+//! Reads arbitrary bytes as a GGUF file, or rejects them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as an HDF5 file: read or rejected.
+//! Reads arbitrary bytes as an HDF5 file, or rejects them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

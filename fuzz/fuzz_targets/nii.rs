@@ -1,4 +1,4 @@
-//! Any bytes as a NIfTI file: read or rejected.
+//! Reads arbitrary bytes as a NIfTI file, or rejects them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

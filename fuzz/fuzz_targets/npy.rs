@@ -1,4 +1,5 @@
-//! Any bytes as an .npy file: rejected, or read, written and read back unchanged.
+//! Reads arbitrary bytes as an .npy file, or rejects them. What was read is written and read back
+//! unchanged.
 #![no_main]
 
 use std::io::Cursor;
@@ -6,7 +7,7 @@ use std::io::Cursor;
 use libfuzzer_sys::fuzz_target;
 use trundle_formats::{TensorHint, FORMATS, Header, NamedTensor, TensorFile};
 
-/// Header and data, or `None` if either is rejected.
+/// Returns header and data; `None` if one of them is rejected.
 fn read(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
     let reader = Cursor::new(bytes.to_vec());
     let mut file =

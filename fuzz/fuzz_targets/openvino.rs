@@ -1,7 +1,7 @@
-//! Any text as the graph of an OpenVINO model with any bytes as its constants: rejected, or a valid model
-//! that runs.
+//! Reads arbitrary text as the graph of an OpenVINO model, with arbitrary bytes as its constants, or
+//! rejects them. A model that was read must be valid and must run.
 //!
-//! The input is the weights' length in a byte, the weights, and the text.
+//! The input consists of one byte with the number of bytes of the weights, the weights, and the text.
 #![no_main]
 
 mod model;

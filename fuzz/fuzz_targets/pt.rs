@@ -1,4 +1,4 @@
-//! Any bytes as a file of torch.save: read or rejected.
+//! Reads arbitrary bytes as a file of torch.save, or rejects them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as a .safetensors file: rejected, or read, written and read back unchanged.
+//! Reads arbitrary bytes as a .safetensors file, or rejects them. What was read is written and read back
+//! unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

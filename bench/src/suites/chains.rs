@@ -1,4 +1,5 @@
-//! Chains of operators in one pass, compared with a single operator of the same access pattern.
+//! Chains of operators that run in one pass. Each is compared with a single operator that accesses memory
+//! in the same way.
 
 use trundle::DType;
 

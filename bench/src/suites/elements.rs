@@ -1,4 +1,4 @@
-//! Transposes of element and axis sizes that TTC lacks.
+//! Transposes with element sizes and axis sizes that do not occur in TTC.
 
 use trundle::DType;
 
@@ -57,7 +57,8 @@ pub(super) fn small() -> Suite {
     }
 }
 
-/// 4-byte elements with sizes that TTC lacks, and element widths that are not a power of two or exceed 8.
+/// Elements of 4 bytes with sizes that do not occur in TTC, and elements whose width is not a power of two
+/// or exceeds 8 bytes.
 pub(super) fn other() -> Suite {
     let f32 = |name, sizes: &[usize], order: &[i64]| {
         Case::new(name, DType::F32, sizes, [transpose(order)])

@@ -1,11 +1,11 @@
-//! Elements and rows at indices.
+//! Gathers of elements and of rows.
 
 use trundle::ops::{Indices, Take, TakeAlongAxis};
 use trundle::{Chain, DType, Shape};
 
 use crate::case::{Bars, Case, Suite};
 
-/// Pseudo-random indices over the axis.
+/// Returns pseudorandom indices of an axis.
 fn scattered(sizes: &[usize], size: usize) -> Indices {
     let count: usize = sizes.iter().product();
     let at = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % size as u64;

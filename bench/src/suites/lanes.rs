@@ -1,4 +1,4 @@
-//! Reverse subsequences with different lengths for adjacent elements in memory.
+//! Reversals with lengths, in which adjacent elements in memory have different lengths.
 
 use trundle::DType;
 use trundle::ops::ReverseSubsequences;

@@ -1,4 +1,4 @@
-//! Elements of less than a byte.
+//! Elements smaller than a byte.
 
 use trundle::DType;
 use trundle::ops::ReverseSubsequences;

@@ -1,4 +1,4 @@
-//! Reverse sequence with one length per batch.
+//! Reverse sequences, with one length for each batch entry.
 
 use trundle::DType;
 

@@ -1,14 +1,14 @@
-//! Tensors that fit in caches, for which the cost of a call matters.
+//! Tensors that fit into the caches, so that the cost of a call matters.
 
 use trundle::DType;
 
 use super::{flip, roll, transpose};
 use crate::case::{Bars, Case, Suite, TimedCall};
 
-/// Promised nanoseconds of a planned run of 1 KiB.
+/// The promised time in nanoseconds of moving 1 KiB with an existing plan.
 const PLANNED_NS: f64 = 100.0;
 
-/// Promised nanoseconds of a call that plans and moves 1 KiB.
+/// The promised time in nanoseconds of a call that plans and moves 1 KiB.
 const AT_ONCE_NS: f64 = 150.0;
 
 pub(super) fn suite() -> Suite {

@@ -1,16 +1,16 @@
 //! The transposes of the TTC benchmark.
 //!
-//! Source: P. Springer, A. Sankaran, P. Bientinesi, "TTC: A Tensor Transposition Compiler for Multiple Architectures"
-//! (2016) and "TTC: A high-performance Compiler for Tensor Transpositions" (2017): 57 transposes of two to six axes
-//! that cannot be simplified, about 200 MiB of f32 each. In the source, the first index is the fastest; here sizes
-//! and orders are row-major.
+//! Source: P. Springer, A. Sankaran, P. Bientinesi, "TTC: A Tensor Transposition Compiler for Multiple
+//! Architectures" (2016) and "TTC: A high-performance Compiler for Tensor Transpositions" (2017). The
+//! benchmark has 57 transposes of two to six axes that cannot be simplified. Each tensor has about 200 MiB
+//! of f32. In the source, the first index changes fastest; here, sizes and orders are row-major.
 
 use trundle::DType;
 
 use super::transpose;
 use crate::case::{Bars, Case, Suite};
 
-/// Every ninth case is in a short run: one or two of each rank.
+/// A short run includes every ninth case, which gives one or two cases of each rank.
 const SHORT_STEP: usize = 9;
 
 pub(super) fn suite() -> Suite {

@@ -1,4 +1,5 @@
-//! Chains around the layers of models: windows, patches, planes, and time-major sequences.
+//! Chains as they occur before and after layers of models: windows, patches, planes, and sequences with the
+//! time axis first.
 
 use trundle::{DType, Op};
 

@@ -1,9 +1,9 @@
-//! Conversion of errors from crates that `trundle-files` does not depend on.
+//! Converts errors from crates that `trundle-files` does not depend on.
 
 use trundle_files::failure::{Failure, Setting};
 use trundle_formats::Shown;
 
-/// Converts the error of a model that is refused or cannot be read.
+/// Converts an error of `trundle_models`: a model cannot be read, or is refused.
 pub(crate) fn of_model(error: trundle_models::Error) -> Failure {
     match error {
         trundle_models::Error::Io { .. } => Failure::running(error),
@@ -14,7 +14,7 @@ pub(crate) fn of_model(error: trundle_models::Error) -> Failure {
     }
 }
 
-/// Converts the error of a benchmark that cannot run.
+/// Converts an error of `trundle_bench`: a benchmark cannot run.
 pub(crate) fn of_bench(error: trundle_bench::Error) -> Failure {
     match error {
         trundle_bench::Error::NoCase { .. } => Failure::usage(Shown(error)),

@@ -42,7 +42,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return refuse(error, &arguments),
     };
     signals::clean_up_when_stopped();
-    // --max-mem does not count memory that codecs have freed, so the allocator must not keep it.
+    // `--max-mem` does not count memory that codecs have freed, so the allocator must return it to the
+    // system.
     trundle::internal::give_freed_memory_back();
     trundle_files::memory::count_program();
     match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
@@ -59,7 +60,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints the usage error, or the requested help, and returns the exit code.
+/// Prints a usage error, or the help that was requested. Returns the exit code.
 fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     let unexpected = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
@@ -100,7 +101,7 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     if error.use_stderr() && arguments.iter().any(is_hostile) {
         say::say(error.render().to_string().trim_end());
     } else {
-        // As in clap, write errors are ignored.
+        // Write errors are ignored, as in clap.
         let _ = error.print();
     }
     u8::try_from(error.exit_code()).unwrap_or(2)

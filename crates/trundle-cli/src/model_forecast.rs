@@ -1,11 +1,12 @@
-//! Forecast of a model run in words.
+//! Describes in words what running a model would do.
 
 use trundle_files::forecast::{counted, first_lines};
 use trundle_files::numbers::readable;
 use trundle_formats::Shown;
 use trundle_models::{Model, PlannedModel, TensorId};
 
-/// Describes a model run: a sentence, the outputs, and the intermediate tensors.
+/// Describes a run of a model: one line with bytes, passes and outputs, then a line for each output and
+/// each intermediate tensor.
 pub(crate) fn forecast(model: &Model, planned: &PlannedModel) -> String {
     let resolved = planned.model();
     let on_the_way: Vec<TensorId> = planned

@@ -1,4 +1,4 @@
-//! Input files of a model.
+//! The input files of a model.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -21,7 +21,8 @@ pub(crate) struct NamedFile {
 impl FromStr for NamedFile {
     type Err = String;
 
-    /// Splits at the last `=` that is followed by an existing file, or else at the first.
+    /// Splits at the last `=` that is followed by the path of an existing file. If there is none, splits at
+    /// the first `=`.
     fn from_str(text: &str) -> Result<NamedFile, String> {
         let splits = || text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let split =
@@ -34,26 +35,27 @@ impl FromStr for NamedFile {
     }
 }
 
-/// An input of a model. Its data may not be read yet.
+/// An input of a model. Its data may not have been read yet.
 pub(crate) struct ModelInput {
     pub shape: Shape,
     pub data: Option<Data>,
-    /// The size of the file's data in bytes.
+    /// The size of the data in bytes.
     pub bytes: usize,
     pub file: Option<TensorFile>,
     pub path: PathBuf,
 }
 
-/// Inputs up to this size are read to plan a model: parameters such as a shift, but not images.
+/// The largest input, in bytes, that is read before the model is planned. Such inputs may be parameters,
+/// such as a shift; images are larger.
 const MOST_PLANNED: usize = 1 << 20;
 
-/// Opens the inputs of a model. Large ones are not read yet.
+/// Opens the inputs of a model. Data larger than `MOST_PLANNED` is not read yet.
 ///
-/// Unless `needed` is set, an input may be left out if the model states its shape.
+/// Unless `needed` is set, an input may be omitted if the model states its shape.
 ///
 /// # Errors
-/// If the model does not have an input of a given name, a name is given twice, an input is missing, or a file does not
-/// hold elements of the input's type.
+/// If the model has no input with a given name, if a name is given twice, if an input is missing, or if a
+/// file does not hold elements of the input's type.
 pub(crate) fn given(
     inputs: &[Input],
     files: &[NamedFile],
@@ -130,10 +132,10 @@ fn from_file(
 }
 
 impl ModelInput {
-    /// Reads the elements, if they are not in memory yet.
+    /// Reads the elements, unless they are in memory.
     ///
     /// # Errors
-    /// If the elements cannot be read, or have another type.
+    /// If the elements cannot be read, or have a different type.
     pub(crate) fn load(&mut self, element: ElementType) -> Result<(), Failure> {
         let (None, Some(file)) = (&self.data, &mut self.file) else { return Ok(()) };
         let header = file.headers()[0].clone();
@@ -148,7 +150,7 @@ impl ModelInput {
         Ok(())
     }
 
-    /// Frees the elements, if they can be read again.
+    /// Frees the memory of the elements, if they can be read again.
     pub(crate) fn unload(&mut self) {
         if self.file.as_ref().is_some_and(|file| file.blob().is_some()) {
             self.data = None;

@@ -1,4 +1,4 @@
-//! Runs a model from file to file in tiles, for tensors larger than the memory.
+//! Runs a model from files to files in tiles, for tensors that are larger than the memory.
 
 use std::path::PathBuf;
 
@@ -20,24 +20,26 @@ pub(crate) struct FileOutput {
     pub path: PathBuf,
 }
 
-/// The result of moving a model's outputs to files.
+/// What happened when a model's outputs were written to files.
 pub(crate) struct FileOutcome {
-    /// The number of passes for all outputs together.
+    /// The total number of passes for all outputs.
     pub passes: usize,
     pub move_seconds: f64,
-    /// Whether an output continued the work of an interrupted run.
+    /// Whether a part of an output had already been written by an interrupted run.
     pub resumed: bool,
 }
 
-/// Returns whether all outputs have elements of a fixed size. Others cannot be moved between files.
+/// Returns whether all outputs have elements of a fixed size. Other elements cannot be moved from file to
+/// file.
 pub(crate) fn is_possible(model: &ResolvedModel) -> bool {
     model.outputs().iter().all(|id| matches!(model.element(*id), ElementType::Fixed(_)))
 }
 
-/// Moves the elements of `inputs` to files, one for each of `outputs`. No file appears before all are complete.
+/// Moves the elements of `inputs` to files, one file for each entry of `outputs`. The files get their names
+/// only after all are complete.
 ///
 /// # Errors
-/// If the memory or the disk is not enough, or something cannot be read or written.
+/// If there is not enough memory or disk space, or if reading or writing fails.
 pub(crate) fn run(
     model: &ResolvedModel,
     inputs: &mut [ModelInput],
@@ -88,7 +90,7 @@ fn program_inputs(model: &ResolvedModel, inputs: &[ModelInput]) -> Vec<Input> {
         let constant = model.constant_of(input).map(|constant| &constant.data);
         match constant.or_else(|| inputs.get(input)?.data.as_ref()) {
             Some(Data::Bytes(bytes)) => Input::Constant(bytes.clone()),
-            // No output with a fixed element size depends on strings.
+            // An output whose elements have a fixed size does not depend on strings.
             Some(Data::Strings(_)) => Input::Constant(bytes::Bytes::new()),
             None => {
                 files += 1;

@@ -1,4 +1,4 @@
-//! Parsers for numbers on the command line, and checks of the environment.
+//! Parses numbers on the command line, and checks environment variables.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use trundle_files::memory::check_variable;
 use trundle_files::numbers::{threads, without_brackets};
 use trundle_formats::Shown;
 
-/// Integers separated by commas, with or without brackets. Empty text gives no numbers.
+/// Integers separated by commas, with or without brackets. An empty text is an empty list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IntegerList(pub Vec<i64>);
 
@@ -59,7 +59,7 @@ impl FromStr for Range {
 /// Checks the environment variables for threads, SIMD, tuning and memory. An empty variable counts as unset.
 ///
 /// # Errors
-/// If the number of threads is not within limits, or the machine lacks the instruction set.
+/// If the number of threads is outside the limits, or if the machine lacks the instruction set.
 pub(crate) fn check_environment() -> Result<(), Failure> {
     const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
     trundle::Machine::forced_simd().map_err(Failure::usage)?;

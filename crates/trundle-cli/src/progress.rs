@@ -1,4 +1,4 @@
-//! A progress bar on stderr, or JSON lines for programs.
+//! Shows progress on stderr: as a bar, or as JSON lines for programs.
 
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -12,12 +12,13 @@ use trundle_formats::lock;
 
 use crate::say::{json_line, say};
 
-/// Work shorter than this shows no bar, which would only flicker.
+/// A command that takes less time shows no bar, because the bar would appear and vanish at once.
 const QUIET_TIME: Duration = Duration::from_millis(400);
 
+/// The time between two JSON lines.
 const LINE_TIME: Duration = Duration::from_millis(500);
 
-/// The progress of a command in phases. Each phase has a total of bytes or items.
+/// The progress of a command. It has phases, each with a total of bytes or items.
 pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
@@ -27,12 +28,13 @@ pub(crate) struct Progress {
 enum Shown {
     Nothing,
     Bar,
-    /// JSON objects on lines of stderr, at intervals. The times: last line, start of the phase.
+    /// JSON objects, one a line, at most every `LINE_TIME`. The two instants are the time of the last line
+    /// and the start of the phase.
     Events(Mutex<(Instant, Instant)>),
 }
 
 impl Progress {
-    /// Creates a bar for bytes. It is drawn only on a terminal, and not if `quiet`.
+    /// Creates a bar that counts bytes. It is drawn only if stderr is a terminal and `quiet` is false.
     pub(crate) fn new(quiet: bool) -> Progress {
         let template =
             "{msg:>11} {wide_bar} {percent:>3}% {done}/{all} {rate}/s {elapsed} {eta} left";
@@ -44,7 +46,7 @@ impl Progress {
         Progress::with("{msg:>11} {wide_bar} {percent:>3}% {pos}/{len} {elapsed} {eta} left", shown)
     }
 
-    /// Creates a bar, or if `json`, JSON lines instead, unless `quiet`.
+    /// With `json`, prints JSON lines; otherwise draws a bar. With `quiet`, shows nothing.
     pub(crate) fn of_report(json: bool, quiet: bool) -> Progress {
         if !json || quiet {
             return Progress::new(quiet);
@@ -57,7 +59,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let key = |bytes: fn(&ProgressState) -> u64| {
             move |state: &ProgressState, to: &mut dyn Write| {
-                // Errors are ignored, since the bar cannot fail.
+                // The bar cannot report an error, so errors are ignored.
                 let _ = to.write_str(&readable(bytes(state)));
             }
         };
@@ -89,7 +91,7 @@ impl Progress {
         }
         match &self.shown {
             Shown::Nothing => {}
-            // Indicatif itself does not draw unless stderr is a terminal.
+            // Indicatif draws nothing if stderr is not a terminal.
             Shown::Bar if self.bar.is_hidden() => {
                 self.bar.set_draw_target(ProgressDrawTarget::stderr());
             }

@@ -1,4 +1,4 @@
-//! Output of the program: messages on stderr, results on stdout.
+//! Prints messages on stderr and results on stdout.
 
 use std::io::{ErrorKind, Write, stderr, stdout};
 
@@ -39,7 +39,7 @@ fn labelled(label: Label, message: &str, is_coloured: bool) -> String {
     }
 }
 
-/// Prints a failure and its hints, with the option names of the command line.
+/// Prints a failure and its hints. Hints name the options of the command line.
 pub(crate) fn say_failure(failure: &Failure) {
     say_as(Label::Error, &failure.to_string());
     for Hint { setting, text } in failure.hints() {
@@ -64,26 +64,26 @@ fn option(setting: Setting) -> &'static str {
     }
 }
 
-/// Escapes control characters in every line. Names are already [shown](Shown) when they become part of a message, since
-/// they could break its lines; this is a safety net for other text.
+/// Escapes control characters in every line. Names have been escaped by [`Shown`] before they become part
+/// of a message, because they could contain line breaks. This function escapes everything else.
 fn shown_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(|line| Shown(line).to_string()).collect();
     lines.join("\n")
 }
 
-/// Prints a result for people on stdout. A reader that stops early (`| head`) is not an error.
+/// Prints a result for people on stdout. It is not an error if the reader stops early (`| head`).
 ///
 /// # Errors
-/// If stdout cannot be written, such as on a full disk.
+/// If writing to stdout fails, for example because a disk is full.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_raw(&shown_lines(text))
 }
 
-/// Prints a result unchanged, such as the colours of a picture or the tabs of a script. A reader that stops early is
-/// not an error.
+/// Prints a result unchanged, such as the colours of a picture or the tabs of a script. It is not an error
+/// if the reader stops early.
 ///
 /// # Errors
-/// If stdout cannot be written, such as on a full disk.
+/// If writing to stdout fails, for example because a disk is full.
 pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -94,7 +94,7 @@ pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a result for programs: one JSON object on one line.
+/// Prints a result for programs: a JSON object on one line.
 ///
 /// # Errors
 /// As [`print()`].
@@ -102,14 +102,14 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print_raw(&format!("{}\n", json_line(value)))
 }
 
-/// Formats a JSON object on one line, and escapes all characters that control a terminal. JSON requires this only for
-/// some.
+/// Formats a JSON object on one line. Escapes all characters that control a terminal; JSON requires this
+/// only for some of them.
 pub(crate) fn json_line(value: &serde_json::Value) -> String {
     let text = value.to_string();
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         match is_steering(character) {
-            // Such a character can only be inside a string: the syntax of JSON is ASCII.
+            // Such a character can only occur inside a string, because the syntax of JSON is ASCII.
             true => {
                 let mut units = [0; 2];
                 for unit in character.encode_utf16(&mut units) {

@@ -1,9 +1,11 @@
-//! Runs the examples in the README, in some documents and in `tests/cmd/*.md`.
+//! Tests the examples in the README, in some documents and in `tests/cmd/*.md`.
 //!
-//! Each ```` ```console ```` block is run: lines that begin with `$ trundle` are commands, followed by their
-//! whole output. The commands of one document run in order, in a fresh folder with the files of [`inputs`].
-//! Blocks of other languages (```` ```sh ````, ```` ```text ````) are not run.
-//! `TRYCMD=overwrite cargo test -p trundle-cli --test examples` writes the current output into the documents.
+//! Each ```` ```console ```` block is run. A line that begins with `$ trundle` is a command; the lines
+//! after it are its whole output. The commands of one document run in order, in a new folder that contains
+//! the files of [`inputs`]. Blocks of other languages (```` ```sh ````, ```` ```text ````) are not run.
+//!
+//! `TRYCMD=overwrite cargo test -p trundle-cli --test examples` writes the current output into the
+//! documents.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[path = "cli/npy.rs"]
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 use npy::{PLAIN, Style, Tensor};
 use safetensors::Named;
 
-/// The files in the folder of the examples.
+/// Returns the files in the folder in which the examples run.
 fn inputs() -> [(&'static str, Vec<u8>); 10] {
     let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
     let batch = Tensor::counting(&[3, 4]);
@@ -37,7 +39,7 @@ fn inputs() -> [(&'static str, Vec<u8>); 10] {
     ]
 }
 
-/// The weights of two convolutions with PyTorch's axes, and the bias of one.
+/// Returns the weights of two convolutions, with PyTorch's order of axes, and the bias of one of them.
 fn model() -> Vec<u8> {
     let (conv1, conv2) = (Tensor::noise("", 4, &[4, 3, 5, 5]), Tensor::noise("", 4, &[8, 4, 3, 3]));
     let bias = Tensor::noise("", 4, &[4]);
@@ -66,7 +68,8 @@ fn the_examples_print_what_they_say() {
         for (name, bytes) in inputs() {
             fs::write(folder.path().join(name), bytes).unwrap();
         }
-        // Commands run in this process's folder; this is its only test.
+        // Commands run in the current folder of this process. It can be changed because there is only this
+        // test.
         std::env::set_current_dir(folder.path()).unwrap();
         trycmd::TestCases::new()
             .env("COLUMNS", "100")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares random chains of scatters, joins, pads and other operators in tiny tiles with numpy.
+"""Compares random chains of scatters, joins, pads and other operators, run in tiny tiles, with numpy.
 
     crates/trundle-cli/tests/random_commands.py target/debug/trundle --count 1000
 
-Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result equals numpy's, or the
-program asks for more memory and writes nothing. The seed is printed; the same seed gives the same commands. Needs
-numpy.
+Each chain runs with a few KiB of memory, or as numbered tasks in any order. Either the result must equal numpy's, or
+the program must ask for more memory and write nothing. The script prints the seed; the same seed gives the same
+commands. It needs numpy.
 """
 
 import argparse
@@ -33,7 +33,7 @@ class Chain:
         self.save("x", self.source if chance.random() < 0.7 else np.asfortranarray(self.source))
 
     def sizes(self, elements):
-        """The sizes of up to four axes, with about this many elements."""
+        """Returns the sizes of at most four axes, with about this many elements."""
         sizes = []
         while elements > 1 and len(sizes) < 3:
             sizes.append(min(elements, self.chance.randint(1, 12)))
@@ -55,7 +55,7 @@ class Chain:
         return self.chance.randrange(self.array.ndim)
 
     def indices(self, size, sizes):
-        """Random indices of an axis, some of them negative."""
+        """Returns random indices of an axis. Some of them are negative."""
         count = int(np.prod(sizes))
         return np.array([self.chance.randrange(-size, size) for _ in range(count)], "i8").reshape(sizes)
 
@@ -196,7 +196,7 @@ OTHERS = [
 
 
 def any_chain(chance, folder):
-    """A chain with at least one scatter."""
+    """Returns a chain with at least one scatter."""
     chain = Chain(chance, folder)
     stages = chance.choices(OTHERS + SCATTERS, k=chance.randint(1, 4)) + [chance.choice(SCATTERS)]
     chance.shuffle(stages)
@@ -211,7 +211,7 @@ class Fault(Exception):
 
 
 def run(program, folder, *command):
-    """Runs the program; returns whether it had enough memory."""
+    """Runs the program. Returns whether it had enough memory."""
     environment = {**os.environ, "TRUNDLE_NUM_THREADS": "1", "TRUNDLE_OWN_MEMORY": "0", "RUST_BACKTRACE": "0"}
     done = subprocess.run(
         [program, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
@@ -224,7 +224,7 @@ def run(program, folder, *command):
 
 
 def check(program, folder, chance):
-    """Runs a random chain; returns the outcome."""
+    """Runs a random chain. Returns the outcome."""
     chain = any_chain(chance, folder)
     text = " | ".join(chain.stages)
     asked = ["apply", "x.npy", text, "-o", "o.npy"]

@@ -1,4 +1,5 @@
-//! Arithmetic on known values, which exporters emit around moves.
+//! Arithmetic on known values: exporters write it to compute shapes, axes and indices for movement
+//! operators.
 
 use trundle_core::DType;
 
@@ -16,24 +17,25 @@ pub enum Arithmetic {
     Binary(Binary),
     /// A unary operator.
     Unary(Unary),
-    /// Converts input 0 to another type: floats are truncated towards zero; as booleans, all values but zero
-    /// are true.
+    /// Converts input 0 to another type. Floats are truncated towards zero. As a boolean, every value
+    /// except zero is true.
     Cast(DType),
     /// Converts input 0 to the type of input 1.
     CastLike,
     /// Clamps input 0 to the range from input 1 to input 2, both optional.
     Clip,
-    /// Input 1 where input 0 is true, input 2 where it is false.
+    /// Takes elements of input 1 where input 0 is true, and elements of input 2 where it is false.
     Select,
     /// Reduces along axes.
     Reduce {
-        /// The operator to fold with.
+        /// The operator that combines two numbers.
         by: Binary,
         /// The axes; negative ones count from the end.
         axes: Integers,
         /// Whether the axes stay, with size 1.
         keeps_axes: bool,
-        /// Whether an empty list of axes means none, which leaves the data unchanged, instead of all.
+        /// The meaning of an empty list of axes: no axes (the data stay unchanged) if true, all axes if
+        /// false.
         empty_is_none: bool,
     },
 }
@@ -55,13 +57,13 @@ pub enum Binary {
     FloorModulo,
     /// The remainder of a / b, with the sign of a.
     Modulo,
-    /// a to the power of b; b may have another type.
+    /// a to the power of b; b may have a different type from a.
     Power,
     /// The smaller number; NaN if either is NaN.
     Minimum,
     /// The larger number; NaN if either is NaN.
     Maximum,
-    /// a = b; this and the next five return a boolean.
+    /// a = b. The result of this and of the next five operators is a boolean.
     Equal,
     /// a ≠ b.
     NotEqual,
@@ -107,7 +109,7 @@ pub enum Unary {
 }
 
 impl Binary {
-    /// Whether the result is a boolean comparison.
+    /// Whether the operator is a comparison, with a boolean result.
     pub(crate) fn compares(self) -> bool {
         use Binary::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)

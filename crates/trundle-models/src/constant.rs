@@ -9,9 +9,9 @@ use trundle_core::{DType, Shape, ShapeError};
 /// The type of the elements of a model's tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementType {
-    /// Elements of a fixed size; packed types in their default order.
+    /// Elements of a fixed size; packed types in their default bit order.
     Fixed(DType),
-    /// Texts.
+    /// Strings.
     String,
 }
 
@@ -31,20 +31,20 @@ pub struct Constant {
     pub element: ElementType,
     /// The shape.
     pub shape: Shape,
-    /// The elements, as many as the shape has. The code that makes a constant checks this.
+    /// The elements, as many as the shape has. The code that creates a constant checks the number.
     pub data: Data,
 }
 
 /// The elements of a tensor.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Data {
-    /// Little-endian elements; packed types as [`DType::packing`] says, with unused bits 0.
+    /// Little-endian elements; packed types as [`DType::packing`] describes, with unused bits 0.
     Bytes(Bytes),
-    /// One text for each element.
+    /// One string for each element.
     Strings(Arc<[String]>),
 }
 
-/// The number of bytes, or of texts, of a tensor.
+/// The number of bytes of a tensor, or of strings if its elements are strings.
 pub(crate) fn entries(element: ElementType, shape: &Shape) -> Result<usize, ShapeError> {
     match element {
         ElementType::Fixed(dtype) => shape.bytes(dtype),
@@ -114,7 +114,7 @@ impl Data {
 }
 
 impl<'a> Elements<'a> {
-    /// The bytes; empty for texts.
+    /// The bytes; none if the elements are strings.
     pub(crate) fn bytes(self) -> &'a [u8] {
         match self {
             Elements::Bytes(bytes) => bytes,
@@ -124,7 +124,7 @@ impl<'a> Elements<'a> {
 }
 
 impl fmt::Debug for Data {
-    /// Formats bytes as numbers, since they are not text.
+    /// Formats the bytes as a list of numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Data::Bytes(bytes) => f.debug_tuple("Bytes").field(&&bytes[..]).finish(),

@@ -9,7 +9,7 @@ use trundle_formats::Shown;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused to read a file.
+    /// The system reported an error when a file was read.
     #[error("{}: cannot read: {source}", Shown(.path.display()))]
     Io {
         /// The file.
@@ -20,10 +20,10 @@ pub enum Error {
     /// The file violates its format.
     #[error("{}", Shown(.0))]
     Malformed(String),
-    /// A file next to the model is a link out of the model's folder.
+    /// A file next to the model is a symbolic link to a file outside the model's folder.
     #[error("{0}")]
     Link(String),
-    /// An operator that computes, or an unsupported form of an operator.
+    /// An operator that computes, or a form of an operator that is not supported.
     #[error("{}", Shown(.0))]
     Unsupported(String),
     /// Inputs that do not fit the model.
@@ -35,7 +35,7 @@ pub enum Error {
     /// A node, or a tensor of the file, is invalid or does not fit its inputs.
     #[error("{}: {}", Shown(.node), Shown(.problem))]
     Node {
-        /// The node's operator and name, or the tensor's role.
+        /// The node's operator and name, or the role of the tensor.
         node: String,
         /// The problem.
         problem: String,

@@ -10,7 +10,7 @@ use crate::resolve::{Number, number};
 use crate::{BodyValue, Constant, Data, ElementType, Model, Node, Operator, PlannedModel, ValueId};
 
 impl fmt::Display for Model {
-    /// Writes the graph as the file states it: inputs, operators, outputs. Names are escaped, so that they
+    /// Writes the graph as it is in the file: inputs, operators, outputs. Names are escaped, so that they
     /// cannot add lines or terminal commands.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Shown(if self.name.is_empty() { "model" } else { &self.name });
@@ -29,8 +29,8 @@ impl fmt::Display for Model {
 }
 
 impl Model {
-    /// The name to print for each value: the name of an input, the text of a short list of integers, else the
-    /// name of the node that produces it.
+    /// The name to print for each value: the name of an input, the elements of a short list of integers, or
+    /// else the name of the node that produces the value.
     fn value_names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.values];
         for input in &self.inputs {
@@ -85,7 +85,7 @@ fn write_nodes(
     Ok(())
 }
 
-/// The longest node name, in bytes, that is repeated in the names of several values.
+/// The largest number of bytes of a node's name that is copied into the names of its values.
 const MOST_NAME: usize = 200;
 
 /// The line for one operator: `outputs = kind(inputs)`.
@@ -106,7 +106,7 @@ fn listed(values: impl Iterator<Item = Option<ValueId>>, names: &[String]) -> St
 
 const MOST_WRITTEN: usize = 8;
 
-/// The text of a small integer constant, `[3, -1]` or `2`; these are usually parameters of operators.
+/// A small integer constant as `[3, -1]` or `2`. Such constants are usually parameters of operators.
 fn literal(node: &Node) -> Option<String> {
     let Operator::Constant(Constant { element: ElementType::Fixed(dtype), shape, data }) =
         &node.operator
@@ -131,7 +131,8 @@ fn literal(node: &Node) -> Option<String> {
 const MOST_LINES: usize = 33;
 
 impl fmt::Display for PlannedModel {
-    /// Lists the passes: source and destination, the tensors that the pass skips over, the move and its plan.
+    /// Lists the passes. For each, it writes the source and destination, the intermediate tensors that the
+    /// pass does not store, the move and its plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.passes().len();
         let bytes = self.moved_bytes();

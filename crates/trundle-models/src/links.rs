@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// The places to which symbolic links in the model's folder may lead.
+/// Where symbolic links in the model's folder may lead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Only to places within the model's folder: neither the model nor its archive is trusted.
+    /// Only to files within the model's folder. This is for models that are not trusted.
     #[default]
     Within,
     /// Anywhere. Some caches store each file of a model as a link.
@@ -17,11 +17,12 @@ pub enum Links {
 }
 
 impl Links {
-    /// Resolves `relative` within `folder`, following links. `what` names the file in messages.
+    /// Resolves the path `relative` within `folder` and follows symbolic links. `what` names the file in
+    /// messages.
     ///
     /// # Errors
-    /// [`Error::Io`] if there is no such file, [`Error::Link`] if a link leads out of the folder although
-    /// this is not allowed.
+    /// [`Error::Io`] if there is no such file; [`Error::Link`] if a link leads out of the folder and `self`
+    /// is `Within`.
     pub(crate) fn follow(self, folder: &Path, relative: &Path, what: &str) -> Result<PathBuf> {
         let failed = |path: &Path, source: io::Error| Error::Io { path: path.to_owned(), source };
         let place = folder.join(relative);

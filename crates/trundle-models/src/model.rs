@@ -1,4 +1,4 @@
-//! The contents of a model file, in terms that all dialects share.
+//! The contents of a model file, in a form that all dialects share.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ pub struct Model {
     pub nodes: Vec<Node>,
     /// The number of values; every [`ValueId`] is smaller.
     pub values: usize,
-    /// Whether this is a movement-only part of a larger model that computes. Arithmetic on integer inputs is
-    /// allowed then: such inputs decide how other tensors move but are not elements of an output.
+    /// Whether this is a movement-only part of a larger model that computes. A part may do arithmetic on
+    /// integer inputs: their elements decide how other tensors move, but do not occur in an output.
     pub is_part: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct ValueId(pub usize);
 /// An input tensor.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Unique among the inputs.
+    /// The name. It is unique among the inputs.
     pub name: String,
     /// The type of its elements.
     pub element: ElementType,
@@ -44,7 +44,7 @@ pub struct Input {
 /// An output tensor.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Unique among the outputs.
+    /// The name. It is unique among the outputs.
     pub name: String,
     /// The output's value. Several outputs may share a value, and an output may be an input.
     pub value: ValueId,
@@ -61,7 +61,7 @@ pub struct Node {
     pub operator: Operator,
     /// The inputs; `None` for an omitted optional input.
     pub inputs: Vec<Option<ValueId>>,
-    /// The outputs. Each value is the output of one node only.
+    /// The outputs. No other node produces the same values.
     pub outputs: Vec<ValueId>,
 }
 
@@ -88,21 +88,21 @@ pub struct BodyValue {
     pub shape: PartialShape,
 }
 
-/// A shape as far as the file states it: all, some or none of the sizes.
+/// A shape, of which the file may state all, some or none of the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartialShape {
-    /// The rank is unknown too.
+    /// The file does not state the rank.
     Unknown,
-    /// The rank is known, and each size as far as the file states it.
+    /// The file states the rank, and for each axis what it knows about the size.
     Ranked(Vec<Dimension>),
 }
 
-/// One size, as far as a file states it.
+/// What a file states about one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// A fixed size.
     Fixed(usize),
-    /// A size in `least..=most`; without `most`, `least` or more.
+    /// At least `least`, and at most `most` if it is given.
     Between {
         /// The smallest size.
         least: usize,

@@ -11,7 +11,7 @@ const DIALECTS: [(&str, Read); 2] = [("xml", openvino::read_with), ("onnx", onnx
 impl Model {
     /// Reads the model at `path`, an `.onnx` file or the `.xml` file of an OpenVINO IR.
     ///
-    /// The weights of an IR are in the `.bin` file of the same name.
+    /// The weights of an IR are in the `.bin` file with the same name.
     ///
     /// # Errors
     /// [`Error::Malformed`] for any other extension, and the errors of [`onnx::read`](crate::onnx::read) or
@@ -26,7 +26,8 @@ impl Model {
         DIALECTS.iter().any(|(known, _)| ending.eq_ignore_ascii_case(known))
     }
 
-    /// Reads the model at `path` as [`Model::open`]; `links` limits where links in the model's folder may lead.
+    /// Reads the model at `path`, as [`Model::open`] does. `links` says where links in the model's folder
+    /// may lead.
     ///
     /// # Errors
     /// As [`Model::open`].

@@ -11,29 +11,33 @@ use crate::{Body, Constant};
 /// Unless stated otherwise, input 0 is the data and output 0 the result. Negative axes count from the end.
 /// An omitted list of axes means all axes in order.
 ///
-/// Each reader translates its dialect's defaults, old forms and limits; the operators here mean the same for
-/// all dialects.
+/// Each reader translates its dialect's defaults, old forms and limits, so that an operator has one meaning
+/// for all dialects.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Operator {
-    /// A tensor that the file holds.
+    /// A tensor that is stored in the file.
     Constant(Constant),
     /// Returns the data unchanged.
     Identity,
-    /// Runs the first body if input 0, a boolean that must be known, is true; else the second.
+    /// Runs the first body if input 0 is true, otherwise the second body. Input 0 is a boolean whose value
+    /// must be known when the model is resolved.
     Choose([Body; 2]),
-    /// Runs a body repeatedly, as ONNX's Loop: input 0 is the number of iterations, input 1 the initial
-    /// condition, a boolean. Either may be omitted; a present one must be known.
+    /// Runs a body repeatedly, as ONNX's Loop. Input 0 is the number of iterations; input 1 is the initial
+    /// condition, a boolean. Either may be omitted; otherwise its value must be known when the model is
+    /// resolved.
     ///
-    /// The body's inputs are the iteration's index, the condition and the carried values, which start as
-    /// inputs 2 and on. The body's outputs are the next condition, the new carried values, and tensors to
-    /// stack along a new axis 0. The node's outputs are the final carried values and the stacked tensors.
+    /// The body's inputs are the index of the iteration, the condition and the carried values. The carried
+    /// values begin as the node's inputs 2, 3 and so on. The body's outputs are the next condition, the new
+    /// carried values, and tensors that are stacked along a new axis 0. The node's outputs are the final
+    /// carried values and the stacked tensors.
     Loop(Body),
     /// Runs a body for each index of an axis, as ONNX's Scan.
     ///
-    /// The last inputs are cut along their axes; the others are carried. The body's inputs are the carried
-    /// values and the slices at the index; its outputs are the new carried values and tensors to stack. The
-    /// node's outputs are the final carried values and the stacked tensors.
+    /// The last inputs are sliced along their axes in `cuts`; the other inputs are carried values. The
+    /// body's inputs are the carried values and one slice of each sliced input. The body's outputs are the
+    /// new carried values and tensors to stack. The node's outputs are the final carried values and the
+    /// stacked tensors.
     Scan {
         /// The body.
         body: Body,
@@ -42,8 +46,8 @@ pub enum Operator {
         /// The new axis along which each of the last outputs is stacked.
         stacks: Vec<ScanAxis>,
     },
-    /// A constant converted to a type that holds all its values exactly, such as f16 to f32. Converting
-    /// anything but a constant would be computing and is refused.
+    /// Converts a constant to a type that represents all its values exactly, such as f16 to f32. If the
+    /// data is not a constant, the operator is refused, because it would compute.
     Widen(DType),
     /// Arithmetic on values that are known from shapes and constants. Arithmetic on elements of the model's
     /// inputs is refused.
@@ -55,7 +59,7 @@ pub enum Operator {
         /// The axes.
         axes: Integers,
     },
-    /// [`Transpose`](trundle_core::ops::Transpose). An empty order inverts the axes.
+    /// [`Transpose`](trundle_core::ops::Transpose). An empty order reverses the order of the axes.
     Transpose {
         /// The input axis of each output axis.
         order: Integers,
@@ -86,12 +90,12 @@ pub enum Operator {
         /// The meaning of a size of 0.
         zero: ZeroSize,
     },
-    /// Removes axes of size 1; all of them if `axes` is `None`.
+    /// Removes axes of size 1: the listed axes, or all if `axes` is `None`.
     Squeeze {
         /// The axes.
         axes: Option<Integers>,
-        /// Whether a listed axis of another size stays instead of being refused (an option of OpenVINO's
-        /// Squeeze-15).
+        /// Whether a listed axis of another size is kept. Otherwise it is an error. (An option of
+        /// OpenVINO's Squeeze-15.)
         keeps_others: bool,
     },
     /// Inserts axes of size 1.
@@ -99,9 +103,9 @@ pub enum Operator {
         /// The axes of the output.
         axes: Integers,
     },
-    /// Merges the axes before `axis` and the axes from it on, to rank 2.
+    /// Reshapes to a matrix: the axes before `axis` become the first axis, all others the second.
     Flatten {
-        /// From 0 to the rank, inclusive.
+        /// A number from 0 to the rank, inclusive.
         axis: i64,
     },
     /// Slices as ONNX's Slice: negative bounds count from the end, bounds beyond the size are clamped, and
@@ -124,7 +128,7 @@ pub enum Operator {
         end: Integers,
         /// The steps; all 1 if omitted.
         strides: Option<Integers>,
-        /// The entries of the lists with a special meaning.
+        /// The entries of `begin`, `end` and `strides` that have a special meaning.
         masks: StridedSliceMasks,
     },
     /// Splits the data along an axis, one part for each output.
@@ -139,8 +143,8 @@ pub enum Operator {
         /// The axis.
         axis: i64,
     },
-    /// Repeats the data along each axis, as OpenVINO's Tile-1: if the list and the shape differ in length,
-    /// the shorter one is padded with ones in front.
+    /// Repeats the data along each axis, as OpenVINO's Tile-1. If the list of repeats and the shape differ
+    /// in length, the shorter one is extended by ones at its front.
     Tile {
         /// The number of repeats along each axis.
         repeats: Integers,
@@ -156,10 +160,10 @@ pub enum Operator {
     Broadcast {
         /// The target sizes, or the shape to broadcast with.
         sizes: Integers,
-        /// How the axes of data and output correspond.
+        /// Which output axis belongs to each axis of the data.
         rule: BroadcastRule,
     },
-    /// Pads the data with a constant; negative amounts crop.
+    /// Pads the data with a constant; negative amounts crop the data.
     Pad {
         /// The amounts before and after.
         pads: Pads,
@@ -168,17 +172,17 @@ pub enum Operator {
         /// The constant; zero if omitted.
         value: Option<PadValue>,
     },
-    /// Pads the data with its own elements; negative amounts crop.
+    /// Pads the data with its own elements; negative amounts crop the data.
     PadElements {
-        /// The amounts before and after.
+        /// The amounts to pad before and after the data.
         pads: Pads,
         /// The axes.
         axes: Option<Integers>,
         /// The elements to pad with.
         mode: PadMode,
-        /// Whether the padding may not exceed one copy of the data, as in OpenVINO's Pad; for a mirror image
-        /// without the outermost element, size - 1. In that case, all of the data is mirrored, including
-        /// cropped elements.
+        /// Whether the data is padded before it is cropped, as in OpenVINO's Pad, so that the padding may
+        /// repeat elements that a negative amount crops. A mirror image may then be at most as long as the
+        /// data, or one element shorter if it omits the outermost element.
         once: bool,
     },
     /// Moves blocks of channels (axis 1) to the axes after it.
@@ -195,7 +199,7 @@ pub enum Operator {
         /// The position of the block's axes within the channel axis.
         order: BlockOrder,
     },
-    /// Moves blocks of the batch (axis 0) to the axes after it, then crops these.
+    /// Moves blocks of the batch (axis 0) to the axes after it, then crops those axes.
     BatchToSpace {
         /// The block size along each axis; 1 along the batch.
         block: Integers,
@@ -226,33 +230,34 @@ pub enum Operator {
         aspect: AspectRatio,
         /// The axes.
         axes: Option<Integers>,
-        /// Zero padding applied first: the amounts before and after, from the first axis on.
+        /// The amounts of zero padding, before and after. The padding is applied before the data is
+        /// resized. The lists begin with the first axis.
         pads: [Vec<i64>; 2],
-        /// The position in the data of an output index.
+        /// The formula for the position in the data that an output index reads.
         coordinates: Coordinates,
         /// How to round that position to an index.
         nearest: Nearest,
         /// The smallest scale allowed.
         least: LeastScale,
     },
-    /// Dropout: returns the data unchanged, unless it is training with a ratio above 0. A second output is
-    /// all true.
+    /// Dropout: returns the data unchanged. It is refused if the training flag is set and the ratio is
+    /// above 0. The second output is true everywhere.
     Dropout {
         /// The input with the ratio; 0.5 if omitted.
         ratio: Option<usize>,
         /// The input with the training flag.
         training: Option<Integers>,
     },
-    /// The sizes of the data, or a range of them.
+    /// Returns the shape of the data, or the sizes of a range of axes.
     Shape {
         /// The first axis, clamped to the rank.
         start: i64,
-        /// The end, exclusive and clamped too; the rank if omitted.
+        /// The end of the range of axes, exclusive and also clamped; the rank if omitted.
         end: Option<i64>,
         /// i32 or i64.
         element: DType,
     },
-    /// The number of elements of the data.
+    /// Returns the number of elements of the data.
     Size,
     /// A tensor with the same value everywhere.
     Filled {
@@ -270,31 +275,34 @@ pub enum Operator {
         /// The element type (default: the type of input 0).
         element: Option<DType>,
     },
-    /// Keeps the data on and to one side of a diagonal of the last two axes; the rest is zeros.
+    /// Keeps a diagonal of the last two axes and the elements on one side of it. All other elements become
+    /// zero.
     Trilu {
         /// The offset of the diagonal to the right, in columns; one entry, 0 if omitted.
         diagonal: Option<Integers>,
         /// Whether to keep the right (upper) side instead of the left.
         is_upper: bool,
     },
-    /// The numbers from input 0 to input 1, exclusive, in steps of input 2.
+    /// Returns the numbers from input 0 to input 1, exclusive, in steps of input 2.
     Range {
-        /// The element type (default: the type of the inputs).
+        /// The element type; the type of the inputs if omitted.
         element: Option<DType>,
         /// Whether 16-bit floats are computed in f32 instead of f64.
         single: bool,
     },
-    /// [`Take`](trundle_core::ops::Take): the elements at indices of an axis. Input 1 holds the indices.
+    /// [`Take`](trundle_core::ops::Take): selects the elements at indices along an axis. Input 1 holds the
+    /// indices.
     Gather {
         /// The axis; one entry.
         axis: Integers,
-        /// The number of batch axes of data and indices; a negative number counts from the rank of the
+        /// The number of batch axes of data and indices. A negative number is added to the rank of the
         /// indices.
         batch_axes: i64,
         /// How indices outside the axis are treated.
         rule: IndexRule,
     },
-    /// Replaces each index (input 1) by the element at that position of the same row along an axis.
+    /// For each index in input 1, returns the element of the data at that index along the axis. The
+    /// positions along all other axes are those of the index.
     GatherElements {
         /// The axis.
         axis: i64,
@@ -306,17 +314,19 @@ pub enum Operator {
         /// Whether the batch axes are merged in the output, as in OpenVINO's GatherND-5.
         merges_batch: bool,
     },
-    /// Replaces elements of the data, at the positions of [`Operator::GatherElements`], by input 2.
+    /// Replaces elements of the data by the elements of input 2, at the positions from which
+    /// [`Operator::GatherElements`] would read.
     ScatterElements {
         /// The axis.
         axis: Integers,
-        /// Whether negative indices count from the end; otherwise they are refused.
+        /// Whether negative indices count from the end. Otherwise they are refused.
         counts_back: bool,
     },
-    /// Replaces elements or slices of the data, at the positions of [`Operator::GatherNd`], by input 2.
+    /// Replaces elements or slices of the data by input 2, at the positions from which
+    /// [`Operator::GatherNd`] would read.
     ScatterNd,
-    /// Replaces slices of the data, at the positions of [`Operator::Gather`], by input 2; indices may not be
-    /// negative.
+    /// Replaces slices of the data by input 2, at the positions from which [`Operator::Gather`] would read.
+    /// Negative indices are refused.
     ScatterUpdate {
         /// The axis; one entry.
         axis: Integers,
@@ -332,12 +342,13 @@ pub enum Operator {
         /// The steps; all 1 if omitted.
         steps: Option<Integers>,
     },
-    /// Writes the rows of input 1 into the data, a cache with one sequence for each batch entry, as ONNX's
-    /// TensorScatter. The optional input 2 holds the first position for each batch entry, else it is 0.
+    /// Writes the rows of input 1 into the data, as ONNX's TensorScatter. The data is a cache that holds
+    /// one sequence for each batch entry. The optional input 2 holds, for each batch entry, the position at
+    /// which its first row is written; without it, that is 0.
     TensorScatter {
         /// The sequence axis; not the first.
         axis: i64,
-        /// Whether rows beyond the end wrap around.
+        /// Whether rows that would be written beyond the end are written at the start instead.
         is_circular: bool,
     },
     /// Patches of an image as OpenVINO's ExtractImagePatches-3.
@@ -351,7 +362,7 @@ pub enum Operator {
         /// The treatment of patches that reach beyond the image.
         padding: PatchPadding,
     },
-    /// Interleaves the channels of the groups.
+    /// Interleaves the channels of the groups: output channel `i * groups + g` is channel `i` of group `g`.
     ShuffleChannels {
         /// The axis.
         axis: i64,
@@ -376,30 +387,30 @@ pub enum EyeSizes {
     },
 }
 
-/// An axis with one index for each iteration.
+/// An axis of a scan: each iteration has one index along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanAxis {
-    /// Negative ones count from the end.
+    /// The axis; a negative number counts from the end.
     pub axis: i64,
     /// Whether iterations run from the last index to the first.
     pub is_backward: bool,
 }
 
-/// The treatment of indices outside the axis in a gather.
+/// What a gather does with an index outside the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRule {
-    /// Indices outside and negative indices are refused.
+    /// Negative indices and indices beyond the end are refused.
     Within,
-    /// Negative indices count from the end; indices outside are refused.
+    /// Negative indices count from the end; indices that are still outside are refused.
     CountsBack,
-    /// Negative indices count from the end; indices outside read zero.
+    /// Negative indices count from the end; indices that are still outside read zero.
     ZeroOutside,
 }
 
-/// The treatment of patches that reach beyond an image.
+/// What happens to patches that extend beyond the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchPadding {
-    /// Patches beyond the image are left out.
+    /// Patches that extend beyond the image are left out.
     Valid,
     /// The image is padded with zeros; an odd amount is one larger at the end.
     SameUpper,
@@ -412,7 +423,7 @@ pub enum PatchPadding {
 pub enum Integers {
     /// The list.
     Given(Vec<i64>),
-    /// The contents of an input: a list, or a scalar, which counts as a list of one.
+    /// The elements of an input: a list, or a scalar, which is a list of one element.
     Input {
         /// The index of the node's input.
         input: usize,
@@ -426,7 +437,7 @@ pub enum Integers {
 pub enum Floats {
     /// The list.
     Given(Vec<f64>),
-    /// The contents of the input with this index, of any float type.
+    /// The elements of the input with this index, which may have any float type.
     Input(usize),
 }
 
@@ -454,18 +465,20 @@ pub enum ZeroSize {
     Zero,
 }
 
-/// The entries of a strided slice with a special meaning, marked with 1. Missing entries are 0.
+/// The entries of a strided slice that have a special meaning. A mask has 1 for such an entry; missing
+/// entries are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StridedSliceMasks {
-    /// The begin is ignored: the slice starts at the first element in the direction of the stride.
+    /// The entry of `begin` is ignored: the slice starts at the first element in the direction of the
+    /// stride.
     pub begin: Vec<i64>,
-    /// The end is ignored: the slice extends to the last element.
+    /// The entry of `end` is ignored: the slice extends to the last element in the direction of the stride.
     pub end: Vec<i64>,
-    /// A new axis of size 1.
+    /// The entry inserts a new axis of size 1.
     pub new_axis: Vec<i64>,
-    /// A single index of the axis, which is removed from the output.
+    /// The entry selects a single index of the axis, and the axis is removed from the output.
     pub shrink_axis: Vec<i64>,
-    /// An ellipsis: all axes without an entry, whole.
+    /// The entry is an ellipsis: it stands for all axes that have no entry, each taken whole.
     pub ellipsis: Vec<i64>,
 }
 
@@ -476,7 +489,7 @@ pub enum Parts {
     Equal,
     /// Equal parts, one for each output; the last may be smaller (ONNX opset 18 and later).
     LastSmaller,
-    /// Parts of given sizes; one size may be -1, and is inferred (OpenVINO).
+    /// Parts of given sizes. One size may be -1 and is then inferred (OpenVINO).
     Sizes(Integers),
 }
 
@@ -497,35 +510,36 @@ pub enum Pads {
 /// The padding value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PadValue {
-    /// The contents of this input, one element of the data's type.
+    /// The one element of this input, which has the data's type.
     Input(usize),
-    /// This value, converted to the data's type: f16, bf16, f32 or f64.
+    /// This value, converted to the data's type, which is f16, bf16, f32 or f64.
     Float(f32),
 }
 
-/// The correspondence of axes in a broadcast.
+/// Which output axis belongs to each axis of the data in a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BroadcastRule {
-    /// Aligned at the last axis; the output has the given sizes.
+    /// The axes are aligned at the last one, and the output has the given sizes.
     ToSizes,
-    /// Aligned at the last axis; where the given size is 1 or missing, the size of the data stays.
+    /// The axes are aligned at the last one. An axis whose given size is 1 or missing keeps the size of the
+    /// data.
     BothWays,
-    /// The output axis for each axis of the data.
+    /// The list has the output axis of each axis of the data.
     Mapped(Integers),
 }
 
 /// The meaning of the sizes of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AspectRatio {
-    /// The output sizes.
+    /// They are the output sizes.
     Stretched,
-    /// Upper bounds: all axes have the same scale, and none becomes longer than its size.
+    /// They are upper bounds: all axes have the same scale, and no axis becomes longer than its bound.
     NotLarger,
-    /// Lower bounds: all axes have the same scale, and none becomes shorter than its size.
+    /// They are lower bounds: all axes have the same scale, and no axis becomes shorter than its bound.
     NotSmaller,
 }
 
-/// The scales allowed in a resize.
+/// The smallest scale that a resize allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeastScale {
     /// Above 0.
@@ -534,29 +548,29 @@ pub enum LeastScale {
     One,
 }
 
-/// The position in the data of index x of an axis of a resize's output.
+/// The position in the data that index x along an axis of a resize's output reads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinates {
     /// (x + 0.5) / scale - 0.5.
     HalfPixel,
-    /// Like `HalfPixel`, but centred on the output before its size was rounded down.
+    /// Like `HalfPixel`, but centred on the output as it would be without rounding its size down.
     HalfPixelSymmetric,
     /// Like `HalfPixel`, but 0 if the output size is 1.
     PytorchHalfPixel,
-    /// First and last indices coincide: x (data size - 1) / (output size - 1).
+    /// The first indices and the last indices coincide: x (data size - 1) / (output size - 1).
     AlignCorners {
-        /// Whether the output size is scale times data size, before rounding down.
+        /// Whether the output size in the formula is scale times data size, without rounding down.
         unrounded: bool,
     },
     /// x / scale.
     Asymmetric,
     /// (x + 0.5) / scale.
     TfHalfPixelForNn,
-    /// Like `AlignCorners`, on a part of the data.
+    /// Like `AlignCorners`, with a part of the data instead of all of it.
     TfCropAndResize {
-        /// Where the part begins and ends along each axis; 0 is the first index, 1 the last.
+        /// The beginning and end of the part along each axis; 0 is the first index, 1 the last.
         part: Floats,
-        /// The value outside the data.
+        /// The value of output elements whose position lies outside the data.
         outside: f32,
     },
 }
@@ -579,8 +593,10 @@ pub enum Nearest {
 /// The position of a block's axes within the channel axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockOrder {
-    /// Outside: channel = block position x depth + depth index (ONNX `DCR`, OpenVINO `blocks_first`).
+    /// The block's axes come first: channel = block position x depth + depth index (ONNX `DCR`, OpenVINO
+    /// `blocks_first`).
     BlocksFirst,
-    /// Inside: channel = depth index x blocks + block position (ONNX `CRD`, OpenVINO `depth_first`).
+    /// The block's axes come last: channel = depth index x blocks + block position (ONNX `CRD`, OpenVINO
+    /// `depth_first`).
     DepthFirst,
 }

@@ -1,4 +1,4 @@
-//! A cache of plans for the latest inputs of a model.
+//! A cache of plans for the most recent inputs of a model.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,10 +6,10 @@ use trundle_core::Shape;
 
 use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 
-/// A cache of the plans of one model, or of one node's chains, for the latest inputs.
+/// A cache of the plans of one model, or of the chains of one node, for the most recent inputs.
 ///
-/// All inputs have the same element types, which are not part of the key. Threads share it without blocking; two
-/// threads may then make the same plan.
+/// All calls must have the same element types, because these are not part of the key. Threads that share a
+/// cache never wait for each other, so two threads may make the same plan.
 ///
 /// ```
 /// use trundle_models::{InputView, PlanCache, openvino};
@@ -37,7 +37,8 @@ const MOST: usize = 16;
 pub struct InputView<'a> {
     /// The size of each axis, the outermost first.
     pub sizes: &'a [usize],
-    /// The bytes of the elements; empty for an input of texts, since texts never decide how others move.
+    /// The bytes of the elements. Empty if the elements are strings, because strings never decide how other
+    /// tensors move.
     pub bytes: &'a [u8],
 }
 
@@ -45,7 +46,7 @@ pub struct InputView<'a> {
 struct Key {
     sizes: Vec<Vec<usize>>,
     threads: Option<usize>,
-    /// Index and elements of each input that controls how other tensors move.
+    /// The index and the elements of each input that decides how other tensors move.
     deciding: Vec<(usize, Vec<u8>)>,
 }
 
@@ -65,8 +66,8 @@ impl PlanCache {
         kept.iter().find(|(key, _)| is_same(key)).map(|(_, plan)| Arc::clone(plan))
     }
 
-    /// Caches a plan, which depends on the elements of the `deciding` inputs. If the cache is full, this drops the
-    /// oldest plan.
+    /// Caches a plan that depends on the elements of the `deciding` inputs. If the cache is full, the
+    /// oldest plan is dropped.
     #[doc(hidden)]
     pub fn keep(
         &self,
@@ -116,7 +117,7 @@ impl PlanCache {
             Ok(Given { shape, data: None })
         };
         let mut given = inputs.iter().map(shape).collect::<Result<Vec<Given<'_>>>>()?;
-        // Shapes alone are enough for most models; only if they are not are the elements copied.
+        // The shapes are enough for most models. The elements are copied only if they are not.
         let shapes_alone = model.resolve(&given);
         let data: Vec<Option<Data>>;
         let (resolved, deciding) = match shapes_alone {
@@ -133,7 +134,7 @@ impl PlanCache {
     }
 }
 
-/// The elements of the inputs; `None` for texts.
+/// The elements of the inputs; `None` for an input of strings.
 fn elements(model: &Model, inputs: &[InputView<'_>]) -> Vec<Option<Data>> {
     let types = model.inputs.iter().map(|input| input.element);
     let data = |(element, input): (ElementType, &InputView<'_>)| match element {

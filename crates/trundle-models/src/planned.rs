@@ -1,4 +1,4 @@
-//! A model planned as passes over memory, down to kernels and tiles.
+//! The plan of a model: passes over memory, with their kernels and tiles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::{Error, ResolvedModel, Result};
 
 /// A planned model.
 ///
-/// Each output is written by one pass from the inputs and constants, except where intermediate tensors have
-/// to be written first.
+/// One pass writes each output from the inputs and constants, unless intermediate tensors have to be
+/// written first.
 #[derive(Debug)]
 pub struct PlannedModel {
     model: ResolvedModel,
-    /// Tensors that the model joins from slices and that equal a roll of another tensor.
+    /// Tensors that the model makes by joining slices of a tensor, and that equal a roll of that tensor.
     rolls: BTreeSet<TensorId>,
     program: PlannedProgram<Device>,
     /// The tensor of each input of the program, up to the last one that a run reads.
@@ -25,11 +25,11 @@ pub struct PlannedModel {
 }
 
 impl PlannedModel {
-    /// Plans how to write each output of `model`, on at most `threads` threads (`None`: the
-    /// [default](trundle::threads)).
+    /// Plans how to write each output of `model`. The plan uses at most `threads` threads; `None` means the
+    /// [default](trundle::threads).
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not enough memory for the model's fills.
+    /// [`Error::Input`] if there is not enough memory for the fills of the model.
     pub fn new(model: ResolvedModel, threads: Option<usize>) -> Result<PlannedModel> {
         let device = Device::new(threads);
         PlannedModel::within(model, device.budget(), device)
@@ -66,17 +66,18 @@ impl PlannedModel {
         Ok(PlannedModel { program, ..self })
     }
 
-    /// The tensors that the model joins from slices and that equal a roll of another tensor.
+    /// The tensors that the model makes by joining slices of a tensor, and that equal a roll of that
+    /// tensor.
     pub fn rolls(&self) -> &BTreeSet<TensorId> {
         &self.rolls
     }
 
-    /// The model, with its program simplified as for the run.
+    /// The model that runs. Its program has been simplified.
     pub fn model(&self) -> &ResolvedModel {
         &self.model
     }
 
-    /// The planned program. Texts are moved as 8-byte indices.
+    /// The planned program. A string is moved as an index of 8 bytes.
     pub fn program(&self) -> &PlannedProgram<Device> {
         &self.program
     }
@@ -86,24 +87,24 @@ impl PlannedModel {
         self.program.passes()
     }
 
-    /// The peak memory of outputs and intermediate tensors in bytes; a text counts as 8 bytes.
+    /// The peak memory of outputs and intermediate tensors in bytes; a string counts as 8 bytes.
     pub fn peak_bytes(&self) -> usize {
         self.program.peak_bytes()
     }
 
-    /// The bytes written by all passes.
+    /// The number of bytes that all passes write.
     pub fn moved_bytes(&self) -> usize {
         self.program.moved_bytes()
     }
 
-    /// The bytes written by one pass.
+    /// The number of bytes that one pass writes.
     pub fn moved_by(&self, pass: &PlannedPass) -> usize {
         self.program.bytes_of(pass)
     }
 }
 
-/// The tensors of the program's inputs: the model's inputs, then its constants up to the last one that a pass
-/// reads. Most constants are only sizes or orders, which are resolved before the run.
+/// The tensors of the program's inputs: the model's inputs, then its constants up to the last one that a
+/// pass reads. Most constants only hold sizes or orders of axes, and no pass reads them.
 fn given(model: &ResolvedModel, passes: &[PlannedPass]) -> Vec<TensorId> {
     let tensors = model.program().tensors().iter().enumerate();
     let mut given: Vec<TensorId> = tensors

@@ -10,7 +10,7 @@ pub(crate) enum Problem {
     Unsupported(String),
     /// The part computes with elements of the model's inputs.
     Computes,
-    /// The part could not be read; the error already names the place.
+    /// The part could not be read. The error already names the part.
     Known(Error),
 }
 

@@ -1,4 +1,4 @@
-//! A model for inputs of known shapes: a program, with names and element types of its tensors.
+//! A model resolved for inputs of known shapes: a program, with the names and element types of its tensors.
 
 use trundle_core::program::{Budget, Definition, Made, Program, TensorId};
 use trundle_core::{DType, Shape, Width};
@@ -20,16 +20,17 @@ pub struct ResolvedModel {
 pub struct TensorInfo {
     /// The element type.
     pub element: ElementType,
-    /// The node that produces the tensor; empty for a tensor within a node.
+    /// The node that produces the tensor; empty for an intermediate tensor of a node.
     pub name: String,
 }
 
 impl ResolvedModel {
-    /// Makes a model of a program whose last inputs are `constants`. `infos` has one entry for each tensor.
+    /// Makes a model from a program whose last inputs are `constants`. `infos` has one entry for each
+    /// tensor.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if `infos` has the wrong length, if an element type does not fit the width of its
-    /// tensor or differs from the tensor's sources, or if a constant does not match its input.
+    /// [`Error::Malformed`] if `infos` has the wrong length, if an element type does not fit the width of
+    /// its tensor or differs from that of the tensor's sources, or if a constant does not match its input.
     pub fn new(
         program: Program,
         infos: Vec<TensorInfo>,
@@ -105,7 +106,7 @@ impl ResolvedModel {
         self.constants.get(input.checked_sub(self.inputs())?)
     }
 
-    /// The elements of an input, constant or fill; `None` for other tensors.
+    /// The elements of a tensor that is an input, a constant or a fill; `None` for other tensors.
     ///
     /// # Panics
     /// If `inputs` has no entry for an input of the model.
@@ -121,7 +122,7 @@ impl ResolvedModel {
     }
 }
 
-/// The width of an element when moved; a text is moved as its index.
+/// The width of an element while it is moved; a string is moved as an index.
 pub(crate) fn width_of(element: ElementType) -> Width {
     match element {
         ElementType::Fixed(dtype) => dtype.into(),

@@ -15,8 +15,8 @@ use crate::{Data, ElementType, Error, PlannedModel, Result};
 impl PlannedModel {
     /// Runs the model on `inputs` and returns the outputs, both in the model's order.
     ///
-    /// Inputs have the shapes for which the model was resolved. Calls `done` after each pass with the number of bytes
-    /// that it wrote.
+    /// Inputs must have the shapes for which the model was resolved. `run` calls `done` after each pass,
+    /// with the number of bytes that the pass wrote.
     ///
     /// # Errors
     /// [`Error::Input`] if the number of inputs, or the elements of one, differ from the plan;
@@ -44,17 +44,20 @@ impl PlannedModel {
         Ok(self.model().outputs().iter().map(|output| moved[output].clone()).collect())
     }
 
-    /// Runs the model from the bytes of each input into a buffer for each output, in the model's order.
+    /// Runs the model. Reads the bytes of each input and writes each output into its buffer, both in the
+    /// model's order.
     ///
-    /// Elements are row-major and little-endian. Unused bits in the last byte of a packed output are kept.
+    /// Elements are row-major and little-endian. Unused bits in the last byte of a packed output keep their
+    /// values.
     ///
-    /// Nothing is allocated, with three exceptions: the buffers between passes, in the first run unless the
-    /// model is [`allocated`](PlannedModel::allocated) and whenever several threads run it at once; plans for
-    /// tiles; and lists of more than 64 outputs, or inputs and moved constants.
+    /// Only the following memory is allocated. The buffers between passes: in the first run, unless the
+    /// model is [`allocated`](PlannedModel::allocated), and whenever several threads run the model at the
+    /// same time. Plans for tiles. Lists, if there are more than 64 outputs, or more than 64 inputs and
+    /// moved constants.
     ///
     /// # Errors
     /// [`Error::Input`] if the number of inputs or outputs is wrong, a buffer has the wrong length, or a
-    /// tensor holds texts; nothing has been written then.
+    /// tensor holds strings. Nothing has been written then.
     pub fn run_into(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<()> {
         self.run_into_while(inputs, outputs, None)
     }
@@ -64,8 +67,8 @@ impl PlannedModel {
     /// All threads of the run call `go_on`.
     ///
     /// # Errors
-    /// As [`PlannedModel::run_into`], and [`Error::Stopped`] if `go_on` returned false: the outputs may be
-    /// partly written.
+    /// As [`PlannedModel::run_into`], and [`Error::Stopped`] if `go_on` returned false. The outputs may be
+    /// partly written then.
     pub fn run_into_while(
         &self,
         inputs: &[&[u8]],
@@ -102,7 +105,7 @@ impl PlannedModel {
         Ok(())
     }
 
-    /// Moves the inputs of the program to its distinct outputs.
+    /// Runs the program on its inputs, and writes its distinct outputs.
     fn moved(
         &self,
         sources: &[&[u8]],
@@ -148,7 +151,7 @@ impl PlannedModel {
         ids.iter().zip(outputs).try_for_each(|(id, output)| self.check_bytes(*id, output.len()))
     }
 
-    /// Checks that a tensor is not of texts and has `bytes` bytes.
+    /// Checks that a tensor does not hold strings and has `bytes` bytes.
     fn check_bytes(&self, id: TensorId, bytes: usize) -> Result<()> {
         let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
         let element = model.element(id);
@@ -181,8 +184,8 @@ impl PlannedModel {
         })
     }
 
-    /// The bytes of each input of the program. Texts are moved as indices into `texts`, since one text may be
-    /// copied to several places.
+    /// The bytes of each input of the program. A string is moved as its index in `texts`, since one string
+    /// may be copied to several places.
     fn sources<'a>(
         &'a self,
         inputs: &'a [Data],
@@ -216,7 +219,7 @@ impl PlannedModel {
     }
 }
 
-/// Copies the first elements of a buffer to another; all other bits are kept.
+/// Copies the first `elements` elements of a buffer to another. All other bits of the destination are kept.
 fn copy_elements(width: Width, elements: usize, from: &[u8], to: &mut [u8]) {
     let Some(packing) = width.packing() else { return to.copy_from_slice(from) };
     let groups = elements / packing.group();

@@ -13,14 +13,14 @@ pub(crate) enum Why {
     Moves,
     /// The size of the output depends on the elements.
     Shapes,
-    /// The operator holds graphs or lists of tensors.
+    /// The operator contains graphs or works on lists of tensors.
     Holds,
     /// The operator is not known.
     Unknown,
 }
 
 impl Why {
-    /// The text of a message for one operator and for several.
+    /// The words of a message: for one operator, and for several operators.
     fn said(self) -> [&'static str; 2] {
         match self {
             Why::Computes => ["which computes", "which compute"],
@@ -62,8 +62,8 @@ impl Survey {
         self.nodes.is_empty()
     }
 
-    /// Refuses the model if it has unsupported operators; the message starts with the first and lists the
-    /// supported ones.
+    /// Returns an error if the model has unsupported operators. The message starts with the first of them
+    /// and lists all of them, and the supported operators.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -95,8 +95,9 @@ impl Survey {
     }
 }
 
-/// Whether a node reads a value that depends on the elements of a model's inputs. `dependents` lists these values;
-/// the outputs of such a node are added to it. Call this for the nodes in order.
+/// Whether a node reads a value that depends on the elements of a model's inputs. `dependents` has these
+/// values. If the node reads one, its outputs are added to `dependents`, so call this function for the
+/// nodes in order.
 pub(crate) fn depends<V: Eq + Hash>(
     dependents: &mut HashSet<V>,
     inputs: impl IntoIterator<Item = V>,
@@ -109,7 +110,7 @@ pub(crate) fn depends<V: Eq + Hash>(
     reads
 }
 
-/// The error for a model whose arithmetic computes with elements of inputs; the message starts with `first`.
+/// The error for a model whose arithmetic uses elements of the inputs. The message starts with `first`.
 pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut survey = Survey::default();
     let mut dependents = model.inputs.iter().map(|input| input.value).collect();
@@ -120,7 +121,8 @@ pub(crate) fn computing(model: &Model, first: &str) -> Error {
     ))
 }
 
-/// Adds the arithmetic on elements of inputs; counts nodes of bodies once.
+/// Adds each arithmetic node that uses elements of inputs. Nodes of a body are counted once, not once for
+/// each iteration.
 fn add_arithmetic(nodes: &[Node], dependents: &mut HashSet<ValueId>, survey: &mut Survey) {
     for node in nodes {
         for body in node.bodies() {

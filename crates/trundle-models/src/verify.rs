@@ -9,12 +9,13 @@ use trundle_core::program::TensorId;
 use crate::constant::Elements;
 use crate::{Data, ElementType, ResolvedModel};
 
-/// The smallest number of elements for a thread.
+/// The smallest number of elements that a thread compares.
 const LEAST_SHARE: usize = 4096;
 
-/// Compares outputs with the elements of the inputs and constants that they come from.
+/// Compares outputs of a model with the elements of inputs and constants that they should be equal to.
 ///
-/// It follows each element back through the program, movement by movement, and shares no code with the planned run.
+/// The verifier follows each element back through the operators of the program, one operator at a time. It
+/// shares no code with the planned run.
 pub struct Verifier<'a> {
     model: &'a ResolvedModel,
     inputs: &'a [Data],
@@ -95,7 +96,7 @@ fn same(
     }
 }
 
-/// The bytes of an element, or the value of a packed one.
+/// The bytes of element `at`, or its value if it is packed.
 fn bits(dtype: DType, bytes: &[u8], at: usize) -> (&[u8], u8) {
     match dtype.packing() {
         Some(packing) => (&[], packing.get(bytes, at)),

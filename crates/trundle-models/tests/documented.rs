@@ -1,4 +1,4 @@
-//! Runs the example of docs/models.md, which is the function below.
+//! Runs the example of docs/models.md. The example is the function below.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-"""OpenVINO's arithmetic layers on constants, compared with OpenVINO. The numbers are small enough for every type."""
+"""Compares OpenVINO's arithmetic layers on constants with OpenVINO. The numbers are small enough for every type."""
 
 import numpy as np
 import openvino as ov
@@ -17,7 +17,7 @@ TYPES = [np.int32, np.int64, np.float32]
 
 
 def some(chance, sizes, dtype, least=-9):
-    """Random numbers of a type, with halves for floats."""
+    """Returns random numbers of a type. For floats, some are halves."""
     count = int(np.prod(sizes))
     numbers = np.array([chance.randint(least, 9) for _ in range(count)])
     if dtype == np.float32:
@@ -26,14 +26,14 @@ def some(chance, sizes, dtype, least=-9):
 
 
 def some_sizes(chance):
-    """Two shapes that broadcast with each other."""
+    """Returns two shapes that can be broadcast with each other."""
     sizes = [chance.randint(1, 3) for _ in range(chance.randint(0, 3))]
     part = sizes[chance.randint(0, len(sizes)) :]
     return sizes, [chance.choice([1, size]) for size in part]
 
 
 def some_model(kind, chance):
-    """A model of one layer of constants."""
+    """Returns a model with one layer, whose inputs are constants."""
 
     def created(version, inputs, attributes=None):
         nodes = [opset1.constant(each) for each in inputs]
@@ -47,7 +47,7 @@ def some_model(kind, chance):
             inputs = [each > 0 for each in inputs]
         elif kind in ("Divide", "FloorMod", "Mod"):
             inputs[1][inputs[1] == 0] = 1
-            # OpenVINO drops the sign of a zero remainder, so floats get a nonzero one.
+            # OpenVINO drops the sign of a remainder of zero, so no remainder of floats is zero.
             if kind != "Divide" and dtype == np.float32:
                 inputs[0] += np.float32(0.125)
         elif kind == "Power":

@@ -1,5 +1,5 @@
-"""Random movement layers of OpenVINO for tensors of given sizes, with the specified results where OpenVINO may
-differ from its specification."""
+"""Makes random movement layers of OpenVINO for tensors of given sizes. If OpenVINO may deviate from its
+specification, a layer comes with the result that the specification requires."""
 
 import math
 from collections.abc import Callable
@@ -9,18 +9,18 @@ import numpy as np
 
 
 class Elements(np.ndarray):
-    """Elements of the tensor's type, given by their indices; index 0 is a zero."""
+    """Elements of the tensor's type, given by their indices. Index 0 is a zero."""
 
 
 @dataclass
 class Layer:
-    """A layer with its inputs beyond the tensor: lists of integers of the same type, and elements."""
+    """A layer with its inputs in addition to the tensor: lists of integers of the same type, and elements."""
 
     name: str
     version: str
     inputs: list = field(default_factory=list)
     attributes: dict = field(default_factory=dict)
-    # The specified result for an array.
+    # The result for an array, as the specification defines it.
     said: Callable | None = None
 
     def __str__(self):
@@ -28,7 +28,7 @@ class Layer:
 
 
 def called(chance, axis, rank):
-    """An axis, as a positive or negative number."""
+    """Returns an axis as a positive or a negative number."""
     return axis - rank if chance.random() < 0.3 else axis
 
 
@@ -47,7 +47,7 @@ def transpose(chance, sizes):
 def roll(chance, sizes):
     axes = [chance.randrange(-len(sizes), len(sizes)) for _ in range(chance.randint(1, len(sizes) + 1))]
     if len(axes) == 1 and chance.random() < 0.5:
-        # OpenVINO refuses one shift for several axes, which its specification allows.
+        # The specification allows one shift for several axes, but OpenVINO refuses it.
         return Layer("Roll", "opset7", [chance.randint(-9, 9), axes])
     return Layer("Roll", "opset7", [[chance.randint(-9, 9) for _ in axes], axes])
 
@@ -72,7 +72,7 @@ def reverse_sequence(chance, sizes):
 
 
 def factors(chance, count, most):
-    """Sizes with this many elements."""
+    """Returns sizes whose product is this number of elements."""
     sizes = []
     while len(sizes) < most and (count > 1 or chance.random() < 0.3):
         sizes.append(chance.choice([each for each in range(1, count + 1) if count % each == 0]))
@@ -101,7 +101,7 @@ def squeeze(chance, sizes):
     attributes = {}
     axes = ones
     if version == "opset15" and chance.random() < 0.5:
-        # Axes of other sizes stay.
+        # Axes of other sizes are kept.
         attributes, axes = {"allow_axis_skip": True}, list(range(len(sizes)))
     if not axes:
         return None
@@ -120,14 +120,14 @@ def unsqueeze(chance, sizes):
 
 
 def cuts(chance, count):
-    """Arbitrary starts, stops and steps."""
+    """Returns arbitrary starts, stops and steps."""
     far = [-(2**31) + 1, 2**31 - 1]
     bounds = [[chance.choice([*range(-9, 10), *far]) for _ in range(count)] for _ in range(2)]
     return [*bounds, [chance.choice([1, 1, 2, 3, -1, -2]) for _ in range(count)]]
 
 
 def part(size, start, stop, step):
-    """The slice of an axis. A backward slice that starts before the first element begins at the first."""
+    """Returns the slice of an axis. A backward slice that starts before the first element begins at the first."""
     return slice(max(start, -size) if step < 0 and start is not None else start, stop, step)
 
 
@@ -139,7 +139,7 @@ def slice_of(chance, sizes):
 
 
 def strided_slice(chance, sizes):
-    """A strided slice with all kinds of entries: axis, new axis, shrunk axis, ellipsis."""
+    """Returns a strided slice with entries of all kinds: axis, new axis, shrunk axis, ellipsis."""
     own = chance.randint(0, len(sizes))
     kinds = chance.choices(["part", "part", "all", "shrink_axis"], k=own)
     kinds += ["new_axis"] * chance.choice([0, 0, 0, 1, 2])
@@ -203,7 +203,7 @@ def space_to_depth(chance, sizes):
 
 
 def dividing(chance, sizes):
-    """An axis and a number of equal parts; nothing if no axis can be divided."""
+    """Returns an axis and a number of equal parts. Returns None if no axis can be divided."""
     found = [(axis, parts) for axis, size in enumerate(sizes) for parts in range(2, size + 1) if size % parts == 0]
     return chance.choice(found) if found else None
 
@@ -241,7 +241,7 @@ def pad(chance, sizes):
     pads = [[chance.choice([0, 0, chance.randint(0, most(size))]) for size in sizes] for _ in range(2)]
     if version == "opset12":
         for axis, size in enumerate(sizes):
-            # OpenVINO reads out of bounds if no data remains.
+            # OpenVINO reads out of bounds if no data is left.
             if chance.random() < 0.3:
                 pads[chance.randint(0, 1)][axis] = -chance.randint(0, size - 1)
     value = [elements([])] if mode == "constant" and chance.random() < 0.7 else []
@@ -292,7 +292,7 @@ def space_to_batch(chance, sizes):
         return None
     block = [1] + [chance.randint(1, 3) for _ in sizes[1:]]
     begins = [0] + [chance.randint(0, 3) for _ in sizes[1:]]
-    # Pads to whole blocks.
+    # The data is padded to whole blocks.
     ends = [0] + [-(size + begin) % side for size, begin, side in zip(sizes[1:], begins[1:], block[1:])]
 
     def said(data):
@@ -315,7 +315,7 @@ def identity(chance, sizes):
     return Layer("Identity", "opset16", said=lambda data: data)
 
 
-# The coordinate and rounding formulas of the specification's own program.
+# The formulas for coordinates and rounding are those of the program in the specification.
 ORIGINAL = {
     "half_pixel": lambda x, scale, resized, own: (x + 0.5) / scale - 0.5,
     "pytorch_half_pixel": lambda x, scale, resized, own: (x + 0.5) / scale - 0.5 if resized > 1 else 0.0,
@@ -333,13 +333,13 @@ NEAREST = {
 
 
 def whole(x):
-    """Rounds a number that is within a rounding error of an integer."""
+    """Rounds a number that differs from an integer only by a rounding error."""
     return x + 1 - 1 if (x + 1) % 1 == 0 else x
 
 
 def interpolated(data, axes, to, scales, attributes):
-    """Interpolates by the specification, except that axes of unchanged size are not resized, as in OpenVINO itself,
-    and that rounding errors have no effect."""
+    """Interpolates as the specification requires, with two exceptions: axes whose size does not change are not
+    resized, as in OpenVINO itself, and rounding errors have no effect."""
     pads = [attributes.get(name, [0] * data.ndim) for name in ("pads_begin", "pads_end")]
     data = np.pad(data, list(zip(*pads)))
     original = ORIGINAL[attributes["coordinate_transformation_mode"]]
@@ -383,7 +383,7 @@ def interpolate(chance, sizes):
 
 
 def interpolate_1(chance, axes, to):
-    # OpenVINO treats the axes as a set.
+    # OpenVINO treats the list of axes as a set.
     axes = sorted(axes)
     attributes = {"axes": np.array(axes), "mode": "nearest", "align_corners": chance.random() < 0.5}
     mode = "align_corners" if attributes["align_corners"] else "asymmetric"
@@ -402,7 +402,7 @@ def some_indices(chance, size, shape, back=True):
 
 
 def many_indices(chance, sizes, shape, back=True):
-    """Indices into several axes at once."""
+    """Returns indices of several axes together."""
     return np.stack([some_indices(chance, size, shape, back) for size in sizes], -1)
 
 
@@ -411,12 +411,12 @@ def gather(chance, sizes):
     version = chance.choice(["opset1", "opset7", "opset8", "opset8"])
     batch = 0 if version == "opset1" else chance.randint(0, axis)
     if math.prod(sizes[:axis]) == 1:
-        # OpenVINO reads out of bounds there.
+        # In this case, OpenVINO reads out of bounds.
         batch = 0
     shape = [*sizes[:batch], *more_sizes(chance, 0, 2)]
     indices = some_indices(chance, sizes[axis], shape, version == "opset8")
     if version == "opset8" and chance.random() < 0.3:
-        # Indices outside read zeros.
+        # Indices outside the axis read zeros.
         indices.flat[0] = chance.choice([sizes[axis], -sizes[axis] - 1, 1000])
     attributes = {}
     if version != "opset1":
@@ -484,7 +484,7 @@ def scatter_nd(chance, sizes):
 
 def scatter_update(chance, sizes):
     axis = chance.randrange(len(sizes))
-    # OpenVINO refuses a scalar index without an axis, which its specification allows.
+    # The specification allows a scalar index without an axis, but OpenVINO refuses it.
     shape = more_sizes(chance, 1, 2)
     indices = some_indices(chance, sizes[axis], shape, False)
     new = elements([*sizes[:axis], *shape, *sizes[axis + 1 :]])
@@ -509,7 +509,7 @@ def slice_scatter(chance, sizes):
         cut[axis] = part(sizes[axis], *bounds)
     new = elements(np.empty(sizes)[tuple(cut)].shape)
     if new.size == 0:
-        # OpenVINO has no empty constants.
+        # OpenVINO does not support empty constants.
         return None
 
     def said(data):
@@ -530,7 +530,7 @@ def extract_image_patches(chance, sizes):
     return Layer("ExtractImagePatches", "opset3", [], attributes)
 
 
-# Each function makes a layer for a tensor of the given sizes, or nothing if no layer fits.
+# Each function makes a layer for a tensor of the given sizes. It returns None if no layer fits.
 LAYERS = [
     *(transpose, roll, reverse, reverse_sequence, reshape, squeeze, unsqueeze, slice_of, strided_slice, tile),
     *(depth_to_space, space_to_depth, shuffle_channels, split, variadic_split, pad, broadcast, batch_to_space),

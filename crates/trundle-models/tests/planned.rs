@@ -1,4 +1,4 @@
-//! Random planned models, each element compared with the element traced on its own.
+//! Random models that are planned and run. Each element is compared with the result of tracing it alone.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
@@ -20,10 +20,10 @@ fn shape(sizes: &[usize]) -> Shape {
 trait Cases {
     fn map(&mut self, of: &Shape) -> IndexMap;
 
-    /// A model of two inputs, a constant, and tensors made of them.
+    /// Returns a model with two inputs, a constant, and tensors made from them.
     fn model(&mut self) -> ResolvedModel;
 
-    /// Joins this tensor with matching others along one axis.
+    /// Joins a tensor with others that match it along one axis.
     fn joined(&mut self, program: &mut Program, first: TensorId);
 }
 
@@ -65,7 +65,7 @@ impl Cases for Choices {
             let elements = [24, 36, 60, 17][self.below(4)];
             program.given(shape(&self.sizes(elements)), DType::U16).unwrap();
         }
-        // As a constant of the model or a fill of the program.
+        // The padding is a constant of the model or a fill of the program.
         let pad = Bytes::from_static(&[0xfe, 0xca]);
         let mut constants = Vec::new();
         if self.below(2) == 0 {
@@ -111,14 +111,14 @@ impl Cases for Choices {
     }
 }
 
-/// A model whose tensors have the same element type.
+/// Returns a model whose tensors all have the same element type.
 fn model(program: Program, element: ElementType, constants: Vec<Constant>) -> ResolvedModel {
     let info = |index| TensorInfo { element, name: format!("t{index}") };
     let infos = (0..program.tensors().len()).map(info).collect();
     ResolvedModel::new(program, infos, constants).unwrap()
 }
 
-/// The element of a tensor at an index, traced back to an input.
+/// Traces the element at an index of a tensor back to an input.
 fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[usize]) -> u16 {
     let mut index = index.to_vec();
     loop {
@@ -147,7 +147,7 @@ fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[us
     }
 }
 
-/// The outputs of `run_into`, called twice.
+/// Returns the outputs of `run_into` after two calls.
 fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.clone(),
@@ -196,7 +196,7 @@ fn random_models_give_what_each_element_followed_by_itself_is() {
         passes += planned.passes().len();
         tensors += program.tensors().len() - 3;
     }
-    // At least the two outputs of each model are written, and few tensors between.
+    // Of each model, at least the two outputs are written, and few intermediate tensors.
     assert!(passes < 6000 * 5 / 2 && passes < tensors, "{passes} passes for {tensors} tensors");
 }
 
@@ -216,7 +216,7 @@ fn texts_are_moved_and_repeated() {
     assert_eq!(planned.passes().len(), 1);
 }
 
-/// The parts of a joined tensor share a byte; either may be written first.
+/// The parts of a joined tensor meet within a byte. Either part may be written first.
 #[test]
 fn packed_parts_that_meet_within_a_byte_are_whole() {
     for swapped in [false, true] {
@@ -238,8 +238,8 @@ fn packed_parts_that_meet_within_a_byte_are_whole() {
     }
 }
 
-/// Unused bits of an output are kept, since they may belong to a larger tensor; also for an output that is
-/// returned twice.
+/// Unused bits of an output keep their values, because they may belong to a larger tensor. This is also
+/// true if an output is returned twice.
 #[test]
 fn bits_beside_packed_outputs_stay() {
     let mut program = Program::new();
@@ -314,7 +314,7 @@ fn buffers_that_do_not_fit_are_refused() {
     assert_eq!(out, [3, 0, 2, 0, 1, 0]);
 }
 
-/// A transpose by an order from an input, next to a tensor that decides nothing.
+/// A transpose whose order is an input. The elements of the other inputs decide nothing.
 #[test]
 fn a_model_says_whose_elements_decide() {
     let layer = |id: usize, kind: &str, of: &str| {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs ONNX's own operator tests through the program and compares the results bit for bit.
 
-It takes the tests of movement operators, each also in every other opset form that takes the same model, and the tests
-of arithmetic, also in loops, with inputs as constants. Then it compares exported PyTorch modules (with_torch.py), random
-resizes, and random loops (onnx_loops.py) with ONNX's reference implementation.
+It runs the tests of movement operators. If other opset versions of an operator accept the same model, it also runs
+the test with these versions. It runs the tests of arithmetic, also in loops, with constants instead of inputs. Then it
+compares exported PyTorch modules (with_torch.py), random resizes, and random loops (onnx_loops.py) with ONNX's
+reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200
@@ -30,7 +31,7 @@ from onnx.reference.ops import op_resize
 
 import onnx_loops
 
-# Only tests of models that consist of the following operators are run.
+# Only tests whose models consist of the following operators are run.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
@@ -38,20 +39,21 @@ OPERATORS = {
     *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
-# Tests of the following operators get their inputs as constants, since arithmetic needs known values.
+# Tests of the following operators get constants instead of inputs, because arithmetic needs known values.
 ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
     *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
-# Tests of loops are run too, if their bodies consist of the operators above.
+# Tests of loops are also run, if their bodies consist of the operators above.
 LOOPS = {"Loop", "Scan"}
 
-# Valid reasons to refuse an arithmetic test: types of less than a byte, texts, and results out of range.
-NOT_RECKONED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "texts", "has no elements along", "which has batches")
+# Valid reasons to refuse a test of arithmetic: types smaller than a byte, strings, and results out of
+# range.
+NOT_RECKONED = ("reckoned", "numbers are not made", "out of range", "is divided by 0", "beyond 2^53", "texts", "there is no number along", "which has batches")
 
-# Patterns of tests that are refused, with a part of the error message.
+# Patterns for the names of tests that must be refused, each with a part of the error message.
 REFUSED = {
     "test_if_opt": "graphs or lists of tensors",
     "test_if_seq": "graphs or lists of tensors",
@@ -72,17 +74,17 @@ REFUSED = {
     "test_training_dropout_mask": "this node is training",
 }
 
-# Attributes whose default has the same effect as leaving them out.
+# Attributes whose default value has the same effect as omitting them.
 NEUTRAL = {
     *("allowzero", "dtype", "k", "upper", "antialias", "axes", "end", "keep_aspect_ratio_policy", "mode", "num_outputs", "start", "stash_type"),
 }
 
-# Values of attributes that exist only from an opset on.
+# Values of attributes, with the first opset that has them.
 SINCE = {"half_pixel_symmetric": 19, "wrap": 19}
 
 
 def saved(path, array):
-    """Saves an array for the program; types that .npy lacks are saved as their bits."""
+    """Saves an array for the program. If .npy does not have the type, the bits of the elements are saved."""
     array = np.asarray(array)
     if array.dtype.kind == "V" or array.dtype.num >= 256:
         array = array.view(f"u{array.dtype.itemsize}")
@@ -112,7 +114,7 @@ def ran(program, model, inputs):
 
 
 def difference(model, found, expected):
-    """Describes how the outputs differ from the expected ones; empty if they do not."""
+    """Describes how the outputs differ from the expected outputs. Returns an empty text if they do not."""
     for info, array in zip(model.graph.output, expected, strict=True):
         if isinstance(array, TensorProto):
             array = numpy_helper.to_array(array)
@@ -127,12 +129,12 @@ def difference(model, found, expected):
 
 
 def refusal_due(name):
-    """The expected part of the error message if a test is to be refused."""
+    """Returns the expected part of the error message, if the test must be refused."""
     return next((says for pattern, says in REFUSED.items() if Path(name).match(pattern)), None)
 
 
 def forms(model):
-    """The model, and for a single operator the model in each other opset form that takes it unchanged."""
+    """Returns the model. For a single operator, also returns it for each other opset version that accepts the model."""
     (opset,) = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     yield opset, model
     if len(model.graph.node) != 1 or model.functions:
@@ -165,7 +167,7 @@ def forms(model):
 
 
 def check_test(program, test):
-    """Runs a test. Returns whether it passed or was refused, the number of other opsets, and the problem."""
+    """Runs a test. Returns whether it passed or was refused, the number of other opsets, and what went wrong."""
     counts, wrong = Counter(), []
     due = refusal_due(test.name)
     for (opset, model), (inputs, expected) in itertools.product(forms(test.model), test.data_sets):
@@ -185,7 +187,7 @@ def check_test(program, test):
 
 
 def with_constants(model, inputs):
-    """The model with its inputs as constants."""
+    """Returns the model with constants instead of inputs."""
     own = onnx.ModelProto()
     own.CopyFrom(model)
     for info, array in zip(model.graph.input, inputs, strict=True):
@@ -209,7 +211,7 @@ def with_constants(model, inputs):
 
 
 def check_arithmetic(program, test):
-    """Runs an arithmetic test on constants. Returns whether it passed or was refused, and the problem."""
+    """Runs a test of arithmetic on constants. Returns whether it passed or was refused, and what went wrong."""
     counts, wrong = Counter(), []
     for inputs, expected in test.data_sets:
         model = with_constants(test.model, inputs)
@@ -222,7 +224,7 @@ def check_arithmetic(program, test):
                 wrong.append(f"{test.name}: {refusal}")
             continue
         problem = difference(model, found, expected)
-        # Sums and powers in f32 may differ from the reference in the last bit.
+        # The last bit of sums and powers in f32 may differ from the reference.
         if problem and not all(
             np.allclose(found[info.name], array, rtol=1e-6, atol=0, equal_nan=True)
             for info, array in zip(model.graph.output, expected, strict=True)
@@ -233,7 +235,7 @@ def check_arithmetic(program, test):
 
 
 def check_module(program, name, model):
-    """Compares a saved PyTorch module (with_torch.py) with the reference. Returns the problem, if any."""
+    """Compares a saved PyTorch module (with_torch.py) with the reference. Returns what went wrong, if anything."""
     sizes = name.split(" ")[2].split("+")
     shapes = [[int(size) for size in shape.split("x")] for shape in sizes]
     inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
@@ -245,7 +247,7 @@ def check_module(program, name, model):
 
 
 def some_resize(chance):
-    """A random nearest-neighbour resize, and its data."""
+    """Returns a random nearest-neighbour resize, and its data."""
     rank = chance.randint(1, 4)
     sizes = [chance.randint(1, 9) for _ in range(rank)]
     data = np.arange(int(np.prod(sizes)), dtype=np.float32).reshape(sizes) + 1
@@ -264,8 +266,9 @@ def some_resize(chance):
         begins = [chance.choice([0, 0.25, 0.5, -0.25]) for _ in axes]
         inputs["roi"] = np.array(begins + [begin + chance.choice([0.25, 0.5, 1]) for begin in begins], np.float32)
         attributes["extrapolation_value"] = chance.choice([0.0, -7.5])
-    # In two modes, the reference deviates from the specification if scales are given: it ignores that the
-    # part makes the output smaller, and tests for output size 1 before rounding down.
+    # In two modes, the reference deviates from the specification if scales are given. It does not take into
+    # account that the part makes the output smaller, and it compares the output size with 1 before rounding
+    # it down.
     only_sizes = mode in ("tf_crop_and_resize", "pytorch_half_pixel")
     if chance.random() < 0.5 or only_sizes:
         names[3] = "sizes"
@@ -282,9 +285,9 @@ def some_resize(chance):
 
 
 class Coordinates:
-    """Records the coordinates in the reference. For a coordinate within a rounding error above an integer, the
-    reference uses the integer in one place but not in another. It then reads the previous element, except in
-    mode ceil."""
+    """Records the coordinates that the reference uses. If a coordinate exceeds an integer only by a rounding error,
+    the reference uses the integer in one place but not in another. Except in mode ceil, it then reads the element
+    before the right one."""
 
     def __init__(self):
         self.made = []
@@ -297,7 +300,7 @@ class Coordinates:
         return found
 
     def is_accident(self, mode):
-        """Whether the reference read a previous element since the last call."""
+        """Returns whether the reference has read the element before the right one since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
         return mode != "ceil" and any(axis.size for axis in above)
@@ -342,7 +345,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="name every test")
     arguments = parser.parse_args()
-    # The package warns about tests that compute, which it creates together with the others.
+    # The package creates tests that compute together with the others, and warns about them.
     warnings.filterwarnings("ignore")
     program = str(arguments.program.resolve())
 
@@ -351,7 +354,7 @@ def main():
         return {node.op_type for node in nodes}
 
     def has_loop(test):
-        """Whether the graph and its bodies contain loops and only supported operators."""
+        """Returns whether the graph and its bodies contain loops and otherwise only supported operators."""
         nodes, found = list(test.model.graph.node), set()
         while nodes:
             node = nodes.pop()

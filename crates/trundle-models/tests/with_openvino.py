@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares random models of OpenVINO's movement layers with OpenVINO, and with the specification where OpenVINO may
-differ from it.
+"""Compares the results of random models of OpenVINO's movement layers with those of OpenVINO.
+
+If OpenVINO may deviate from the specification of a layer, the result is compared with the specification instead.
 
     pip install openvino==2026.4.1 numpy==2.4.6
     crates/trundle-models/tests/with_openvino.py target/release/trundle --count 300
@@ -28,7 +29,7 @@ from openvino.utils.node_factory import NodeFactory
 from openvino_arithmetic import KINDS, some_model
 from openvino_layers import LAYERS, Elements, Layer
 
-# The count of exact integers for each type; OpenVINO stores some types as others.
+# The number of integers that each type represents exactly. OpenVINO stores some types as others.
 NUMBERS = {
     **{"f32": 2**20, "f64": 2**20, "i32": 2**20, "i64": 2**20, "u32": 2**20, "u64": 2**20, "f16": 2048, "bf16": 256},
     **{"i16": 2**15, "u16": 2**15, "i8": 128, "u8": 256, "boolean": 2, "u4": 16, "i4": 8, "f8e4m3": 16, "f8e5m2": 8},
@@ -42,19 +43,19 @@ def create(name, version, inputs, attributes):
 
 
 def of_type(entries, element):
-    """A constant with `numbers` as elements of a type."""
+    """Returns a constant of a type, with `numbers` as its elements."""
     numbers = np.asarray(entries)
     return opset1.constant(numbers % NUMBERS[element.get_type_name()], dtype=element)
 
 
 class Model:
-    """A random model: its inputs, and its layers with the indices of the tensors that each reads."""
+    """A random model: its inputs, and its layers with the indices of the tensors that each layer reads."""
 
     def __init__(self, seed, layers):
         self.chance = random.Random(seed)
         self.inputs = []
         self.layers = []
-        # All lists with their types, elements, and the form of each in the model.
+        # All lists: their types, their elements, and the form that each has in the model.
         self.lists = []
         self.forms = None
         count = self.chance.randint(2, layers) if layers > 1 and self.chance.random() < 0.7 else 1
@@ -67,7 +68,7 @@ class Model:
         self.results = self.chosen_results()
 
     def add_input(self):
-        """Adds an input, usually of the previous type and often of the previous sizes."""
+        """Adds an input. It usually has the type and often has the sizes of the previous input."""
         if self.inputs and self.chance.random() < 0.7:
             sizes, element = self.inputs[-1]
             other = self.chance.sample(sizes, len(sizes))
@@ -83,7 +84,7 @@ class Model:
         return [opset1.parameter(sizes, getattr(Type, element), f"x{at}") for at, (sizes, element) in inputs]
 
     def add_layer(self):
-        """Adds a layer that fits one of the tensors, preferably the newest."""
+        """Adds a layer that fits one of the tensors. The newest tensors are preferred."""
         makes = self.chance.choice([*LAYERS, None])
         for read in self.reading_order():
             sizes = list(self.tensors[read].get_shape())
@@ -99,7 +100,7 @@ class Model:
         return order
 
     def concat(self, read):
-        """Joins matching tensors along an axis."""
+        """Joins tensors that match along an axis."""
         tensor = self.tensors[read]
         axis = self.chance.randrange(len(tensor.get_shape()))
 
@@ -112,7 +113,7 @@ class Model:
         return Layer("Concat", "opset1", [], {"axis": axis}), reads
 
     def takes(self, layer, reads):
-        """Adds a layer, unless its output is too large or empty, or OpenVINO refuses it."""
+        """Adds a layer, unless its output is empty or too large, or OpenVINO refuses the layer."""
         before = len(self.lists)
         layer.index_type = self.chance.choice([np.int32, np.int64])
         try:
@@ -128,7 +129,7 @@ class Model:
         return True
 
     def made(self, layer, tensors, listed):
-        """Creates the layer in OpenVINO; `listed` creates its lists."""
+        """Creates the layer in OpenVINO. `listed` creates the lists of the layer."""
         element = tensors[0].get_element_type()
         nodes = []
         for entries in layer.inputs:
@@ -145,7 +146,7 @@ class Model:
         return constant(entries, element)
 
     def form(self, entries):
-        """How the model stores a list: mostly as a constant."""
+        """Returns how the model stores a list. Most lists are constants."""
         if self.chance.random() < 0.7:
             return constant
         steps = np.unique(np.diff(entries)) if entries.ndim == 1 else []
@@ -157,14 +158,14 @@ class Model:
         return self.chance.choice(forms)
 
     def chosen_results(self):
-        """All tensors that no layer reads, and some others; one may come twice."""
+        """Returns all tensors that no layer reads, and some others. One of them may occur twice."""
         read = {at for _, reads in self.layers for at in reads}
         results = [at for at in range(len(self.tensors)) if at not in read or self.chance.random() < 0.15]
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
 
     def built(self, by_texts=False, plain=True):
-        """Builds the model, with its lists as constants or in their forms, and the input data. With `by_texts`,
-        a layer with a specified result becomes a gather of the elements of that result."""
+        """Builds the model and the input data. The lists are constants, or have the forms that were drawn. With
+        `by_texts`, a layer whose result the specification gives becomes a gather of the elements of this result."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]
@@ -193,7 +194,7 @@ class Model:
         return f"{self.inputs}: {layers}"
 
 
-# The forms of a list. Each function also gets the first input's Parameter.
+# The forms of a list. Each function also gets the Parameter of the first input.
 
 
 def constant(entries, element, _=None):
@@ -229,7 +230,7 @@ def of_shape(entries, _, parameter):
 
 
 def as_said(layer, tensor):
-    """The specified result of a layer, as a gather from the elements of the tensor, followed by `elements`."""
+    """Returns the specified result of a layer: a gather from the elements of the tensor, followed by `elements`."""
     sizes, known = tuple(tensor.get_shape()), 128
     named = layer.said(np.arange(math.prod(sizes)).reshape(sizes) + known)
     flat = create("Reshape", "opset1", [tensor, constant(np.array([-1]), None)], {"special_zero": False})
@@ -238,7 +239,7 @@ def as_said(layer, tensor):
 
 
 def raw(array):
-    """The array as its bits, if numpy lacks the type."""
+    """Returns the bits of the array, if numpy does not have the type."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array
 
 
@@ -249,7 +250,7 @@ def tensor_of(node):
 
 
 def by_openvino(core, model, data):
-    """Type, sizes and bytes of each output by OpenVINO, or its error."""
+    """Returns the type, sizes and bytes of each of OpenVINO's outputs, or OpenVINO's error."""
     try:
         request = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
         request.infer([tensor_of(node) for node in data])
@@ -260,7 +261,7 @@ def by_openvino(core, model, data):
 
 
 def by_program(program, model, data, folder):
-    """Type, sizes and bytes of each output by the program, or its error."""
+    """Returns the type, sizes and bytes of each of the program's outputs, or the program's error."""
     ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
     command = [program, "run", str(folder / "model.xml"), "--out-dir", str(folder / "out"), "--json", "--verify"]
     for parameter, node in zip(model.get_parameters(), data):
@@ -285,7 +286,7 @@ def filled(element, sizes, data):
 
 
 def difference(found, expected):
-    """Describes the differences; empty if there are none."""
+    """Describes the differences. Returns an empty text if there are none."""
     if isinstance(found, str):
         return str(found)
     for at, (own, due) in enumerate(zip(found, expected, strict=True)):
@@ -299,7 +300,7 @@ def difference(found, expected):
 
 
 def in_its_forms(model):
-    """The model with its lists in their forms, unless OpenVINO infers wrong sizes for them."""
+    """Returns the model with its lists in their forms, unless OpenVINO infers wrong sizes for these forms."""
     try:
         return model.built(plain=False)
     except RuntimeError:
@@ -307,7 +308,7 @@ def in_its_forms(model):
 
 
 def check(program, seed, layers):
-    """Runs a model in both. Returns what to count, and the problem, if any."""
+    """Runs a model in both. Returns what is to be counted, and what went wrong, if anything."""
     core, model, counts = the_core(), Model(seed, layers), Counter()
     kinds = [str(layer) for layer, _ in model.layers]
     expected = by_openvino(core, *model.built(by_texts=True))
@@ -323,7 +324,7 @@ def check(program, seed, layers):
     counts.update(set(kinds))
     counts["models alike"] += 1
     named = any(layer.said for layer, _ in model.layers)
-    # OpenVINO sometimes writes past packed elements.
+    # OpenVINO sometimes writes beyond the last packed element.
     packed = any(getattr(Type, element).bitwidth < 8 for _, element in model.inputs)
     own = by_openvino(core, *model.built()) if named and not packed else expected
     if isinstance(own, str):
@@ -334,7 +335,7 @@ def check(program, seed, layers):
 
 
 def check_arithmetic(program, count):
-    """Runs this many arithmetic layers of each kind on constants in both. Returns the differences."""
+    """Runs this many arithmetic layers of each kind on constants, in both. Returns the differences."""
     wrong, chance = [], random.Random(count)
     for kind in KINDS:
         for _ in range(count):
@@ -373,7 +374,7 @@ def main():
         try:
             counted, problem = worker.submit(check, program, seed, arguments.layers).result()
         except BrokenProcessPool:
-            # OpenVINO sometimes reads out of bounds and ends the process.
+            # OpenVINO sometimes reads out of bounds, which ends the process.
             counted, problem, worker = {"ended by OpenVINO": 1}, "", ProcessPoolExecutor(1)
             print(f"seed {seed}: OpenVINO ends the process: {Model(seed, arguments.layers)}")
         counts.update(counted)

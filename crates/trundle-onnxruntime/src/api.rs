@@ -1,4 +1,4 @@
-//! The C functions of an ONNX Runtime.
+//! Access to the C functions of an ONNX Runtime.
 
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
@@ -7,13 +7,13 @@ use ort_sys::{OrtApi, OrtApiBase, OrtErrorCode, OrtStatusPtr};
 
 use crate::failure::{Failure, Result};
 
-/// The API version of ONNX Runtime 1.17, the first with shape inference for custom operators.
+/// The API version of ONNX Runtime 1.17, the first version with shape inference for custom operators.
 pub(crate) const VERSION: u32 = 17;
 
-/// Every ONNX Runtime provides version 1. Later versions only append functions.
+/// The first API version. Every ONNX Runtime has it; later versions only append functions.
 const FIRST_VERSION: u32 = 1;
 
-/// The function table of an ONNX Runtime, valid until the process ends.
+/// The function table of an ONNX Runtime. It is valid until the process ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Api(*const OrtApi);
 
@@ -23,7 +23,8 @@ unsafe impl Send for Api {}
 unsafe impl Sync for Api {}
 
 impl Api {
-    /// Returns the functions of version [`VERSION`], or a status with the reason if the runtime is too old.
+    /// Returns the functions of version [`VERSION`]. If the runtime is too old, returns a status that says
+    /// so.
     ///
     /// # Safety
     /// `base` must be the pointer that ONNX Runtime passes to a library of custom operators.
@@ -38,7 +39,7 @@ impl Api {
         if !of_ours.is_null() {
             return Ok(Api(of_ours));
         }
-        // Without version 1 there is no way to create a status.
+        // A status can only be created with the functions of version 1.
         if of_first.is_null() {
             return Err(OrtStatusPtr(null_mut()));
         }
@@ -61,7 +62,7 @@ impl Api {
         unsafe { &*self.0 }
     }
 
-    /// Creates a status with an error message. The caller owns it.
+    /// Creates a status with an error message. The caller owns the status.
     pub(crate) fn status(self, message: &str) -> OrtStatusPtr {
         let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
         // SAFETY: version 1 has this function; it copies the text.
@@ -71,7 +72,7 @@ impl Api {
     /// Calls a function that overwrites `result` with its result, and returns the result.
     ///
     /// # Errors
-    /// The function's error.
+    /// Returns the error of the function.
     pub(crate) fn get<T>(
         self,
         mut result: T,
@@ -84,7 +85,7 @@ impl Api {
     /// Frees a status.
     ///
     /// # Errors
-    /// The status's message if it is not null.
+    /// If the status is not null, returns its message.
     pub(crate) fn check(self, status: OrtStatusPtr) -> Result<()> {
         if status.0.is_null() {
             return Ok(());

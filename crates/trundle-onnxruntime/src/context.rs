@@ -10,7 +10,7 @@ use crate::api::Api;
 use crate::failure::{Failure, Result};
 use crate::tensor::{Input, Output};
 
-/// A kernel call: gives access to its inputs and outputs.
+/// A kernel call. It gives access to the inputs and outputs of the call.
 pub(crate) struct Context {
     pub(crate) api: Api,
     pub(crate) pointer: *mut OrtKernelContext,
@@ -69,7 +69,7 @@ impl Context {
     }
 }
 
-/// Refuses an output type that differs from the graph's.
+/// Returns an error if the type of an output differs from its type in the graph.
 fn check(element: ElementType, declared: Option<ElementType>) -> Result<()> {
     match declared {
         Some(declared) if declared == element => Ok(()),

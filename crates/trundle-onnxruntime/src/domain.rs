@@ -14,19 +14,19 @@ use crate::operator::{Declared, custom_op};
 use crate::reverse_subsequences::ReverseSubsequences;
 use crate::roll::Roll;
 
-/// The domain with all operators, in one ONNX Runtime. It is never freed, because nothing tells when the last session
-/// that uses it has ended.
+/// The domain with all operators, for one ONNX Runtime. It is never freed, because it is not known when the
+/// last session that uses it ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Domain(pub(crate) *mut OrtCustomOpDomain);
 
 // SAFETY: ONNX Runtime only reads the domain once all operators are added.
 unsafe impl Send for Domain {}
 
-/// The domains made so far, one per ONNX Runtime in the process (normally one).
+/// The domains that have been created, one for each ONNX Runtime in the process (normally one).
 static DOMAINS: Mutex<Vec<(Api, Domain)>> = Mutex::new(Vec::new());
 
 impl Domain {
-    /// Returns the domain for this ONNX Runtime, creating it on first use.
+    /// Returns the domain for this ONNX Runtime. The first call creates it.
     pub(crate) fn of(api: Api) -> Result<Domain> {
         let mut made = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, domain)) = made.iter().find(|(of, _)| *of == api) {

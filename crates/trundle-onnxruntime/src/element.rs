@@ -1,26 +1,27 @@
-//! ONNX Runtime's element types.
+//! Converts ONNX Runtime's element types.
 
 use trundle::DType;
 use trundle_models::{ElementType, onnx};
 
 use crate::failure::{Failure, Result};
 
-/// The type numbers that differ: in `ONNXTensorElementDataType`, and in ONNX's `TensorProto.DataType`.
+/// The type numbers that differ: the number in `ONNXTensorElementDataType`, and the number in ONNX's
+/// `TensorProto.DataType`.
 const DIFFERENT: [(i32, i32); 3] = [(24, 25), (25, 26), (26, 24)];
 
-/// Returns the element type of an ONNX Runtime type number.
+/// Returns the element type for a type number of ONNX Runtime.
 ///
 /// # Errors
-/// Fails for unknown numbers, such as types of later versions.
+/// Returns an error for unknown numbers, such as types of later versions.
 pub(crate) fn element_of(number: i32) -> Result<ElementType> {
     let of = DIFFERENT.iter().find(|(own, _)| *own == number).map_or(number, |(_, onnx)| *onnx);
     let unknown = || Failure(format!("ONNX Runtime's element type {number} is not supported"));
     onnx::element_of(of).ok_or_else(unknown)
 }
 
-/// Returns the type number of an element type, or `None` if it is not unique.
+/// Returns the type number of an element type; `None` if several types are moved as this type.
 pub(crate) fn number_of(element: ElementType) -> Option<i32> {
-    // Both FNUZ types are moved as opaque bytes.
+    // Both FNUZ types are moved as opaque bytes, so there are two numbers.
     let is_unique = element != ElementType::Fixed(DType::Bytes(1));
     let number = onnx::number_of(element).filter(|_| is_unique)?;
     let own = DIFFERENT.iter().find(|(_, onnx)| *onnx == number);

@@ -15,12 +15,12 @@ pub(crate) struct Failure(pub(crate) String);
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// Prefixes the message with an input or output.
+    /// Adds the name of an input or output at the beginning of the message.
     pub(crate) fn of(self, what: &str, number: usize) -> Failure {
         Failure(format!("{what} {number}: {}", self.0))
     }
 
-    /// Prefixes the message with an attribute name.
+    /// Adds the name of an attribute at the beginning of the message.
     pub(crate) fn of_attribute(self, name: &CStr) -> Failure {
         Failure(format!("attribute {}: {}", name.to_string_lossy(), self.0))
     }
@@ -38,7 +38,7 @@ macro_rules! from {
 
 from!(trundle::Error, trundle::ShapeError, trundle::ChainError, trundle_models::Error);
 
-/// Runs `work` and converts its error or panic to a status that begins with `label`.
+/// Runs `work`. If it returns an error or panics, returns a status with a message that begins with `label`.
 pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
     let problem = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return OrtStatusPtr(null_mut()),

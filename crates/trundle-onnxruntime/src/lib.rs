@@ -1,17 +1,18 @@
 //! Custom operators for ONNX Runtime, in the domain `trundle`, version 1.
 //!
-//! A library exports ONNX Runtime's entry point `RegisterCustomOps` and calls [`register`] in it. Nothing is linked:
-//! the entry point receives all functions of ONNX Runtime.
+//! A library exports ONNX Runtime's entry point `RegisterCustomOps`, which calls [`register`]. The library
+//! is not linked to ONNX Runtime, because the entry point receives all functions of ONNX Runtime.
 //!
 //! | operator | inputs | attributes | output |
 //! |---|---|---|---|
 //! | `Move` | any number, of any types | `model`: an ONNX model of movements; its inputs need no types | the outputs of the model |
 //! | `Roll` | `data`, `shift` and `axes` of int64 | | as OpenVINO defines Roll-7 |
 //! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as DirectML defines it |
-//! | `Chain` | `data` | `chain`: a text of the chain language | the result of the chain |
+//! | `Chain` | `data` | `chain`: a chain in the chain language, as text | the result of the chain |
 //!
-//! In a call, `context.rs` wraps the call and `tensor.rs` its inputs and outputs as slices. The operator finds or
-//! makes a plan, which runs on the session's threads (`pool.rs`). Errors and panics become a status (`failure.rs`).
+//! For each call, `context.rs` wraps the call, and `tensor.rs` wraps its inputs and outputs as slices. The
+//! operator finds or makes a plan. The plan runs on the threads of the session (`pool.rs`). An error or
+//! panic becomes a status (`failure.rs`).
 #![allow(unsafe_code)]
 
 mod api;
@@ -43,9 +44,9 @@ use failure::guarded;
 
 const DOMAIN: &CStr = c"trundle";
 
-/// Adds the operators to session options and returns the status, NULL on success.
+/// Adds the operators to session options. Returns a status, which is NULL on success.
 ///
-/// Call it from a library's `RegisterCustomOps`. The domain stays valid until the process ends.
+/// Call this function in a library's `RegisterCustomOps`. The domain remains valid until the process ends.
 ///
 /// # Safety
 /// ONNX Runtime must have passed both pointers to `RegisterCustomOps`.

@@ -17,7 +17,7 @@ use crate::tensor::{Input, Output};
 pub(crate) struct ModelOperator {
     model: Model,
     plans: PlanCache,
-    /// Output types that the graph declares.
+    /// The types that the graph states for the outputs.
     declared: Vec<Option<ElementType>>,
 }
 
@@ -66,7 +66,7 @@ impl Operator for ModelOperator {
 }
 
 impl ModelOperator {
-    /// Checks that the inputs have the types the kernel was made for.
+    /// Checks that the inputs have the types for which the kernel was created.
     fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
         let takes = self.model.inputs.len();
         if takes != inputs.len() {
@@ -85,7 +85,7 @@ impl ModelOperator {
     }
 }
 
-/// A tensor of the plan and its output, or `None` if no node reads it.
+/// A tensor of the plan with its output, which is `None` if no node reads it.
 type Written<'a> = (TensorId, Option<Output<'a>>);
 
 /// Creates the outputs and moves the inputs to them. `declared` has the output types that the graph declares.
@@ -112,7 +112,7 @@ pub(crate) fn run_planned(
     }
 }
 
-/// Moves bytes directly to the outputs.
+/// Moves the elements directly from the inputs to the outputs.
 fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]) -> Result<()> {
     let unread = |(id, output): &Written<'_>| match output {
         Some(_) => Vec::new(),
@@ -130,7 +130,7 @@ fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]
     Ok(planned.run_into(&sources, &mut targets)?)
 }
 
-/// Moves tensors through temporary buffers, because some of them are strings.
+/// Moves the elements through temporary buffers, because some tensors hold strings.
 fn run_with_texts(
     planned: &PlannedModel,
     inputs: &[Input<'_>],

@@ -1,4 +1,4 @@
-//! The graph node a kernel is made for.
+//! The node of the graph for which a kernel is created.
 
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
@@ -31,7 +31,7 @@ impl Node {
         Node { api, info }
     }
 
-    /// Returns the operator and node name for messages.
+    /// Returns the names of the operator and of the node, for messages.
     pub(crate) fn label(&self, operator: &CStr) -> String {
         let name = self.sized_bytes(|info, out, size| {
             // SAFETY: `out` has room for `size` bytes.
@@ -47,7 +47,7 @@ impl Node {
     /// Returns the bytes of a string attribute, which need not be UTF-8.
     ///
     /// # Errors
-    /// Fails if the attribute is missing.
+    /// Returns an error if the attribute is missing.
     pub(crate) fn text(&self, name: &CStr) -> Result<Vec<u8>> {
         let bytes = self.sized_bytes(|info, out, size| {
             let get = self.api.functions().KernelInfoGetAttribute_string;
@@ -60,7 +60,7 @@ impl Node {
     /// Returns an integer attribute.
     ///
     /// # Errors
-    /// Fails if the attribute is missing.
+    /// Returns an error if the attribute is missing.
     pub(crate) fn number(&self, name: &CStr) -> Result<i64> {
         // SAFETY: the node info belongs to the current call.
         let number = self.api.get(0, |api, number| unsafe {
@@ -72,7 +72,7 @@ impl Node {
     /// Returns the element types of the inputs.
     ///
     /// # Errors
-    /// Fails if an input is left out or has an unknown type.
+    /// Returns an error if an input is omitted or has an unknown type.
     pub(crate) fn input_types(&self) -> Result<Vec<ElementType>> {
         let functions = self.api.functions();
         let count = self.count(functions.KernelInfo_GetInputCount)?;
@@ -83,8 +83,8 @@ impl Node {
         (0..count).map(of).collect()
     }
 
-    /// Returns the element types that the graph declares for the outputs. An entry is `None` if no node reads the
-    /// output or its type is unknown.
+    /// Returns the element types that the graph states for the outputs. An entry is `None` if no node reads
+    /// the output, or if its type is unknown.
     pub(crate) fn output_types(&self) -> Result<Vec<Option<ElementType>>> {
         let functions = self.api.functions();
         let count = self.count(functions.KernelInfo_GetOutputCount)?;
@@ -124,7 +124,8 @@ impl Node {
         }
     }
 
-    /// Calls a function that first returns the size needed, and then fills a buffer. Removes the terminating zero.
+    /// Calls a function twice: first to get the size of its text, then to fill a buffer of this size.
+    /// Removes the terminating zero.
     fn sized_bytes(
         &self,
         call: impl Fn(*const OrtKernelInfo, *mut c_char, &mut usize) -> OrtStatusPtr,

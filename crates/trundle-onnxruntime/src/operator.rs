@@ -1,4 +1,4 @@
-//! The operator trait, and the C callbacks through which ONNX Runtime uses it.
+//! The trait of an operator, and the C callbacks through which ONNX Runtime uses it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -16,18 +16,19 @@ use crate::inference::Inference;
 use crate::node::Node;
 use crate::pool::Pool;
 
-/// An operator created for a node. Several threads may run it at the same time.
+/// An operator that was created for a node. Several threads may run it at the same time.
 pub(crate) trait Operator: Sized + Sync {
     const NAME: &'static CStr;
     const INPUTS: &'static [Port];
-    /// The kind of the only output, or of all outputs.
+    /// The kind of the output, or of each output if there are several.
     const OUTPUT: Port;
 
     fn new(node: &Node) -> Result<Self>;
 
     fn run(&self, context: &Context) -> Result<()>;
 
-    /// Declares the known types and shapes of the outputs. Unknown ones are left out; that is not an error.
+    /// Declares the types and shapes of the outputs as far as they are known. An unknown type or shape is
+    /// omitted and is not an error.
     fn infer(inference: &Inference) -> Result<()>;
 }
 
@@ -42,15 +43,15 @@ pub(crate) enum Port {
     AnyNumber,
 }
 
-/// An operator of a node, as ONNX Runtime stores it.
+/// The operator of a node, in the form in which ONNX Runtime stores it.
 struct Kernel<O> {
     api: Api,
     label: String,
     operator: O,
 }
 
-/// An operator table, followed by the functions of the ONNX Runtime that registered it: some callbacks do not
-/// receive them.
+/// An operator's table of callbacks, followed by the functions of the ONNX Runtime that registered it. The
+/// functions are stored here because some callbacks do not receive them.
 #[repr(C)]
 pub(crate) struct Declared {
     pub(crate) op: OrtCustomOp,
@@ -69,7 +70,7 @@ impl Declared {
     }
 }
 
-/// An operator table without callbacks.
+/// A table without callbacks.
 // SAFETY: the struct consists of a number and nullable function pointers.
 const NOTHING: OrtCustomOp = unsafe { MaybeUninit::zeroed().assume_init() };
 
@@ -87,7 +88,7 @@ pub(crate) const fn custom_op<O: Operator>() -> OrtCustomOp {
         GetInputCharacteristic: Some(input_characteristic::<O>),
         GetOutputCharacteristic: Some(output_characteristic::<O>),
         GetInputMemoryType: Some(memory_type),
-        // A model may have no inputs, only constants.
+        // A model may have no inputs, but only constants.
         GetVariadicInputMinArity: Some(zero),
         GetVariadicInputHomogeneity: Some(zero),
         GetVariadicOutputMinArity: Some(one),
@@ -122,7 +123,7 @@ impl Port {
 /// Creates the kernel of a node.
 ///
 /// # Safety
-/// ONNX Runtime must call it, for an operator of this crate.
+/// ONNX Runtime must call this function, for an operator of this crate.
 unsafe extern "system" fn create<O: Operator>(
     _op: *const OrtCustomOp,
     api: *const OrtApi,
@@ -170,7 +171,7 @@ unsafe extern "system" fn destroy<O: Operator>(kernel: *mut c_void) {
     drop(unsafe { Box::from_raw(kernel.cast::<Kernel<O>>()) });
 }
 
-/// Declares the known output types and shapes of a node. Errors are ignored.
+/// Declares the types and shapes of a node's outputs as far as they are known. Errors are ignored.
 ///
 /// # Safety
 /// `op` must be a [`Declared`] operator, and `context` must belong to this call.
@@ -190,7 +191,7 @@ unsafe extern "system" fn name<O: Operator>(_op: *const OrtCustomOp) -> *const c
     O::NAME.as_ptr()
 }
 
-/// Null means the CPU execution provider.
+/// Returns null, which means the CPU execution provider.
 unsafe extern "system" fn provider(_op: *const OrtCustomOp) -> *const c_char {
     null()
 }

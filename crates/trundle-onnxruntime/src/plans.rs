@@ -1,4 +1,4 @@
-//! Plans of one-tensor chains, cached for the latest calls.
+//! Caches plans of chains that have one input, for the most recent calls.
 
 use trundle::{Chain, DType};
 use trundle_models::{ElementType, InputView, PlanCache, PlannedModel, ResolvedModel, TensorInfo};
@@ -9,10 +9,10 @@ use crate::model::run_planned;
 use crate::node::Node;
 use crate::tensor::Input;
 
-/// Cached plans of a node.
+/// The plans of a node.
 pub(crate) struct Plans {
     cache: PlanCache,
-    /// Output type that the graph declares.
+    /// The type that the graph states for the output.
     declared: Option<ElementType>,
 }
 
@@ -22,8 +22,8 @@ impl Plans {
         Ok(Plans { cache: PlanCache::default(), declared })
     }
 
-    /// Runs a call: moves the first input by the chain that `chain` makes from the other inputs. `chain` runs once
-    /// per plan.
+    /// Runs a call: moves the first input by the chain that `chain` makes from the other inputs. `chain` is
+    /// called once for each plan.
     pub(crate) fn run(
         &self,
         context: &Context,
@@ -54,7 +54,8 @@ fn planned(data: &Input<'_>, chain: &Chain) -> Result<PlannedModel> {
     let element = data.element;
     let dtype = match element {
         ElementType::Fixed(dtype) => dtype,
-        // Texts are moved as their indices. A type without a meaning refuses numbers, such as the value of a pad.
+        // Strings are moved as indices. An opaque type of 8 bytes has no numbers, so a chain that needs
+        // one, such as the value of a pad, is refused.
         ElementType::String => DType::Bytes(size_of::<u64>()),
     };
     let program = chain.program([data.shape.clone()], dtype)?;

@@ -14,11 +14,12 @@ pub(crate) struct Pool<'a>(pub(crate) &'a Context);
 // read it.
 unsafe impl Sync for Pool<'_> {}
 
-/// The closure passed through the C callback.
+/// The closure that is passed through the C callback.
 struct Closure<'a>(&'a (dyn Fn() + Sync));
 
 impl ThreadPool for Pool<'_> {
-    /// Returns the machine's thread count, because ONNX Runtime does not reveal the session's.
+    /// Returns the number of threads of the machine, because ONNX Runtime does not reveal the number of the
+    /// session.
     fn threads(&self) -> usize {
         Machine::detect().threads
     }
@@ -36,13 +37,14 @@ impl ThreadPool for Pool<'_> {
     }
 }
 
-/// Runs the work once.
+/// Calls the closure once.
 ///
 /// # Safety
 /// `work` must point to a [`Closure`].
 unsafe extern "C" fn call(work: *mut c_void, _number: usize) {
     // SAFETY: `work` points to a `Closure` by the contract of this function.
     let Closure(work) = unsafe { &*work.cast::<Closure<'_>>() };
-    // Panics must not cross the C frame. The move notices the unfinished task and panics in its caller.
+    // A panic must not cross the C frame. The code that runs the move notices the unfinished task and
+    // panics in its caller.
     let _ = catch_unwind(AssertUnwindSafe(work));
 }

@@ -1,4 +1,5 @@
-//! The operator `ReverseSubsequences`: reverses a prefix of each row, as DirectML defines it.
+//! The operator `ReverseSubsequences`: reverses the first elements along an axis, as DirectML defines it.
+//! Each line along the axis has its own length.
 
 use std::ffi::CStr;
 
@@ -39,7 +40,7 @@ impl Operator for ReverseSubsequences {
     }
 }
 
-/// Reads the lengths and refuses negative ones.
+/// Reads the lengths. Returns an error if one is negative.
 fn lengths(input: &Input<'_>) -> Result<Vec<u64>> {
     let length = |length: i64| {
         let below = |_| Failure(format!("lengths must be 0 or more, got {length}"));

@@ -1,27 +1,27 @@
-//! Infers output shapes for symbolic input sizes by trying sample sizes.
+//! Infers output shapes for symbolic input sizes from samples.
 //!
-//! Each symbolic size is replaced by two large primes that no model contains, and by 1. An output size that is
-//! constant in all samples, or the same multiple of one symbolic size, is constant or that multiple for every size,
-//! as long as sizes are combined by addition, multiplication and division. The sample 1 reveals sizes that are
-//! limited by a constant.
+//! In each of three samples, numbers replace the symbolic sizes: large primes that no model contains in two
+//! samples, and 1 in the third. If an output size is the same in all samples, or the same multiple of one
+//! symbolic size, this is true for every size, as long as a model combines sizes by addition,
+//! multiplication and division. The sample of ones reveals sizes that are limited by a constant.
 
 use trundle::Shape;
 
 use crate::failure::Result;
 use crate::inference::{Known, Size, unknown};
 
-/// Values of the symbolic sizes in each sample: two sets of primes, and 1.
+/// The values of the symbolic sizes in each sample: two sets of primes, and ones.
 const SAMPLES: [[usize; MOST_NAMES]; 3] =
     [[10_007, 10_037, 10_061, 10_079], [20_011, 20_021, 20_029, 20_047], [1; MOST_NAMES]];
 
-/// Most symbolic sizes supported.
+/// The largest number of symbolic sizes that is supported.
 const MOST_NAMES: usize = 4;
 
 /// Infers the outputs from `outputs`, a function of fixed input shapes.
 ///
 /// # Errors
-/// Fails if an output size is neither constant nor a multiple of a symbolic size, or if there are too many symbolic
-/// sizes. Errors of `outputs` are returned.
+/// Returns an error if an output size is neither constant nor a multiple of a symbolic size, if there are
+/// too many symbolic sizes, or if `outputs` returns an error.
 pub(crate) fn inferred<E: PartialEq>(
     inputs: &[Known],
     outputs: impl Fn(&[Shape]) -> Result<Vec<(E, Shape)>>,
@@ -70,7 +70,7 @@ pub(crate) fn inferred<E: PartialEq>(
     first.into_iter().enumerate().map(of).collect()
 }
 
-/// Returns the symbolic or fixed size that matches the sizes of all samples.
+/// Returns the fixed or symbolic size that agrees with the sizes in all samples; `None` if there is none.
 fn alike(sizes: &[usize], names: &[&str]) -> Option<Size> {
     if sizes.iter().all(|size| *size == sizes[0]) {
         return Some(Size::Fixed(sizes[0]));

@@ -1,4 +1,4 @@
-//! Tensors of a call, in ONNX Runtime's memory.
+//! The tensors of a call, which are in ONNX Runtime's memory.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 pub(crate) struct Input<'a> {
     pub(crate) element: ElementType,
     pub(crate) shape: Shape,
-    /// The elements; empty for strings.
+    /// The bytes of the elements; empty for strings.
     pub(crate) bytes: &'a [u8],
     api: Api,
     value: *const OrtValue,
@@ -24,7 +24,7 @@ pub(crate) struct Input<'a> {
 /// An output of a call.
 pub(crate) struct Output<'a> {
     element: ElementType,
-    /// Size in bytes; 0 for strings.
+    /// The size in bytes; 0 for strings.
     bytes: usize,
     api: Api,
     value: *mut OrtValue,
@@ -48,12 +48,12 @@ impl<'a> Input<'a> {
         Ok(Input { element, shape, bytes, api, value })
     }
 
-    /// Returns the part of the input that a plan may depend on.
+    /// Returns the parts of the input that may decide the plan.
     pub(crate) fn view(&self) -> InputView<'_> {
         InputView { sizes: self.shape.sizes(), bytes: self.bytes }
     }
 
-    /// Copies the elements to data of a model.
+    /// Copies the elements into data of a model.
     pub(crate) fn data(&self) -> Result<Data> {
         match self.element {
             ElementType::Fixed(_) => Ok(Data::Bytes(self.bytes.to_vec().into())),
@@ -95,7 +95,8 @@ impl Output<'_> {
         Ok(Output { element, bytes: bytes_of(element, shape)?, api, value, call: PhantomData })
     }
 
-    /// Returns the output's memory; empty for strings. Padding bits after packed elements are cleared.
+    /// Returns the output's memory; empty for strings. If the elements are packed, the last byte is cleared, so that
+    /// unused bits are 0.
     pub(crate) fn bytes(&mut self) -> Result<&mut [u8]> {
         if self.bytes == 0 {
             return Ok(&mut []);
@@ -212,7 +213,7 @@ unsafe fn read_texts(api: Api, value: *const OrtValue, count: usize) -> Result<V
     starts.iter().zip(ends).enumerate().map(text).collect()
 }
 
-/// Writes the strings of a tensor. `texts` must have as many as the tensor.
+/// Writes the strings of a tensor. `texts` must have as many strings as the tensor.
 ///
 /// # Safety
 /// `value` must be a string tensor of the current call with no other user.

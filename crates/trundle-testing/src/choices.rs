@@ -1,23 +1,23 @@
-//! Random choices from a seed, for cases that need no shrinking.
+//! Random choices from a seed, for tests in which cases need not shrink.
 
-/// A generator of numbers.
+/// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub struct Choices(u64);
 
 impl Choices {
-    /// Generator with this seed.
+    /// Creates a generator with this seed.
     pub fn of(seed: u64) -> Choices {
         Choices(seed)
     }
 
-    /// A number below `end`; 0 if `end` is 0.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
-        // Constants of Knuth's generator. Its upper bits are more random.
+        // These are the constants of Knuth's generator. Its upper bits are more random than its lower bits.
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % end.max(1)
     }
 
-    /// Sizes whose product is `elements`, in random order; some are 1.
+    /// Returns sizes whose product is `elements`, in random order. Some of them are 1.
     pub fn sizes(&mut self, elements: usize) -> Vec<usize> {
         let (mut left, mut sizes) = (elements, Vec::new());
         while left > 1 && sizes.len() < 5 {

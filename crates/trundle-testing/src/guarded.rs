@@ -1,18 +1,19 @@
-//! Buffers next to protected pages: an access beyond the buffer ends the process and reports the buffer.
+//! Buffers next to protected memory pages. An access beyond the buffer ends the process and reports the
+//! buffer.
 #![allow(unsafe_code, reason = "pages are mapped and protected by the system's own functions")]
 
 use std::ops::{Deref, DerefMut};
 
-/// The end of a buffer that borders on a protected page. The other end is somewhere within a page.
+/// The end of a buffer that is next to a protected page. The other end is somewhere within a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// The start, which is aligned to a page: accesses before it fail.
+    /// The start, which is the beginning of a page. Accesses before it fail.
     Start,
-    /// The end: accesses after it fail.
+    /// The end. Accesses after it fail.
     End,
 }
 
-/// A buffer next to a protected page. Where pages cannot be protected, it is a plain buffer.
+/// A buffer next to a protected page. On systems where pages cannot be protected, it is an ordinary buffer.
 pub struct Guarded {
     pages: pages::Pages,
     start: usize,
@@ -20,10 +21,10 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Buffer with these bytes. `name` is reported if an access leaves the buffer.
+    /// Creates a buffer with these bytes. `name` is reported if an access leaves the buffer.
     ///
     /// # Panics
-    /// If the system has no memory.
+    /// If there is not enough memory.
     pub fn holding(bytes: &[u8], flush: Flush, name: String) -> Guarded {
         let pages = pages::Pages::of(bytes.len(), name);
         let start = match flush {
@@ -52,7 +53,7 @@ impl DerefMut for Guarded {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod pages {
-    /// Unprotected bytes.
+    /// Bytes without protected pages.
     pub(super) struct Pages(Vec<u8>);
 
     impl Pages {
@@ -80,19 +81,20 @@ mod pages {
     use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
     use std::sync::{Once, OnceLock};
 
-    /// At least the page size of any machine, and a multiple of it.
+    /// A multiple of the page size of every machine.
     const PAGE: usize = 64 << 10;
 
-    /// Whole pages between two protected ones.
+    /// Whole pages between two protected pages.
     pub(super) struct Pages {
-        /// The first byte, after a protected page.
+        /// The first byte after the protected page at the front.
         start: *mut u8,
         bytes: usize,
         slot: usize,
     }
 
     thread_local! {
-        /// Pages for reuse: mapping and protecting takes longer than most cases.
+        /// Pages that can be reused, because mapping and protecting pages takes longer than most test
+        /// cases.
         static SPARE: RefCell<Vec<(*mut u8, usize)>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -131,7 +133,7 @@ mod pages {
         }
     }
 
-    /// Maps new pages with a protected page before and after them.
+    /// Maps new pages, with a protected page before and after them.
     fn mapped(bytes: usize) -> *mut u8 {
         // SAFETY: new pages are not used by other code; only the pages between the first and the last are
         // made accessible.
@@ -147,7 +149,7 @@ mod pages {
         }
     }
 
-    /// The existing buffers, for the signal handler.
+    /// An entry for each existing buffer, which the signal handler reads.
     struct BufferSlot {
         start: AtomicUsize,
         bytes: AtomicUsize,
@@ -162,7 +164,8 @@ mod pages {
         }
     }; 64];
 
-    /// Registers a buffer. Buffers beyond the last entry are not reported by name.
+    /// Registers a buffer. If all entries are taken, an access beyond the buffer is reported without its
+    /// name.
     fn register(start: *mut u8, bytes: usize, name: String) -> usize {
         let name = Box::into_raw(Box::new(name));
         for (number, slot) in SLOTS.iter().enumerate() {
@@ -187,7 +190,7 @@ mod pages {
         drop(unsafe { Box::from_raw(name) });
     }
 
-    /// The previous signal handler.
+    /// The signal handler that was installed before.
     static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
     fn listen() {
@@ -203,8 +206,8 @@ mod pages {
         }
     }
 
-    /// Reports the buffer that was left and restores the previous handler, which ends the process when the
-    /// access is retried.
+    /// Reports the buffer that an access has left. Then restores the previous handler, which ends the
+    /// process when the access is repeated.
     extern "C" fn report(
         signal: libc::c_int,
         info: *mut libc::siginfo_t,
@@ -253,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Accesses a byte next to a buffer, for the test below.
+    /// Accesses a byte next to a buffer. The test below runs this in a process of its own.
     #[test]
     fn leaves_a_buffer() {
         let Ok(at) = std::env::var("TRUNDLE_TESTS_LEAVE_A_BUFFER") else { return };

@@ -1,7 +1,9 @@
-//! Tests for trundle: the naive oracle, random cases, and one conformance suite for any backend.
+//! Support for the tests of trundle: a naive oracle, random cases, and a conformance suite for every
+//! backend.
 //!
-//! The oracle implements the operators' specifications element by element. It shares only the names of shapes
-//! and layouts with the code under test: no index maps, no moves, no axis arithmetic.
+//! The oracle implements the specifications of the operators element by element. It shares no code with the
+//! code under test except the types of shapes and layouts: no index maps, no moves and no arithmetic on
+//! axes.
 
 pub mod cases;
 pub mod choices;
@@ -28,14 +30,14 @@ pub use pair_by_pair::{Bytewise, Cells, PairByPair};
 pub use property::{Outcome, holds};
 pub use testable::{TestBuffer, Testable};
 
-/// Whether to run all tests, however long they take (`TRUNDLE_TESTS=all`), as CI does. Otherwise each of the
-/// longest tests runs a part, a different one in each of its cases.
+/// Returns whether to run all tests, however long they take, as CI does (`TRUNDLE_TESTS=all`). Otherwise,
+/// the longest tests run only a part of their cases.
 pub fn everything() -> bool {
     std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all")
 }
 
-/// The examples of the README, as tests. They are here because a published crate contains only the files in
-/// its folder.
+/// Runs the examples of the README as tests. They are here because a published crate contains only the
+/// files in its own folder.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

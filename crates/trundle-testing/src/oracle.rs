@@ -1,12 +1,12 @@
-//! The operators as in their specifications: element by element, slowly, in wide integers.
+//! The operators as their specifications define them: element by element, slowly, in wide integers.
 
 use std::ops::Range;
 
 use trundle_core::Layout;
 use trundle_core::ops::PadMode;
 
-/// A small row-major tensor of labels. Each element of an original tensor is labelled with its row-major
-/// number, so the labels after a movement describe it completely.
+/// A small row-major tensor of labels. The label of an element of an original tensor is its row-major
+/// index, so the labels after a movement describe the movement completely.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Naive {
     shape: Vec<usize>,
@@ -14,12 +14,12 @@ pub struct Naive {
 }
 
 impl Naive {
-    /// The original tensor: labels 0, 1, 2, ... in row-major order.
+    /// Returns the original tensor, with the labels 0, 1, 2, ... in row-major order.
     pub fn numbered(shape: &[usize]) -> Naive {
         Naive { shape: shape.to_vec(), labels: (0..shape.iter().product()).collect() }
     }
 
-    /// One of several original tensors: labels from `first` on.
+    /// Returns one of several original tensors. Its labels begin with `first`.
     pub fn numbered_from(shape: &[usize], first: usize) -> Naive {
         let elements = shape.iter().product::<usize>();
         Naive { shape: shape.to_vec(), labels: (first..first + elements).collect() }
@@ -56,8 +56,8 @@ impl Naive {
         Naive::concatenated(&parts.iter().map(with_axis).collect::<Vec<_>>(), axis)
     }
 
-    /// numpy's `pad` in mode constant: "pads with a constant value", with the widths before and behind each
-    /// axis.
+    /// numpy's `pad` in mode constant: "pads with a constant value". `widths` has the numbers of elements
+    /// before and after each axis.
     #[must_use]
     pub fn pad_constant(&self, widths: &[[usize; 2]], label: usize) -> Naive {
         let axes = self.shape.iter().zip(widths);
@@ -73,17 +73,17 @@ impl Naive {
         Naive { labels: labels.collect(), shape }
     }
 
-    /// The sizes of the axes.
+    /// Returns the sizes of the axes.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The labels, row-major.
+    /// Returns the labels in row-major order.
     pub fn labels(&self) -> &[usize] {
         &self.labels
     }
 
-    /// The label at an index.
+    /// Returns the label at an index.
     pub fn at(&self, index: &[usize]) -> usize {
         self.labels[row_major_number(index, &self.shape)]
     }
@@ -131,7 +131,7 @@ impl Naive {
         })
     }
 
-    /// numpy's `flip`: the elements in reverse order along each of the axes.
+    /// numpy's `flip`: puts the elements in reverse order along each of the axes.
     #[must_use]
     pub fn flip(&self, axes: &[i64]) -> Naive {
         self.scattered(self.shape.clone(), |index, to| {
@@ -154,7 +154,7 @@ impl Naive {
             let columns = turned.shape[second];
             let mut shape = turned.shape.clone();
             shape.swap(first, second);
-            // The last column becomes the first row.
+            // The last column of the tensor becomes the first row.
             turned = turned.scattered(shape, |index, to| {
                 to.copy_from_slice(index);
                 to[first] = columns - 1 - index[second];
@@ -181,8 +181,8 @@ impl Naive {
         })
     }
 
-    /// ReverseSequence: reverses the first `lengths[b]` elements along the axis at index b of the batch axis,
-    /// and copies the rest.
+    /// ReverseSequence: at index b of the batch axis, reverses the first `lengths[b]` elements along
+    /// `axis`, and copies all other elements.
     #[must_use]
     pub fn reverse_sequence(&self, axis: i64, batch_axis: i64, lengths: &[i128]) -> Naive {
         let (axis, batch_axis) =
@@ -193,10 +193,10 @@ impl Naive {
         })
     }
 
-    /// Reshape: the elements in row-major order, with other sizes.
+    /// Reshape: keeps the elements in row-major order and changes the sizes.
     ///
     /// # Panics
-    /// If the number of elements differs.
+    /// If the number of elements would change.
     #[must_use]
     pub fn reshape(&self, sizes: &[usize]) -> Naive {
         assert_eq!(sizes.iter().product::<usize>(), self.labels.len(), "as many elements");
@@ -226,7 +226,7 @@ impl Naive {
         })
     }
 
-    /// ONNX's Tile: "the same as function tile in Numpy", with one repeat for each axis.
+    /// ONNX's Tile: "the same as function tile in Numpy", with one number of repeats for each axis.
     #[must_use]
     pub fn tile(&self, repeats: &[usize]) -> Naive {
         let shape = self.shape.iter().zip(repeats).map(|(size, repeat)| size * repeat).collect();
@@ -248,7 +248,7 @@ impl Naive {
         })
     }
 
-    /// numpy's `broadcast_to`: axes are aligned at the last one, and axes of size 1 are repeated.
+    /// numpy's `broadcast_to`: aligns the axes at the last one, and repeats axes of size 1.
     #[must_use]
     pub fn broadcast(&self, sizes: &[usize]) -> Naive {
         let new = sizes.len() - self.shape.len();
@@ -259,8 +259,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `pad` along one axis. The modes list the indices outwards from the first index, repeated as
-    /// often as necessary. The indices after the last one are the mirror image.
+    /// numpy's `pad` along one axis. Each mode is a list of indices, from the first index outwards, that is
+    /// repeated as often as necessary. The indices after the last element are a mirror image of it.
     #[must_use]
     pub fn pad(&self, axis: usize, [before, behind]: [usize; 2], mode: PadMode) -> Naive {
         let size = self.shape[axis];
@@ -283,8 +283,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `take`: the elements at `indices` along `axis`, which is replaced by the axes of the indices.
-    /// Negative indices count from the end.
+    /// numpy's `take`: selects the elements at `indices` along `axis`. The axes of the indices replace this
+    /// axis. Negative indices count from the end.
     #[must_use]
     pub fn take(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
         let mut shape = self.shape[..axis].to_vec();
@@ -299,7 +299,8 @@ impl Naive {
         })
     }
 
-    /// ONNX's GatherElements: `out[i][j] = data[index[i][j]][j]` along the first axis, and so on.
+    /// ONNX's GatherElements. Along the first axis, `out[i][j] = data[index[i][j]][j]`; the other axes are
+    /// alike.
     #[must_use]
     pub fn take_along_axis(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
         self.gathered(sizes.to_vec(), |index, from| {
@@ -333,7 +334,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `x[begin::step] = updates` along one axis, for as many elements as there are updates.
+    /// numpy's `x[begin::step] = updates` along one axis. Only as many elements are replaced as `updates`
+    /// has.
     #[must_use]
     pub fn slice_scatter(&self, axis: usize, begin: usize, step: i64, updates: &Naive) -> Naive {
         self.updated(updates, |at, to| {
@@ -342,7 +344,7 @@ impl Naive {
         })
     }
 
-    /// Puts the elements of another tensor at the positions from `to`, in order.
+    /// Replaces elements by those of another tensor, one after another. `to` sets the position of each.
     fn updated(&self, updates: &Naive, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut updated = self.clone();
         let mut place = vec![0; self.shape.len()];
@@ -353,8 +355,8 @@ impl Naive {
         updated
     }
 
-    /// numpy's `sliding_window_view` along one axis, with every `step`-th window. The elements of a window
-    /// are a new last axis.
+    /// numpy's `sliding_window_view` along one axis, but only every `step`-th window. The positions in a
+    /// window become a new last axis.
     #[must_use]
     pub fn windows(&self, axis: usize, size: usize, step: usize) -> Naive {
         let mut shape = self.shape.clone();
@@ -372,7 +374,7 @@ impl Naive {
         narrow(i128::from(index) + if index < 0 { size } else { 0 })
     }
 
-    /// The elements within one range for each axis, as a new tensor.
+    /// Returns the elements within one range for each axis, as a new tensor.
     #[must_use]
     pub fn within(&self, bounds: &[Range<usize>]) -> Naive {
         let shape: Vec<usize> = bounds.iter().map(|range| range.end - range.start).collect();
@@ -383,13 +385,13 @@ impl Naive {
         })
     }
 
-    /// New position along the axis when the first `length` elements are reversed.
+    /// Returns the new position of index `i` along the axis when the first `length` elements are reversed.
     fn reversed_within(&self, i: usize, axis: usize, length: i128) -> usize {
         let length = length.min(self.shape[axis] as i128);
         if (i as i128) < length { narrow(length - 1 - i as i128) } else { i }
     }
 
-    /// Fills each position from the source that `from` sets for an index.
+    /// Fills each position with the element at the source position that `from` sets.
     fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = Vec::with_capacity(shape.iter().product());
         let mut source = vec![0; self.shape.len()];
@@ -400,7 +402,7 @@ impl Naive {
         Naive { shape, labels }
     }
 
-    /// Puts each element at the position that `to` sets, and checks that every position is filled exactly
+    /// Moves each element to the position that `to` sets. Checks that every position is filled exactly
     /// once.
     fn scattered(&self, shape: Vec<usize>, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = vec![None; self.labels.len()];
@@ -422,7 +424,7 @@ impl Naive {
     }
 }
 
-/// Calls `visit` with every index of a shape, the last axis fastest.
+/// Calls `visit` with every index of a shape. The last axis changes fastest.
 pub(crate) fn for_each_index(shape: &[usize], mut visit: impl FnMut(&[usize])) {
     let mut index = vec![0; shape.len()];
     for _ in 0..shape.iter().product() {
@@ -437,14 +439,14 @@ pub(crate) fn for_each_index(shape: &[usize], mut visit: impl FnMut(&[usize])) {
     }
 }
 
-/// Every index of a shape, the last axis fastest.
+/// Returns every index of a shape. The last axis changes fastest.
 pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     for_each_index(shape, |index| all.push(index.to_vec()));
     all
 }
 
-/// Bytes of each element of `width` bytes, in row-major order of the layout's shape.
+/// Returns the bytes of each element, of `width` bytes, in row-major order of the layout's shape.
 pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let mut elements = Vec::new();
     for_each_index(layout.shape().sizes(), |index| {
@@ -453,8 +455,8 @@ pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<
     elements
 }
 
-/// Writes elements, given in row-major order of the layout's shape, to their positions. Other bytes keep
-/// their values.
+/// Writes elements to their positions. They are given in row-major order of the layout's shape. Other bytes
+/// keep their values.
 pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mut [u8]) {
     let mut elements = elements.iter().map(AsRef::as_ref);
     for_each_index(layout.shape().sizes(), |index| {
@@ -463,7 +465,7 @@ pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mu
     });
 }
 
-/// Offset of the element at an index in its buffer.
+/// Returns the offset in bytes of the element at an index.
 fn element_offset(layout: &Layout, index: &[usize]) -> usize {
     let mut at = layout.offset_bytes() as i128;
     for (i, stride) in index.iter().zip(layout.strides_bytes()) {
@@ -481,7 +483,7 @@ fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
     narrow(number)
 }
 
-/// Converts a number that fits according to the specifications.
+/// Converts a number that is an index according to the specifications.
 fn narrow(number: i128) -> usize {
     usize::try_from(number).unwrap_or_else(|_| panic!("{number} is not an index"))
 }

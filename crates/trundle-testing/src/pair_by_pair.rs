@@ -1,4 +1,4 @@
-//! A backend that executes a move element by element, on host bytes or on buffers that are not slices.
+//! A backend that runs a move element by element, on host bytes or on buffers that are not slices.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -8,14 +8,14 @@ use trundle_core::{Backend, Error, Move, Packing, Result, check_buffer};
 
 use crate::{Flush, TestBuffer};
 
-/// Moves element by element, as [`Move::for_each_pair`] lists them.
+/// A backend that moves the elements one by one, as [`Move::for_each_pair`] lists them.
 #[derive(Clone, Debug)]
 pub struct PairByPair<Buffer: ?Sized> {
     fault: Fault,
     buffer: PhantomData<Box<Buffer>>,
 }
 
-/// Deliberate faults of a backend, for tests of the suite.
+/// Deliberate errors of the backend, with which the suite itself is tested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,
@@ -31,18 +31,19 @@ pub(crate) enum Fault {
     FilledBuffersDiffer,
 }
 
-/// Byte-by-byte access to a buffer, for [`PairByPair`].
+/// Access to single bytes of a buffer, for [`PairByPair`].
 pub trait Bytewise {
-    /// Buffer of this many unwritten bytes.
+    /// Creates a buffer of this many bytes. Reading a byte before it is written is an error, if the buffer
+    /// can detect it.
     fn unwritten(bytes: usize) -> Box<Self>;
-    /// Size in bytes.
+    /// Returns the size in bytes.
     fn size(&self) -> usize;
     /// Reads a byte.
     ///
     /// # Panics
     /// If the buffer tracks writes and the byte was not written.
     fn get(&self, at: usize) -> u8;
-    /// All bytes, with 0 for unwritten bytes.
+    /// Returns all bytes, with 0 for bytes that have not been written.
     fn to_vec(&self) -> Vec<u8>;
     /// Writes a byte.
     fn set(&mut self, at: usize, byte: u8);
@@ -70,7 +71,7 @@ impl Bytewise for [u8] {
     }
 }
 
-/// Bytes in separate cells, not a slice. A cell is empty until it is written.
+/// A buffer whose bytes are separate cells and not a slice. A cell is empty until it is written.
 #[derive(Clone, Debug)]
 pub struct Cells(Vec<Option<u8>>);
 
@@ -124,7 +125,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         PairByPair { fault, buffer: PhantomData }
     }
 
-    /// Moves elements of whole bytes while `go_on` returns true.
+    /// Moves elements of whole bytes, as long as `go_on` returns true. Returns whether all were moved.
     fn bytes(&self, plan: &Move, src: &Buffer, dst: &mut Buffer, go_on: &dyn Fn() -> bool) -> bool {
         if self.fault == Fault::ClearsWhatLiesBetween {
             (0..plan.dst_bytes()).for_each(|at| dst.set(at, 0));
@@ -154,7 +155,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         true
     }
 
-    /// Moves elements that share bytes while `go_on` returns true.
+    /// Moves elements that share bytes, as long as `go_on` returns true. Returns whether all were moved.
     fn sub_byte(
         plan: &Move,
         packing: Packing,
@@ -183,7 +184,7 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
         work.clone()
     }
 
-    /// A small budget, so that programs take several passes.
+    /// A small budget, so that programs need several passes.
     fn budget(&self) -> Budget {
         Budget {
             elements: 4,

@@ -1,4 +1,4 @@
-//! Random axis patterns with fitting shapes.
+//! Random patterns of axes, with shapes that fit them.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
@@ -7,24 +7,24 @@ use trundle_core::ops::{Group, Part, Rearrange};
 
 use crate::Naive;
 
-/// A pattern with public parameters, and the sizes that it applies to.
+/// A pattern with public parameters, and the sizes of the tensor that it is applied to.
 #[derive(Clone, Debug)]
 pub struct PlainPattern {
     left: Vec<Group>,
     right: Vec<Group>,
-    /// Each named axis, its size, and whether the pattern gives the size.
+    /// Each named axis with its size, and whether the pattern states the size.
     axes: Vec<(String, usize, bool)>,
-    /// The sizes of the ellipsis axes.
+    /// The sizes of the axes that the ellipsis stands for.
     ellipsis: Vec<usize>,
 }
 
 impl PlainPattern {
-    /// Shape of the input.
+    /// Returns the shape of the input.
     pub fn shape(&self) -> Vec<usize> {
         self.merged(&self.left)
     }
 
-    /// The operator under test.
+    /// Returns the operator under test.
     ///
     /// # Panics
     /// If the operator rejects the pattern.
@@ -35,7 +35,7 @@ impl PlainPattern {
             .unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Text of the pattern.
+    /// Returns the text of the pattern.
     pub fn text(&self) -> String {
         let mut text = format!("{} -> {}", written(&self.left), written(&self.right));
         for (name, size, _) in self.axes.iter().filter(|(_, _, given)| *given) {
@@ -44,10 +44,11 @@ impl PlainPattern {
         text
     }
 
-    /// The oracle's result for a tensor of the shape: splits every axis, reorders and merges the axes.
+    /// Returns the oracle's result for a tensor with this shape: splits every axis, then reorders and
+    /// merges the axes.
     ///
     /// # Panics
-    /// If a name occurs on one side only.
+    /// If a name occurs on only one side.
     pub fn naive(&self) -> Naive {
         let split: Vec<(String, usize)> = self.split(&self.left);
         let sizes: Vec<usize> = split.iter().map(|(_, size)| *size).collect();
@@ -60,7 +61,7 @@ impl PlainPattern {
         reordered.reshape(&self.merged(&self.right))
     }
 
-    /// The unmerged axes of a side, by name and size.
+    /// Returns the names and sizes of a side's axes before they are merged.
     fn split(&self, groups: &[Group]) -> Vec<(String, usize)> {
         let mut split = Vec::new();
         for group in groups {
@@ -87,7 +88,7 @@ impl PlainPattern {
         }
     }
 
-    /// The sizes of a side.
+    /// Returns the sizes of a side's axes after merging.
     fn merged(&self, groups: &[Group]) -> Vec<usize> {
         let mut sizes = Vec::new();
         for group in groups {
@@ -117,7 +118,7 @@ fn written(groups: &[Group]) -> String {
     groups.iter().map(group).collect::<Vec<_>>().join(" ")
 }
 
-/// Patterns of up to five names, with ellipses, ones and axes without elements.
+/// Draws patterns with at most five names. Some have ellipses, axes of size 1, or empty axes.
 pub fn patterns() -> impl Strategy<Value = PlainPattern> {
     let ellipsis = proptest::option::of((vec(size(), 0..=2), any::<bool>(), part_numbers()));
     (vec((size(), any::<bool>(), part_numbers()), 0..=5), ellipsis)
@@ -128,10 +129,10 @@ fn size() -> impl Strategy<Value = usize> {
     prop_oneof![1 => Just(0usize), 3 => Just(1usize), 16 => 2..=4usize]
 }
 
-/// The position of a part on both sides.
+/// Where a part is on each side.
 #[derive(Clone, Copy, Debug)]
 struct PartNumbers {
-    /// The sort keys.
+    /// The key by which the parts of a side are sorted.
     keys: [u8; 2],
     /// Whether the part is merged with the previous one.
     joined: [bool; 2],
@@ -167,7 +168,8 @@ fn fit(axes: &[AxisNumbers], ellipsis: Option<&EllipsisNumbers>) -> PlainPattern
         let of_group: Vec<usize> = (0..axes.len())
             .filter(|axis| group.contains(&Part::Axis(names[*axis].clone())))
             .collect();
-        // All sizes but one are given; all if a size is 0, since the rest would be ambiguous.
+        // The pattern states all sizes of a group except one. If a size is 0, it states all, because the
+        // omitted one would be ambiguous.
         let empty = of_group.iter().any(|axis| axes[*axis].0 == 0);
         let open =
             of_group.iter().copied().find(|axis| !given[*axis] && (!empty || group.len() == 1));
@@ -182,7 +184,7 @@ fn fit(axes: &[AxisNumbers], ellipsis: Option<&EllipsisNumbers>) -> PlainPattern
     }
 }
 
-/// The groups of one side; an ellipsis is in parentheses if `merged`.
+/// Returns the groups of one side. If `merged`, an ellipsis is in parentheses.
 fn side(parts: &[(Part, PartNumbers)], side: usize, merged: bool) -> Vec<Group> {
     let mut parts: Vec<&(Part, PartNumbers)> = parts.iter().collect();
     parts.sort_by_key(|(_, numbers)| numbers.keys[side]);

@@ -1,4 +1,4 @@
-//! Random chains of all operators, also of operators that change the number of axes.
+//! Random chains of all operators, including operators that change the number of axes.
 
 use proptest::array::uniform6;
 use proptest::collection::vec;
@@ -18,7 +18,7 @@ use crate::{Naive, PlainOp};
 pub struct ShapingChain {
     /// The shape before the first operator.
     pub shape: Vec<usize>,
-    /// The operators; each fits the output shape of the previous one.
+    /// The operators. Each fits the shape that the previous operator returns.
     pub ops: Vec<Op>,
     /// The labels after the last operator.
     pub naive: Naive,
@@ -32,7 +32,8 @@ impl From<Chain> for ShapingChain {
     }
 }
 
-/// Chains of up to `most_ops` operators; no intermediate tensor has more than `most_elements` elements.
+/// Draws chains of at most `most_ops` operators. No intermediate tensor has more than `most_elements`
+/// elements.
 pub fn shaping_chains(
     most_elements: usize,
     most_ops: usize,
@@ -48,7 +49,7 @@ pub fn shaping_chains(
     })
 }
 
-/// The parameters of an operator before it is fitted to a tensor.
+/// The parameters of an operator, before they are fitted to a tensor.
 #[derive(Clone, Debug)]
 enum UnfittedOp {
     Plain(OpNumbers),
@@ -102,11 +103,11 @@ fn modes() -> impl Strategy<Value = PadMode> {
 }
 
 impl UnfittedOp {
-    /// The operator for this tensor, and the oracle's result.
+    /// Returns the operator, fitted to this tensor, and the oracle's result.
     fn fit(&self, tensor: &Naive, most_elements: usize) -> (Op, Naive) {
         let (rank, elements) = (tensor.shape().len(), tensor.labels().len());
         match self {
-            // Operators that support a limited number of axes.
+            // These operators keep the number of axes.
             UnfittedOp::Plain(numbers) => {
                 let plain = numbers.fit(tensor.shape());
                 (plain.op(), plain.apply(tensor))
@@ -158,7 +159,7 @@ impl UnfittedOp {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
                 let all = width[0] + width[1];
-                // An axis without elements cannot be padded.
+                // An empty axis cannot be padded.
                 let fits = size > 0 && elements / size * (size + all) <= most_elements;
                 let width = if fits { *width } else { [0, 0] };
                 let mut given = vec![0; 2 * rank];
@@ -168,12 +169,12 @@ impl UnfittedOp {
             UnfittedOp::Take { axis, indices, apart } => {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
-                // An axis without elements has no valid indices.
+                // An empty axis has no valid indices.
                 let rows = elements.checked_div(size);
                 let most = rows.map_or(0, |rows| most_elements / rows.max(1));
                 let fitting = indices.iter().take(most).map(|index| within(*index, size));
                 let indices: Vec<i64> = fitting.collect();
-                // One-dimensional, or as a square.
+                // The indices have one axis, or two if there are four of them, or none if there is one.
                 let sizes = match indices.len() {
                     4 if *apart && rank < 6 => vec![2, 2],
                     1 if *apart => Vec::new(),
@@ -216,7 +217,7 @@ impl UnfittedOp {
     }
 }
 
-/// An index of an axis; half of them count from the end.
+/// Returns an index of an axis. Half of the indices are negative and count from the end.
 fn within(number: i64, size: usize) -> i64 {
     let size = signed(size);
     number.rem_euclid(2 * size.max(1)) - size
@@ -226,7 +227,7 @@ fn shape_of(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Sizes whose product is `elements`.
+/// Returns sizes whose product is `elements`.
 fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     let (mut left, mut sizes) = (elements, Vec::new());
     for pick in picks {
@@ -238,13 +239,13 @@ fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     sizes
 }
 
-/// A divisor of `size`, often 1 or one of the small ones.
+/// Returns a divisor of `size`. It is 1 or another small number.
 fn divisor(size: usize, pick: u8) -> usize {
     let pick = usize::from(pick) % 8;
     if pick > 0 && size > 0 && size.is_multiple_of(pick) { pick } else { 1 }
 }
 
-/// Splits some axes in two, reorders all, and merges some.
+/// Splits some axes in two, reorders all axes, and merges some of them.
 fn rearrange(tensor: &Naive, picks: &[u8; 6], keys: &[u8; 12], joined: &[bool; 12]) -> (Op, Naive) {
     let (mut left, mut parts, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
     for (axis, size) in tensor.shape().iter().enumerate() {
@@ -262,7 +263,7 @@ fn rearrange(tensor: &Naive, picks: &[u8; 6], keys: &[u8; 12], joined: &[bool; 1
     }
     let split: Vec<usize> = parts.iter().map(|(_, _, _, size)| *size).collect();
     parts.sort();
-    // With a size of 0, all sizes must be given.
+    // If a size is 0, the pattern must state all sizes.
     if tensor.shape().contains(&0) {
         sizes = parts.iter().map(|(_, _, name, size)| (name.clone(), *size)).collect();
     }

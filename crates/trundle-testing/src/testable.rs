@@ -1,4 +1,4 @@
-//! The additional interface that the suite needs from a backend: buffers with given bytes, and access to
+//! What the suite needs from a backend in addition to [`Backend`]: buffers with given bytes, and access to
 //! their contents.
 
 use std::borrow::{Borrow, BorrowMut, Cow};
@@ -9,19 +9,18 @@ use crate::{Flush, Guarded};
 
 /// A buffer that tests can fill and read.
 pub trait TestBuffer<B: Backend<Buffer = Self>> {
-    /// The owner of the buffer.
+    /// The value that owns the buffer.
     type Owner: BorrowMut<Self>;
 
-    /// Buffer with these bytes. A buffer in host memory borders on a protected page; `name` gives its name
-    /// for reports.
+    /// Creates a buffer with these bytes. A buffer in host memory is next to a protected page. `name`
+    /// returns the buffer's name for reports.
     fn holding(backend: &B, bytes: &[u8], flush: Flush, name: &dyn Fn() -> String) -> Self::Owner;
 
-    /// The bytes of a buffer.
+    /// Returns the bytes of a buffer.
     fn bytes<'a>(&'a self, backend: &B) -> Cow<'a, [u8]>;
 }
 
-/// A backend that the suite can test: a backend with buffers of host bytes, or with an implementation of
-/// [`TestBuffer`].
+/// A backend that the suite can test. Its buffers are host bytes, or they implement [`TestBuffer`].
 pub trait Testable: Backend<Buffer: TestBuffer<Self>> + Sized {}
 
 impl<B: Backend<Buffer: TestBuffer<B>>> Testable for B {}

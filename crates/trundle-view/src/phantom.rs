@@ -1,18 +1,18 @@
-//! A 3-D Shepp-Logan phantom, the test volume of the demo.
+//! A 3-D Shepp-Logan phantom, the volume that the demo transposes.
 
 use std::ops::Range;
 
 use trundle::{Error, Result, Shape};
 
-/// An ellipsoid of the phantom, in coordinates where the volume is the cube -1..=1.
+/// An ellipsoid of the phantom. The volume is the cube -1..=1 in its coordinates.
 #[derive(Clone, Copy)]
 struct Ellipsoid {
-    /// The value added to every voxel inside, in tenths. Integers avoid rounding in sums.
+    /// The number, in tenths, that is added to every voxel inside. Integers avoid rounding errors in sums.
     tenths: i32,
     /// The half axes along x, y and z.
     half_axes: [f64; 3],
     centre: [f64; 3],
-    /// The rotation about the z direction through the centre, in degrees, from x towards y.
+    /// The rotation in degrees about the line through the centre in the z direction, from x towards y.
     degrees: f64,
 }
 
@@ -28,18 +28,20 @@ macro_rules! ellipsoids {
     };
 }
 
-/// The section of each ellipsoid through its centre is an ellipse of the modified (high-contrast) Shepp-Logan phantom,
-/// with the same intensities: P. Toft, *The Radon Transform: Theory and Implementation*, 1996, pages 199 and 200.
+/// The section of each ellipsoid through its centre is an ellipse of the modified (high-contrast)
+/// Shepp-Logan phantom, with the same intensity: P. Toft, *The Radon Transform: Theory and Implementation*,
+/// 1996, pages 199 and 200.
 ///
-/// The extent along z and the height of the centres are from M. Schabel's `phantom3d`, 2005. It extends the phantom to
-/// ten ellipsoids, as A. C. Kak and M. Slaney do with the original one: *Principles of Computerized Tomographic
-/// Imaging*, 1988, page 102. The rotation of the ventricles by a further 10 degrees in `phantom3d` is omitted, so that
-/// their sections match Toft's.
+/// The half axes along z and the heights of the centres are those of M. Schabel's `phantom3d`, 2005.
+/// `phantom3d` extends the phantom to ten ellipsoids, as A. C. Kak and M. Slaney extend the original one:
+/// *Principles of Computerized Tomographic Imaging*, 1988, page 102. In `phantom3d` the ventricles are
+/// rotated by a further 10 degrees; this rotation is omitted here, so that their sections are those of
+/// Toft.
 #[rustfmt::skip]
 const ELLIPSOIDS: [Ellipsoid; 10] = ellipsoids! {
 //  tenths  half axes              centre                 degrees
     10      0.69   0.92  0.81      0.0    0.0     0.0      0.0; // skull
-    -8      0.6624 0.874 0.78      0.0   -0.0184  0.0      0.0; // what it holds
+    -8      0.6624 0.874 0.78      0.0   -0.0184  0.0      0.0; // inside the skull
     -2      0.11   0.31  0.22      0.22   0.0     0.0    -18.0; // smaller ventricle
     -2      0.16   0.41  0.28     -0.22   0.0     0.0     18.0; // larger ventricle
      1      0.21   0.25  0.41      0.0    0.35   -0.15     0.0;
@@ -50,15 +52,16 @@ const ELLIPSOIDS: [Ellipsoid; 10] = ellipsoids! {
      1      0.023  0.046 0.02      0.06  -0.605   0.0      0.0;
 };
 
-/// The size of a voxel in bytes: a binary32.
+/// The size of a voxel in bytes (binary32).
 const VOXEL: usize = 4;
 
-/// Returns the phantom as little-endian f32, packed and row-major, of shape (n, n, n) in the axis order (z, y, x).
+/// Returns the phantom as little-endian f32, contiguous in row-major order, with the shape (n, n, n) for
+/// the axes (z, y, x).
 ///
-/// The values are 0 to 1, each the f32 nearest to its tenths: 1 in the skull, 0.2 in the brain, 0 in the ventricles and
-/// outside. Along an axis of n voxels, voxel i is at -1 + 2·i/(n - 1), as in `phantom3d`, but z and y fall from 1 to
-/// -1. The first plane is thus the top of the head and the first row its front, so that slices with the first row on
-/// top are upright.
+/// The values are from 0 to 1: 1 in the skull, 0.2 in the brain, 0 in the ventricles and outside. Each is a
+/// number of tenths, rounded to f32. Along an axis of n voxels, voxel i is at -1 + 2·i/(n - 1), as in
+/// `phantom3d`, but z and y decrease from 1 to -1. The first plane is the top of the head and the first row
+/// of a plane is its front, so that a picture of a plane with the first row on top is upright.
 ///
 /// # Errors
 /// [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge) if n³ voxels take more bytes than can be addressed or
@@ -75,7 +78,7 @@ pub fn volume(n: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Appends the n·n voxels of plane `z` to `bytes`, for a phantom of n planes.
+/// Appends the n·n voxels of plane `z` of a phantom with n planes to `bytes`.
 pub(crate) fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
     let height = -coordinate(z, n);
     for y in 0..n {
@@ -83,12 +86,12 @@ pub(crate) fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Returns the coordinate of voxel `index` of `n`, in -1..=1.
+/// Returns the coordinate of voxel `index` of `n` voxels along an axis, in -1..=1.
 fn coordinate(index: usize, n: usize) -> f64 {
     if n == 1 { 0.0 } else { (2.0 * index as f64 - (n - 1) as f64) / (n - 1) as f64 }
 }
 
-/// Returns the columns of a row at which its value changes, in order, each with the change in tenths.
+/// Returns the columns of a row at which the value changes, in order. Each comes with its change in tenths.
 fn changes(n: usize, y: f64, z: f64) -> Vec<(usize, i32)> {
     let mut changes = Vec::with_capacity(2 * ELLIPSOIDS.len());
     for ellipsoid in &ELLIPSOIDS {
@@ -101,7 +104,7 @@ fn changes(n: usize, y: f64, z: f64) -> Vec<(usize, i32)> {
     changes
 }
 
-/// Appends a row of `n` voxels that starts at 0 and has these changes.
+/// Appends a row of `n` voxels. Its value is 0 before the first of the changes.
 fn append_row(n: usize, changes: &[(usize, i32)], bytes: &mut Vec<u8>) {
     let mut tenths = 0;
     let mut column = 0;
@@ -117,7 +120,8 @@ fn append_row(n: usize, changes: &[(usize, i32)], bytes: &mut Vec<u8>) {
 }
 
 fn voxel(tenths: i32) -> [u8; VOXEL] {
-    // The division in f64 gives the f32 nearest to the tenths, without the rounding of sums.
+    // The division in f64 gives the f32 that is nearest to the number of tenths. A sum of f32 would be
+    // rounded repeatedly.
     ((f64::from(tenths) / 10.0) as f32).to_le_bytes()
 }
 
@@ -130,10 +134,10 @@ impl Ellipsoid {
         u * u + v * v + w * w <= 1.0
     }
 
-    /// Returns the columns, out of `n`, that are inside in the row at `y` and `z`.
+    /// Returns the columns of the row at `y` and `z`, out of `n`, that are inside the ellipsoid.
     ///
-    /// Along a row the surface is the quadratic p·dx² + 2·q·dx + r = 0. Its rounded solution may be off by a voxel, so
-    /// [`Ellipsoid::contains`] decides at both ends.
+    /// Along a row, the surface is the solution of p·dx² + 2·q·dx + r = 0. A rounded solution may be off by
+    /// one voxel, so [`Ellipsoid::contains`] decides for the voxels at both ends.
     fn columns(&self, n: usize, y: f64, z: f64) -> Range<usize> {
         let [a, b, c] = self.half_axes;
         let (sin, cos) = self.degrees.to_radians().sin_cos();
@@ -142,7 +146,7 @@ impl Ellipsoid {
         let q = dy * sin * cos * (1.0 / (a * a) - 1.0 / (b * b));
         let r = dy * dy * ((sin / a).powi(2) + (cos / b).powi(2)) + (dz / c).powi(2) - 1.0;
         let discriminant = q * q - p * r;
-        // A row that only touches the surface may be rounded to a miss.
+        // If a row only touches the surface, rounding may make the discriminant slightly negative.
         if discriminant < -1e-9 {
             return 0..0;
         }
@@ -178,7 +182,7 @@ mod tests {
         bytes.as_chunks().0.iter().map(|voxel| f32::from_le_bytes(*voxel)).collect()
     }
 
-    /// Returns the value at a point by the definition: the sum over the ellipsoids that contain it.
+    /// Returns the value at a point as defined: the sum over all ellipsoids that contain the point.
     fn value_at(point: [f64; 3]) -> f32 {
         let inside = ELLIPSOIDS.iter().filter(|ellipsoid| ellipsoid.contains(point));
         (f64::from(inside.map(|ellipsoid| ellipsoid.tenths).sum::<i32>()) / 10.0) as f32
@@ -202,7 +206,7 @@ mod tests {
     fn the_parts_of_the_head_have_their_values() {
         let n = 101;
         let voxels = voxels(n);
-        // z, y and x are in hundredths of the half size; y and z point upwards.
+        // z, y and x are hundredths of half the side of the volume. y and z point upwards.
         let at = |z: isize, y: isize, x: isize| {
             let index = |hundredths: isize| (50 + hundredths / 2).unsigned_abs();
             voxels[(index(-z) * n + index(-y)) * n + index(x)]

@@ -1,4 +1,4 @@
-//! Pictures in memory, and their output in a terminal and as PNG.
+//! Pictures in memory, and functions that write them to a terminal or as PNG.
 
 pub(crate) mod draw;
 pub(crate) mod png;
@@ -6,22 +6,23 @@ pub(crate) mod terminal;
 
 use std::ops::Range;
 
-/// An image of at least one pixel, in grey or in colour, with eight bits a channel.
+/// A picture in grey or in colour, with at least one pixel and eight bits for each channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// The width in pixels, at least 1.
     width: usize,
     /// The height in pixels, at least 1.
     height: usize,
-    /// The bytes of a pixel: 1 for grey, where 0 is black and 255 white, or 3 for red, green and blue.
+    /// The number of bytes of a pixel: 1 for grey, from 0 (black) to 255 (white), or 3 for red, green and
+    /// blue.
     channels: usize,
     bytes: Vec<u8>,
 }
 
-/// The long side in pixels to which a small picture is enlarged, so that it can be seen.
+/// A picture whose long side has fewer pixels is enlarged, so that people can see it.
 const LEAST_LONG_SIDE: usize = 256;
 
-/// The short side in pixels to which a thin picture is widened, such as one of a vector.
+/// A picture whose short side has fewer pixels, such as that of a vector, is widened.
 const LEAST_SHORT_SIDE: usize = 16;
 
 impl Picture {
@@ -34,8 +35,8 @@ impl Picture {
         if self.channels == 3 { [pixel[0], pixel[1], pixel[2]] } else { [pixel[0]; 3] }
     }
 
-    /// Returns the picture in another size of at least one pixel. Each new pixel is the mean of the pixels it covers;
-    /// along an axis that grows, pixels are repeated.
+    /// Returns the picture with another size, at least one pixel. Each new pixel is the mean of the pixels
+    /// that it covers. If an axis becomes longer, pixels are repeated along it.
     #[must_use]
     pub fn resized(&self, width: usize, height: usize) -> Picture {
         let (width, height) = (width.max(1), height.max(1));
@@ -64,8 +65,8 @@ impl Picture {
         ((sum + count / 2) / count) as u8
     }
 
-    /// Repeats each pixel a whole number of times if the picture is too small or too thin to be seen; else returns it
-    /// unchanged.
+    /// Repeats each pixel a whole number of times, if the picture is too small or too thin to be seen.
+    /// Otherwise returns the picture unchanged.
     #[must_use]
     pub fn enlarged(self) -> Picture {
         let both = LEAST_LONG_SIDE.div_ceil(self.width.max(self.height));
@@ -79,10 +80,10 @@ impl Picture {
     }
 }
 
-/// Returns the range of part `index` when `among` elements are divided into `parts` equal ones. If there are more parts
-/// than elements, each part is one element, and elements repeat.
+/// Divides `among` elements into `parts` equal parts, and returns the range of part `index`. If there are
+/// more parts than elements, each part has one element, and elements occur in several parts.
 fn share(index: usize, parts: usize, among: usize) -> Range<usize> {
-    // u128, since products of sizes may overflow. The quotients are at most `among`.
+    // The product of two sizes may overflow usize, but not u128. The quotients are at most `among`.
     let bound = |index: usize| (index as u128 * among as u128 / parts as u128) as usize;
     let start = bound(index);
     start..bound(index + 1).max(start + 1)

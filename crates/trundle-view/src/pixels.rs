@@ -1,4 +1,4 @@
-//! The elements of a slice in memory, and their conversion to a picture.
+//! The elements of a slice in memory, which can be converted to a picture.
 
 use trundle::{DType, Layout, Shape};
 use trundle_formats::StoredDType;
@@ -6,30 +6,31 @@ use trundle_formats::StoredDType;
 use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
 use crate::slice::DrawnAxes;
 
-/// The bytes that drawing needs for each pixel: 3 for the picture, and 3 for a copy in another size.
+/// The memory that drawing takes for each pixel, in bytes: 3 for the picture, and 3 for a copy with another
+/// size.
 pub const PICTURE_BYTES: usize = 6;
 
-/// The elements of a slice in memory: all of them, or every n-th row and column.
+/// The elements of a slice in memory: all of them, or those in every n-th row and every m-th column.
 #[derive(Debug)]
 pub struct Pixels {
     element: StoredDType,
     bytes: Vec<u8>,
-    /// The layout of the elements, with the axes row, column, channel.
+    /// The layout of the elements. Its axes are row, column and channel.
     layout: Layout,
     /// The numbers of rows and columns of the whole slice.
     of: (usize, usize),
-    /// The distances between drawn rows and between drawn columns.
+    /// The distance between two drawn rows, and between two drawn columns.
     steps: (usize, usize),
 }
 
 impl Pixels {
     /// Makes the pixels of a slice.
     ///
-    /// `bytes` holds the drawn elements as a row-major tensor with these `sizes`. `shape` is the shape of the whole
-    /// tensor, and `steps` the distances between drawn elements along each axis.
+    /// `bytes` has the drawn elements, as a row-major tensor with these `sizes`. `shape` is the shape of
+    /// the whole tensor. `steps` has the distance between drawn elements along each axis.
     ///
     /// # Errors
-    /// If the elements cannot be addressed.
+    /// If the elements cannot be addressed in memory.
     pub fn new(
         drawn: &DrawnAxes,
         element: &StoredDType,
@@ -58,13 +59,14 @@ impl Pixels {
         self.layout.shape()[2]
     }
 
-    /// Returns the number that an element represents, or NaN if there is none.
+    /// Returns the number that an element represents; NaN if it represents none.
     pub(crate) fn value(&self, row: usize, column: usize, channel: usize) -> f64 {
         let at = self.layout.offset_of(&[row, column, channel]);
         self.element.value_at(&self.bytes, at).unwrap_or(f64::NAN)
     }
 
-    /// Draws the elements. `range` gives the values that are black and white; by default the elements determine them.
+    /// Draws the elements. `range` has the values that are drawn black and white; without it, the elements
+    /// determine them.
     pub fn drawn(&self, range: Option<(f64, f64)>) -> Drawing {
         let (channels, dtype) = (self.channels(), self.element.dtype());
         if channels > 1 {
@@ -84,7 +86,7 @@ impl Pixels {
         draw::values(self.size(), contrast, MOST_SIDE, |row, column| self.value(row, column, 0))
     }
 
-    /// Describes which elements are drawn. `None` if all are.
+    /// Describes which elements are drawn; `None` if all are drawn.
     pub fn note(&self) -> Option<String> {
         let ((rows, columns), (all_rows, all_columns)) = (self.size(), self.of);
         let every =
@@ -101,7 +103,7 @@ impl Pixels {
     }
 }
 
-/// Returns whether elements of this type are numbers, so that they can be drawn.
+/// Returns whether elements of this type represent numbers. Only such elements can be drawn.
 pub fn has_numbers(element: &StoredDType) -> bool {
     element.value(&vec![0; element.width().units()]).is_some()
 }

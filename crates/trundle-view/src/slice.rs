@@ -1,42 +1,42 @@
-//! Slice selections such as `12,:,:`, and the axes that they draw.
+//! Selections of slices, such as `12,:,:`, and the axes that they draw.
 
 use std::fmt;
 use std::str::FromStr;
 
 use trundle::{DType, Shape};
 
-/// A slice to draw: for each axis of a tensor an index, or the whole axis.
+/// A slice to draw. For each axis of a tensor it has an index, or `:` for the whole axis.
 ///
-/// If two axes are drawn, the first runs downwards and the second to the right. One axis becomes a picture of one row.
-/// Three axes make a colour picture; see [`DrawnAxes::channels`].
+/// If the slice has two whole axes, the first runs downwards and the second to the right. One whole axis
+/// makes a picture of one row. Three whole axes make a picture in colour; see [`DrawnAxes::channels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice(Vec<AxisSelection>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AxisSelection {
-    /// The whole axis: `:`.
+    /// The whole axis, written `:`.
     All,
-    /// One index. Negative indices count from the end.
+    /// One index. A negative index counts from the end.
     Index(i64),
 }
 
-/// The elements of a tensor that a slice draws. No drawn axis is empty.
+/// The axes of a tensor that a slice draws. No drawn axis is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnAxes {
-    /// The index along each axis of the tensor. `None` for the drawn axes.
+    /// The index along each axis of the tensor; `None` for a drawn axis.
     pub indices: Vec<Option<usize>>,
     /// The axis drawn downwards.
     pub rows: Option<usize>,
     /// The axis drawn to the right.
     pub columns: Option<usize>,
-    /// The axis of red, green, blue and, if its size is 4, opacity.
+    /// The axis of the colour channels: red, green, blue and, if it has size 4, opacity.
     pub channels: Option<usize>,
 }
 
-/// Axis names of a tensor, as its file states them: one for each axis, or none at all.
+/// The axis names of a tensor, from its file: one entry for each axis, or no entries.
 pub type AxisNames = [Option<String>];
 
-/// Why a slice was refused.
+/// The reason why a slice was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {
     /// An entry is neither an index nor `:`.
@@ -58,14 +58,14 @@ pub enum SliceError {
     /// An index is outside its axis.
     #[error("slice index {index} on axis {axis} is out of range{}", indices(*.size))]
     IndexOutOfRange {
-        /// The index as given.
+        /// The index that was given.
         index: i64,
         /// The axis of the entry.
         axis: usize,
         /// The size of the axis.
         size: usize,
     },
-    /// The slice draws fewer or more axes than a picture can have.
+    /// The slice has fewer or more whole axes than a picture can show.
     #[error("slice has {drawn} of `:`, expected {}, for rank {rank}", drawable(*.rank))]
     DrawnAxes {
         /// The number of `:` in the slice.
@@ -91,7 +91,7 @@ pub enum SliceError {
         /// The names of the three axes.
         names: String,
     },
-    /// Three axes are drawn, but the element type is not one of colours.
+    /// Three axes are drawn, but the element type is not one that is drawn in colour.
     #[error(
         "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, bf16, \
          f32 or f64, got {dtype}"
@@ -113,7 +113,7 @@ pub enum SliceError {
 impl FromStr for Slice {
     type Err = SliceError;
 
-    /// Parses one entry for each axis, separated by commas.
+    /// Parses a text with one entry for each axis, separated by commas.
     fn from_str(text: &str) -> Result<Slice, SliceError> {
         let entry = |(axis, entry): (usize, &str)| match entry.trim() {
             ":" => Ok(AxisSelection::All),
@@ -129,8 +129,9 @@ impl FromStr for Slice {
 impl Slice {
     /// Returns the default slice: the last two axes, in the middle of all others.
     ///
-    /// If the last axis holds colour channels, the slice draws it and the two axes before it. Trailing axes of size 1
-    /// are skipped while two others remain, since a grey picture often has shape (h, w, 1).
+    /// If the last axis has colour channels, the slice draws it and the two axes before it. Axes of size 1
+    /// at the end are skipped as long as two other axes remain, because a grey picture often has the shape
+    /// (h, w, 1).
     pub fn middle(shape: &Shape, dtype: DType, names: &AxisNames) -> Slice {
         let mut end = shape.rank();
         while end > 2 && shape[end - 1] == 1 {
@@ -146,8 +147,8 @@ impl Slice {
         Slice(shape.iter().enumerate().map(entry).collect())
     }
 
-    /// Returns the axes and indices to draw for a tensor of this shape and element type. A tensor of rank 0 makes a
-    /// picture of one pixel.
+    /// Returns the axes to draw, and the indices along the others, for a tensor with this shape and element
+    /// type. A tensor of rank 0 makes a picture of one pixel.
     ///
     /// # Errors
     /// Any [`SliceError`] except [`SliceError::Entry`].
@@ -172,7 +173,7 @@ impl Slice {
         Ok(DrawnAxes { indices, rows: drawn.pop(), columns, channels })
     }
 
-    /// Returns the drawn axes, after checking every entry against its axis.
+    /// Checks every entry against its axis. Returns the drawn axes.
     fn drawn_axes(&self, shape: &Shape) -> Result<Vec<usize>, SliceError> {
         let Slice(entries) = self;
         if entries.len() != shape.rank() {
@@ -198,8 +199,8 @@ impl Slice {
     }
 }
 
-/// Returns which of three drawn axes holds the channels. Of several candidates, the last axis comes before the first:
-/// (h, w, c) is more common than (c, h, w).
+/// Returns the position of the channels among three drawn axes. If several axes could be the channels, the
+/// last axis is preferred to the first, because (h, w, c) is more common than (c, h, w).
 fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usize, SliceError> {
     let preferred = [2, 0, 1].into_iter().filter(|at| is_channels(shape[drawn[*at]]));
     let preferred: Vec<usize> = preferred.collect();
@@ -218,8 +219,9 @@ fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usiz
     })
 }
 
-/// Returns whether the last axis holds colour channels: its name says so or, if it has no name, the other axes have the
-/// sizes of a picture. Only u8 tensors may have further axes in front, such as a batch of images.
+/// Returns whether the last axis has colour channels. Its name decides; if it has no name, the sizes of the
+/// other axes must be like those of a picture. Only a u8 tensor may have more axes at the front, such as a
+/// batch of images.
 fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
     let [before @ .., rows, columns, channels] = sizes else { return false };
     if !is_channels(*channels) {
@@ -249,7 +251,7 @@ fn is_channels(size: usize) -> bool {
     matches!(size, 3 | 4)
 }
 
-/// Returns the index counted from the front, if it is within an axis of this size.
+/// Returns the index, counted from the front; `None` if it is outside an axis of this size.
 fn position(index: i64, size: usize) -> Option<usize> {
     let from_front = if index < 0 { i128::from(index) + size as i128 } else { i128::from(index) };
     usize::try_from(from_front).ok().filter(|position| *position < size)
@@ -270,7 +272,7 @@ impl fmt::Display for Slice {
     }
 }
 
-/// Formats the valid indices of an axis for messages.
+/// Describes the valid indices of an axis, for messages.
 fn indices(size: usize) -> String {
     match size.checked_sub(1) {
         None => ": the axis has size 0".to_owned(),
@@ -278,7 +280,7 @@ fn indices(size: usize) -> String {
     }
 }
 
-/// Formats the numbers of axes that can be drawn at this rank, for messages.
+/// Describes how many axes can be drawn for a tensor of this rank, for messages.
 fn drawable(rank: usize) -> &'static str {
     match rank {
         1 => "1",
@@ -297,7 +299,8 @@ mod tests {
         Shape::new(sizes).unwrap()
     }
 
-    /// Returns for a packed tensor whether the slice is in colour, its offset in bytes, shape and strides.
+    /// Draws a slice of a contiguous tensor. Returns whether it is in colour, and its offset in bytes, its
+    /// shape and its strides.
     fn plane(text: &str, sizes: &[usize], dtype: DType) -> (bool, usize, Vec<usize>, Vec<isize>) {
         let layout = Layout::row_major(&shape(sizes), dtype.width()).unwrap();
         let slice: Slice = match text {

@@ -1,4 +1,4 @@
-//! Operators with arbitrary parameters, for C and for the oracle.
+//! Operators with arbitrary parameters, for the C functions and for the oracle.
 
 use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
@@ -11,7 +11,7 @@ use trundle_testing::PlainOp;
 use crate::capi::*;
 use crate::tensor::Tensor;
 
-/// An operator with its lists, which are in separate allocations.
+/// An operator and its lists. Each list has its own allocation.
 pub(crate) enum Operator {
     Roll { shift: Vec<i64>, axes: Vec<i64> },
     Transpose { order: Vec<i64> },
@@ -20,14 +20,14 @@ pub(crate) enum Operator {
     ReverseSequence { lengths: Vec<i64>, axis: i64, batch_axis: i64 },
 }
 
-/// How an operator is called.
+/// How the C library is asked to apply an operator.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Way {
-    /// Through its function.
+    /// By the operator's function.
     AtOnce,
-    /// Through its plan.
+    /// By a plan of the operator.
     Planned,
-    /// Through the plan of an equivalent chain; through its own plan if there is no such chain.
+    /// By a plan of an equivalent chain, or by a plan of the operator if there is no such chain.
     Chained,
 }
 
@@ -84,7 +84,7 @@ impl Operator {
         })
     }
 
-    /// The correct sizes of the output.
+    /// Returns the correct sizes of the output.
     pub(crate) fn out_sizes(&self, sizes: &[u64]) -> Vec<u64> {
         match self {
             Operator::Transpose { order } if order.is_empty() => {
@@ -98,7 +98,7 @@ impl Operator {
         }
     }
 
-    /// The operator for the oracle, after it was accepted.
+    /// Returns the operator for the oracle. The C library must have accepted the call.
     pub(crate) fn plain(&self, lengths: &[u64]) -> PlainOp {
         match self {
             Operator::Roll { shift, axes } => {
@@ -117,7 +117,7 @@ impl Operator {
         }
     }
 
-    /// The operator as a chain, unless its lengths are in memory that may be invalid.
+    /// Returns the operator as a chain. Returns `None` if its lengths are in memory that may be invalid.
     fn chain(&self) -> Option<CString> {
         let op: Op = match self {
             Operator::Roll { shift, axes } => Roll::new(shift, axes).into(),
@@ -132,10 +132,10 @@ impl Operator {
         CString::new(Chain::new().then(op).to_string()).ok()
     }
 
-    /// Calls the C function, or makes and runs the plan.
+    /// Calls the operator's function, or makes a plan and runs it.
     ///
     /// # Safety
-    /// All pointers must match their descriptions, or the call must be one that fails.
+    /// All pointers must match their descriptions. Otherwise the call must be one that fails.
     pub(crate) unsafe fn call(&self, way: Way, all: [(&Tensor, *mut c_void); 3]) -> trundle_status {
         let [(from, data), (lengths_tensor, lengths_data), (to_tensor, out)] = all;
         let (from, to, table) = (&from.desc, &to_tensor.desc, &lengths_tensor.desc);

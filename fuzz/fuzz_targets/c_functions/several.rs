@@ -1,4 +1,5 @@
-//! Calls with several inputs or outputs: their parameters, the calls in C, and the oracle's results.
+//! Calls with several inputs or outputs: their parameters, the calls of C functions, and the oracle's
+//! results.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -25,12 +26,13 @@ pub(crate) enum Several {
 
 /// The tensors of a call.
 pub(crate) struct Tensors {
-    /// The inputs: all parts of a concatenation; the data, then a value, or indices and updates.
+    /// The inputs: all parts of a concatenation; otherwise the data, followed by a value or by indices and
+    /// updates.
     pub(crate) read: Vec<Tensor>,
     pub(crate) written: Vec<Tensor>,
 }
 
-/// The elements of a tensor, each as its bytes, or as one byte with its bits.
+/// The elements of a tensor: for each, its bytes, or one byte with its bits.
 type Elements = Vec<Vec<u8>>;
 
 fn changed(sizes: &[u64], axis: i64, size: u64) -> Vec<u64> {
@@ -68,7 +70,7 @@ impl Several {
         if kind == 2 {
             let count = *bytes.choose(&[1, 2, 2 * rank, 3])?;
             let widths = (0..count).map(|_| bytes.int_in_range(-1..=40)).map(|width| {
-                // Mostly small.
+                // Most widths are small.
                 width.map(|width: i64| if width > 30 { width << 40 } else { width.min(3) })
             });
             let widths = widths.collect::<Result<Vec<i64>>>()?;
@@ -111,7 +113,7 @@ impl Several {
         })
     }
 
-    /// Position of the indices among the inputs.
+    /// Returns which input has the indices.
     pub(crate) fn indices(&self) -> Option<usize> {
         let has_none = matches!(
             self,
@@ -120,10 +122,10 @@ impl Several {
         (!has_none).then_some(1)
     }
 
-    /// Calls the C function, or makes and runs the plan.
+    /// Calls the C function, or makes a plan and runs it.
     ///
     /// # Safety
-    /// All pointers must match their descriptions, or the call must be one that fails.
+    /// All pointers must match their descriptions. Otherwise the call must be one that fails.
     pub(crate) unsafe fn call(
         &self,
         is_planned: bool,
@@ -236,7 +238,8 @@ impl Several {
         }
     }
 
-    /// Expected elements of each output of an accepted call, as the function's documentation defines them.
+    /// Returns the elements of each output of an accepted call, as the documentation of the function
+    /// defines them.
     pub(crate) fn plain(&self, tensors: &Tensors, read: &[Elements]) -> Vec<Elements> {
         let shapes: Vec<Vec<usize>> = tensors.read.iter().map(Tensor::shape).collect();
         let written: Vec<Vec<usize>> = tensors.written.iter().map(Tensor::shape).collect();
@@ -294,7 +297,7 @@ fn number_of(index: &[usize], shape: &[usize]) -> usize {
     index.iter().zip(shape).fold(0, |number, (at, size)| number * size + at)
 }
 
-/// Widths before and behind each axis.
+/// Returns the widths before and after each axis.
 fn pairs(widths: &[i64], rank: usize) -> Vec<[i64; 2]> {
     match widths {
         [both] => vec![[*both; 2]; rank],
@@ -328,7 +331,7 @@ fn padded(widths: &[i64], mode: trundle_pad_mode, shape: &[usize], read: &[Eleme
     indices(&sizes).into_iter().map(element).collect()
 }
 
-/// The indices in elements of i32 or i64.
+/// Converts elements of type i32 or i64 to indices.
 fn numbers(elements: &Elements) -> Vec<i64> {
     let number = |bytes: &Vec<u8>| match bytes[..] {
         [a, b, c, d] => i32::from_ne_bytes([a, b, c, d]).into(),
@@ -342,7 +345,7 @@ fn from_front(index: i64, size: usize) -> usize {
     usize::try_from(if index < 0 { index + size as i64 } else { index }).unwrap()
 }
 
-/// Number of the data element for each index along an axis.
+/// For each index along an axis, returns the row-major index of the data element.
 fn along_axis(axis: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     let index = |(mut position, index): (Vec<usize>, i64)| {
         position[axis] = from_front(index, shapes[0][axis]);
@@ -351,7 +354,7 @@ fn along_axis(axis: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     indices(&shapes[1]).into_iter().zip(numbers(at)).map(index).collect()
 }
 
-/// Numbers of the data elements for indices of several axes.
+/// For each position given by indices of several axes, returns the row-major index of the data element.
 fn of_axes(batch: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     let (shape, numbers) = (&shapes[0], numbers(at));
     let (together, positions) = shapes[1].split_last().unwrap();

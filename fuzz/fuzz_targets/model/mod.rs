@@ -1,4 +1,4 @@
-//! Checks that apply to models of all dialects.
+//! Checks for models of all dialects.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,12 @@ use trundle_models::{
     PlannedModel, ValueId,
 };
 
-/// Maximum number of elements of an input, and of all written tensors together; more only takes longer.
+/// The largest number of elements of an input, and of all written tensors together. Larger cases only take
+/// longer.
 const MOST_ELEMENTS: usize = 1 << 14;
 
-/// Checks the reader's guarantees, and that a run of the model gives the same elements as evaluating each
-/// alone.
+/// Checks what the reader guarantees. Also checks that a run of the model gives the same elements as
+/// evaluating each element alone.
 pub(crate) fn check(model: &Model) {
     check_values(model);
     check_names(model);
@@ -24,7 +25,7 @@ pub(crate) fn check(model: &Model) {
     run(model);
 }
 
-/// Checks that each value is defined once, and before it is used.
+/// Checks that each value is defined once, before it is used.
 fn check_values(model: &Model) {
     let mut values = Values::default();
     model.inputs.iter().for_each(|input| values.give(input.value));
@@ -33,11 +34,12 @@ fn check_values(model: &Model) {
     assert!(values.given.iter().all(|value| value.0 < model.values));
 }
 
-/// The values seen while walking the nodes of a model.
+/// The values that have been seen, when the nodes of a model are visited in order.
 #[derive(Default)]
 struct Values {
     given: HashSet<ValueId>,
-    /// The values in scope. They include the values of enclosing bodies, but not of sibling bodies.
+    /// The values in scope: also those of enclosing bodies, but not those of other bodies at the same
+    /// level.
     known: HashSet<ValueId>,
 }
 
@@ -86,7 +88,7 @@ fn check_constant(constant: &Constant) {
     }
 }
 
-/// A small shape that the model allows for an input.
+/// Returns a small shape that the model allows for an input.
 fn shape_of(input: &Input) -> Option<Shape> {
     let PartialShape::Ranked(dimensions) = &input.shape else { return Shape::new([2, 3]).ok() };
     let size = |dimension: &Dimension| match dimension {
@@ -98,7 +100,7 @@ fn shape_of(input: &Input) -> Option<Shape> {
     (shape.elements() <= MOST_ELEMENTS).then_some(shape)
 }
 
-/// Different elements, as far as the type allows, including small numbers.
+/// Returns elements that differ as far as the type allows. Some are small numbers.
 fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
     match input.element {
         ElementType::Fixed(dtype) => {
@@ -107,7 +109,7 @@ fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
             let byte = |at: usize| if at % width == 0 { at / width % 251 } else { 0 };
             let mut bytes: Vec<u8> =
                 (0..bytes).map(|at| u8::try_from(byte(at)).unwrap_or(0)).collect();
-            // Bits after the last packed element are unused.
+            // The bits after the last packed element are unused and must be 0.
             if let (Some(last), Some(_)) = (bytes.last_mut(), dtype.packing()) {
                 *last = 0;
             }
@@ -135,7 +137,7 @@ fn run(model: &Model) {
         .map(|(shape, data)| Given { shape: shape.clone(), data: Some(data) })
         .collect();
     let Ok(resolved) = model.resolve(&given) else { return };
-    // `planned` is simplified; `resolved` is as in the model.
+    // The program of `planned` has been simplified. The program of `resolved` has not.
     let Ok(planned) = PlannedModel::new(resolved.clone(), Some(1)) else { return };
     let _ = (model.to_string(), planned.to_string());
     let written = planned.passes().iter().map(|pass| resolved.shape(pass.target).elements());

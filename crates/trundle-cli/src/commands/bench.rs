@@ -1,4 +1,4 @@
-//! `trundle bench`: times the operators against a copy on this machine.
+//! `trundle bench`: measures the speed of the operators, relative to a copy, on this machine.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,10 +15,11 @@ use crate::foreign::of_bench;
 use crate::progress::Progress;
 use crate::say::print;
 
-/// Times the selected cases in alternation with a copy, and prints or writes the results.
+/// Measures the selected cases, each alternately with a copy, and prints or writes the results.
 ///
 /// # Errors
-/// If no case matches, the memory is not enough, a file cannot be written, or a result is wrong.
+/// If no case is selected, if the memory is not enough, if a file cannot be written, or if a result is
+/// wrong.
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let suites = Selection::new(&args.words, !args.all && !args.list)
         .of(trundle_bench::suites())

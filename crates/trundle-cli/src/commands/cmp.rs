@@ -16,11 +16,11 @@ use crate::args::CmpArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// Compares the tensors of two files, and prints the differences.
+/// Compares the tensors of two files, and prints how they differ.
 ///
 /// # Errors
-/// If a file cannot be read or is malformed, or neither has a tensor of the name. A difference, once printed, is also
-/// a failure, without a message.
+/// If a file cannot be read or is malformed, or if neither file has a tensor with the given name. A
+/// difference is also a failure; its message is empty, because the difference has been printed.
 pub(crate) fn run(args: &CmpArgs) -> Result<(), Failure> {
     let is_equal = compared(args).map_err(Failure::of_comparison)?;
     if is_equal { Ok(()) } else { Err(Failure::different()) }
@@ -52,22 +52,24 @@ fn compared(args: &CmpArgs) -> Result<bool, Failure> {
     Ok(is_equal)
 }
 
-/// The pairs of tensors to compare, by their indices in the two files. `None` if a tensor has no counterpart.
+/// The pairs of tensors to compare, by their indices in the two files. An index is `None` if the file has
+/// no such tensor.
 struct Pairs(Vec<[Option<usize>; 2]>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Equal,
-    /// One of the tensors is missing.
+    /// One of the two tensors is missing.
     Alone,
     Different(Difference),
 }
 
 impl Pairs {
-    /// Pairs the selected tensors by name. If each file has a single one, their names do not matter.
+    /// Makes pairs of the selected tensors that have the same name. If each file has a single tensor, these
+    /// are a pair whatever their names are.
     ///
     /// # Errors
-    /// If neither file has a tensor of the name, or a selected tensor cannot be read.
+    /// If neither file has a tensor with the name, or if a selected tensor cannot be read.
     fn of(inputs: &[Input], files: &[TensorFile; 2], name: Option<&str>) -> Result<Pairs, Failure> {
         for (input, file) in inputs.iter().zip(files) {
             check_readable(input.path(), file, name)?;
@@ -83,14 +85,14 @@ impl Pairs {
         let mut pairs: Vec<_> = one.iter().map(|index| [Some(*index), of_name(index)]).collect();
         let is_alone = |index: &usize| !one.iter().any(|each| named(0, *each) == named(1, *index));
         pairs.extend(other.iter().copied().filter(is_alone).map(|index| [None, Some(index)]));
-        // A stream can only be read in file order.
+        // The tensors of a stream can be read only in the order of the file.
         if files[0].blob().is_some() && files[1].blob().is_none() {
             pairs.sort_by_key(|pair| pair[1]);
         }
         Ok(Pairs(pairs))
     }
 
-    /// Compares each pair, and reads streams to their ends.
+    /// Compares each pair. Reads streams to their ends.
     fn verdicts(
         &self,
         inputs: &[Input],
@@ -129,8 +131,8 @@ impl Pairs {
     }
 }
 
-/// Selects the tensors of each file. If only one file has a tensor of the name, and the format of the other file holds
-/// one unnamed tensor, that tensor is selected.
+/// Selects the tensors of each file. If only one file has a tensor with the name, and the format of the
+/// other file holds a single unnamed tensor, that one is selected.
 fn chosen(
     inputs: &[Input],
     files: &[TensorFile; 2],
@@ -149,7 +151,7 @@ fn chosen(
     })
 }
 
-/// A pair of tensors, or a single one, and the result.
+/// A pair of tensors, or a single tensor, with the result of the comparison.
 struct PairReport<'a> {
     paths: [&'a Path; 2],
     headers: [Option<&'a Header>; 2],
@@ -157,7 +159,7 @@ struct PairReport<'a> {
 }
 
 impl PairReport<'_> {
-    /// Describes the difference in one line. `None` if the tensors are equal.
+    /// Describes the difference in one line; `None` if the tensors are equal.
     fn line(&self) -> Option<String> {
         let (name, headers) = (self.name(), self.headers);
         let said = match (&self.verdict, headers) {
@@ -181,7 +183,7 @@ impl PairReport<'_> {
         Some(format!("{name}: {said}"))
     }
 
-    /// Returns the common name, or both names.
+    /// Returns the name of both tensors, or both names if they differ.
     fn name(&self) -> String {
         let mut names: Vec<String> = self
             .headers
@@ -228,7 +230,7 @@ fn headers_text(headers: [&Header; 2]) -> String {
     format!("{} differs from {}", text(headers[0]), text(headers[1]))
 }
 
-/// Formats two elements, and adds their bits if the texts are the same.
+/// Formats two elements. If their texts are equal, adds their bits.
 fn texts(element: &StoredDType, values: &[Vec<u8>; 2]) -> [String; 2] {
     let texts = [element.text(&values[0]), element.text(&values[1])];
     if texts[0] != texts[1] {

@@ -1,4 +1,4 @@
-//! `trundle demo`: moves, verifies, times and draws a generated volume.
+//! `trundle demo`: generates a volume, transposes it, verifies and times the move, and draws both volumes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::args::DemoArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// The number of rounds that time the move and the copy.
+/// How often the move and the copy are timed.
 const ROUNDS: usize = 9;
 
 /// The files of the demo: the volume before and after the move, and a picture of each.
@@ -32,8 +32,8 @@ const NAMES: [&str; 4] = ["phantom.npy", "phantom-xyz.npy", "before.png", "after
 /// Creates the folder, if it does not exist.
 ///
 /// # Errors
-/// If the folder cannot be created, or holds a file that the demo did not create. The demo never overwrites user
-/// files.
+/// If the folder cannot be created, or if it contains a file that the demo did not create. The demo never
+/// overwrites files of the user.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
     if folder.exists() && !folder.is_dir() {
@@ -56,7 +56,7 @@ fn prepare(folder: &Path) -> Result<(), Failure> {
 /// Generates a volume, transposes it, verifies the result, times the move against a copy, and draws both volumes.
 ///
 /// # Errors
-/// If the folder holds other files, or one of the steps fails.
+/// If the folder contains other files, or if one of the steps fails.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let size = args.size as usize;
@@ -107,13 +107,13 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
     decide(request)?.run(&progress)
 }
 
-/// The best times of the move and of a copy of the same bytes, in memory.
+/// The shortest times of the move and of a copy of the same bytes, in memory.
 struct Times {
     movement: Duration,
     copy: Duration,
 }
 
-/// Times the move and the copy in alternation, since other load on the machine changes its bandwidth.
+/// Times the move alternately with the copy, because other programs change the bandwidth of the machine.
 fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Failure> {
     let width = DType::F32.width();
     let inverted = Chain::new().then(Transpose::new(&[2, 1, 0]));

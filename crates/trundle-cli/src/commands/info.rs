@@ -10,10 +10,10 @@ use trundle_formats::{Header, Shown, Unreadable};
 use crate::args::InfoArgs;
 use crate::say::{print, print_json};
 
-/// Prints the tensors of a file without reading their data. A stream is read to its end.
+/// Prints the tensors of a file without reading their data. Only a stream is read to its end.
 ///
 /// # Errors
-/// If the file cannot be read, or is malformed.
+/// If the file cannot be read or is malformed.
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let input = args.described.description().of(&args.input)?;
     let mut file = input.open()?;
@@ -43,7 +43,7 @@ fn report_of(unreadable: &Unreadable) -> serde_json::Value {
     json!({ "name": unreadable.name, "why": unreadable.problem.to_string() })
 }
 
-/// Formats the axis names in parentheses. Empty if there are none.
+/// Formats the axis names in parentheses. Returns an empty text if there are none.
 fn names_of_axes(header: &Header) -> String {
     let names = &header.annotations.dimension_names;
     if names.is_empty() {
@@ -56,7 +56,8 @@ fn names_of_axes(header: &Header) -> String {
     format!(" ({})", names.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
-/// Formats the encoding of chunks: the axis order if it is not row-major, the shards if there are any, and the codecs.
+/// Formats how chunks are encoded: the axis order if it is not row-major, the shards if there are any, and
+/// the codecs.
 fn encoding(header: &Header) -> String {
     let Some(encoding) = &header.encoding else { return String::new() };
     let order = encoding.order.as_ref().map(|order| format!(" with axes in order {order:?}"));

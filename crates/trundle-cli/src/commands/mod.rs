@@ -1,4 +1,4 @@
-//! The commands of the program, one module each.
+//! The commands of the program. Each has its own module.
 
 pub(crate) mod bench;
 pub(crate) mod clean;

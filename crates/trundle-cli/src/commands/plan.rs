@@ -1,4 +1,4 @@
-//! `trundle plan` of a command: reports the work, or writes its numbered tasks.
+//! `trundle plan` with a command: reports what the command would do, or writes a plan of numbered tasks.
 
 use trundle_files::decide::{Decided, decide};
 use trundle_files::failure::Failure;
@@ -11,7 +11,7 @@ use crate::say::{print, print_json};
 /// Reports what a command would do, without reading the data.
 ///
 /// # Errors
-/// If the command itself would be refused.
+/// If the command would be refused.
 pub(crate) fn run(command: MovingCommand<PlannedArgs, DryArgs>) -> Result<(), Failure> {
     let (request, front) = command.request();
     let Front { json, quiet, verbose, numbering: NumberingArgs { tasks, task_size }, device } =
@@ -43,7 +43,7 @@ pub(crate) fn run(command: MovingCommand<PlannedArgs, DryArgs>) -> Result<(), Fa
     }
 }
 
-/// Reports the moves of a chain in a device's memory. Source and destination are row-major.
+/// Reports the moves of a chain in the memory of a device. Source and destination are row-major.
 fn on_device(decided: &Decided, device: &dyn Device, json: bool) -> Result<(), Failure> {
     for moved in decided.moved() {
         let program = moved.program()?;

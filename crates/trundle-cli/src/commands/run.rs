@@ -28,7 +28,7 @@ use crate::progress::Progress;
 use crate::say::{print, print_json, say};
 use crate::{model_forecast, model_job};
 
-/// An output of a model in the encoding of its file.
+/// An output of a model, encoded as its file stores it.
 struct Written {
     output: FileOutput,
     element: StoredDType,
@@ -36,11 +36,12 @@ struct Written {
     bytes: bytes::Bytes,
 }
 
-/// Runs a model on files and writes its outputs. If the memory is not enough, it works from file to file in tiles.
+/// Runs a model on files and writes its outputs. If the memory is not enough, it moves from files to files
+/// in tiles.
 ///
 /// # Errors
-/// Inputs and outputs are checked before anything is written. After a failure, only work that `--resume` can continue
-/// is left.
+/// If an input or output does not fit; this is checked before anything is written. After a failure, nothing
+/// is kept except work that `--resume` can continue.
 pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let model = open(&run.model).map_err(of_model)?;
@@ -113,7 +114,7 @@ impl Ran<'_> {
         Ok((outputs, FileOutcome { passes, move_seconds, resumed: false }))
     }
 
-    /// Moves from file to file, in tiles that fit the memory.
+    /// Moves the elements from files to files, in tiles that fit into the memory.
     fn in_parts(
         &self,
         inputs: &mut [ModelInput],
@@ -129,8 +130,8 @@ impl Ran<'_> {
         Ok((outputs.into_iter().zip(bytes).collect(), outcome))
     }
 
-    /// Refuses to resume if an output replaces an input that is in memory. No journal tells whether an earlier run has
-    /// already replaced it.
+    /// Returns an error for `--resume` if an output replaces an input that is in memory. In this case, no
+    /// journal records whether the earlier run has already replaced the input.
     fn check_resume(&self, inputs: &[ModelInput], outputs: &[FileOutput]) -> Result<(), Failure> {
         let is_read = |path: &Path| {
             let mut inputs = inputs.iter().filter(|input| input.data.is_some());
@@ -190,7 +191,7 @@ impl Ran<'_> {
     }
 }
 
-/// Reports the passes of a model; with `verbose` also its graph and every pass.
+/// Reports the passes of a model. With `verbose`, also reports its graph and every pass in detail.
 ///
 /// # Errors
 /// If running the model would be refused.
@@ -235,10 +236,10 @@ fn planned(
     Ok((resolved, planned))
 }
 
-/// Returns the path of each output: a file named after the output, always within the folder.
+/// Returns the path of each output. The file is named after the output, and it is always within the folder.
 fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let mut taken = HashSet::new();
-    // The last number used for each name, so that many equal names do not take quadratic time.
+    // The last number that was added to each name. Without it, many equal names would take quadratic time.
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut paths = Vec::with_capacity(model.outputs.len());
     for output in &model.outputs {
@@ -296,8 +297,8 @@ impl Written {
         NamedTensor { name: &output.name, element, shape, bytes }
     }
 
-    /// Reads the unfinished file back and traces each element through the original model, one operator after another,
-    /// without the simplifications of the run.
+    /// Reads the unfinished file back. Traces each element through the original model, one operator after
+    /// another; the simplifications of the run are not used.
     fn verify(
         &self,
         file: &Output,
@@ -338,7 +339,7 @@ impl Written {
 
 const COMPARED_BYTES: usize = 4 << 20;
 
-/// A writer that compares the bytes of a file with the expected elements.
+/// A writer that receives the bytes of a file and compares them with the expected elements.
 struct Compared<'a> {
     written: &'a Written,
     verifier: &'a Verifier<'a>,
@@ -348,7 +349,8 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// Compares the waiting bytes in whole elements, if there are enough of them or `is_end` is set.
+    /// Compares the bytes that have been received, as whole elements. Does so only if there are enough
+    /// bytes, or at the end of the file (`is_end`).
     fn compare(&mut self, is_end: bool) {
         let element = &self.written.element;
         let (group, group_bytes) = match element.width().packing() {
@@ -414,7 +416,7 @@ fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Re
     })?;
     write().inspect_err(|_| {
         if !existed {
-            // Fails, as intended, if other files or resumable work are in the folder.
+            // If other files or resumable work are in the folder, this fails and the folder is kept.
             let _ = std::fs::remove_dir(folder);
         }
     })

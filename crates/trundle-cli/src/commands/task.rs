@@ -1,4 +1,4 @@
-//! `trundle task` and `trundle finish`: run numbered tasks, and complete their output.
+//! `trundle task` runs numbered tasks of a plan, and `trundle finish` completes the output.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::args::{FinishArgs, TaskArgs};
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 
-/// The environment variables of schedulers that hold the task number.
+/// The environment variables in which schedulers pass the task number.
 const NUMBERS: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
 
-/// The polling interval for tasks of earlier stages.
+/// The time between two checks whether the tasks of earlier stages are finished.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// Runs tasks of a plan.
 ///
 /// # Errors
-/// If a task cannot run: its input is missing, has changed, or cannot be read, or the output cannot be written.
+/// If the input of a task is missing, has changed or cannot be read, or if the output cannot be written.
 pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     let numbers = if args.array { vec![number_of_array()?] } else { args.numbers.clone() };
     let plan = PlanFile::read(&args.plan)?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether the only problem is that tasks of an earlier stage are not finished.
+/// Returns whether the error only says that tasks of an earlier stage are not finished.
 fn is_early(error: &trundle_disk::Error) -> bool {
     matches!(*error.problem, Problem::MissingTasks(_))
 }
@@ -84,10 +84,10 @@ fn number_of_array() -> Result<usize, Failure> {
         .map_err(|_| Failure::usage(format!("--array: {name} is {number:?}, not a task number")))
 }
 
-/// Completes the output of a plan, so that it appears under its name.
+/// Completes the output of a plan and gives it its name.
 ///
 /// # Errors
-/// If tasks are missing, or the output cannot be renamed.
+/// If tasks are not finished, or if the output cannot be renamed.
 pub(crate) fn finish(args: &FinishArgs) -> Result<(), Failure> {
     let plan = PlanFile::read(&args.plan)?;
     plan.go_there()?;

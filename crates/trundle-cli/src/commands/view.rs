@@ -22,26 +22,27 @@ use crate::numbers::Range;
 use crate::progress::Progress;
 use crate::say::{print_raw, say};
 
-/// The maximum number of rows and columns of a PNG, for a slice that is too large to be read whole.
+/// The maximum number of rows and columns of a PNG, if a slice is too large to be read completely.
 const SIDE_OF_A_PNG: usize = 2048;
 
-/// The same limit in a terminal, which has fewer lines and columns.
+/// The maximum number of rows and columns in a terminal, if a slice is too large to be read completely.
 const SIDE_IN_A_TERMINAL: usize = 512;
 
-/// The minimum number of rows and columns of a sampled picture. A smaller picture would show nothing.
+/// The minimum number of rows and columns of a sampled picture. A smaller picture would be useless.
 const LEAST_SIDE: usize = 64;
 
-/// The time limit for reading a slice. Above it, fewer rows and columns are read.
+/// The longest estimated time for reading a slice. If it would take longer, fewer rows and columns are
+/// read.
 const MOST_SECONDS: f64 = 60.0;
 
-/// The limit of read requests for a picture. More would take hours.
+/// The largest number of read requests for a picture. More would take hours.
 const MOST_REQUESTS: u64 = 1 << 22;
 
 /// Draws a slice of a tensor, in the terminal or as a PNG.
 ///
 /// # Errors
-/// If the file cannot be read, the slice does not fit the tensor, the elements are not numbers, or the picture cannot
-/// be written.
+/// If the file cannot be read, the slice does not fit the tensor, the elements are not numbers, or the
+/// picture cannot be written.
 pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         check_picture(path, args.force)?;
@@ -75,7 +76,8 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// Selects a slice of the tensor at `index`, by default in the middle.
+    /// Selects a slice of the tensor with the index `index` in the file. Without `slice`, selects the slice
+    /// in the middle.
     ///
     /// # Errors
     /// If the slice does not fit the tensor, or its elements are not numbers.
@@ -98,7 +100,8 @@ impl Drawn {
         Ok(Drawn { index, header, slice, axes })
     }
 
-    /// Reads all elements of the slice. If that takes too much memory or time, reads at most `side` rows and columns.
+    /// Reads all elements of the slice. If that would take too much memory or time, reads at most `side`
+    /// rows and columns.
     ///
     /// # Errors
     /// If the memory is not enough even for a small picture, or the file cannot be read.
@@ -143,7 +146,7 @@ impl Drawn {
         }
     }
 
-    /// Returns the indices along each axis for a picture of at most `side` rows and columns.
+    /// Returns the indices to read along each axis, for a picture of at most `side` rows and columns.
     fn steps(&self, side: usize) -> Vec<Steps> {
         let chunk = self.header.chunk.as_deref();
         let of_axis = |(axis, size): (usize, &usize)| match self.axes.indices[axis] {
@@ -185,10 +188,12 @@ impl Drawn {
     }
 }
 
-/// Returns the index of the tensor called `name`, or of the only tensor.
+/// Returns the index of the tensor with the name `name`. Without a name, returns the index of the only
+/// tensor.
 ///
 /// # Errors
-/// If no tensor has the name, or there are several and no name is given; the message lists names.
+/// If no tensor has the name, or if no name is given and there are several tensors. The message lists
+/// names.
 fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize, Failure> {
     let chosen = select(path, headers, name)?;
     if let [index] = chosen[..] {
@@ -202,8 +207,8 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
     }))
 }
 
-/// Renders the picture as text that fits the terminal, with two lines left for the note and the prompt. If stdout is
-/// not a terminal, `COLUMNS` and `LINES` give the size.
+/// Renders the picture as text that fits into the terminal. Two lines are left for the note and the prompt.
+/// If stdout is not a terminal, the variables `COLUMNS` and `LINES` determine the size.
 fn in_terminal(picture: &Picture) -> String {
     let (rows, columns) = Term::stdout().size();
     let is_terminal = std::io::stdout().is_terminal();
@@ -234,7 +239,8 @@ fn described(drawn: &Drawn, pixels: &Pixels, drawing: &Drawing) -> String {
 /// Checks that a picture can be written at `path`, before any work is done for it.
 ///
 /// # Errors
-/// If the path does not end in .png, exists, or its folder does not exist.
+/// If the path does not end in .png, if the file exists and `force` is false, or if its folder does not
+/// exist.
 pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
     if path != Path::new("-")
         && !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))

@@ -1,4 +1,4 @@
-//! Commands that move tensors from files to files.
+//! The commands that move tensors from files to files.
 
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
@@ -16,7 +16,8 @@ use crate::signals;
 /// Runs a command that moves tensors, and prints the result.
 ///
 /// # Errors
-/// All requests are checked before the data is read. After a failure, only work that `--resume` can continue is left.
+/// If an input or output does not fit; all are checked before data is read. After a failure, nothing is
+/// kept except work that `--resume` can continue.
 pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), Failure> {
     let start = Instant::now();
     let (request, Front { json, quiet, .. }) = command.request();
@@ -47,9 +48,9 @@ pub(crate) fn warn(decided: &Decided, quiet: bool) {
     decided.warnings().iter().for_each(|warning| say_as(Label::Warning, warning));
 }
 
-/// Checks that stdout holds either the tensor or the report.
+/// Returns an error if a tensor would be written to stdout, and stdout is a terminal or also gets the report.
 fn check_streams(request: &Request, json: bool) -> Result<(), Failure> {
-    // A split needs several outputs, so it refuses stdout in any case.
+    // A split needs several outputs, so it is refused elsewhere if its output is stdout.
     let is_split = matches!(request.work, Work::Split { .. });
     if is_split || request.output.path.as_deref() != Some(Path::new("-")) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Moves on a GPU, if the program is built for one.
+//! Moves elements on a GPU, if the program is built with support for one.
 
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 mod case;
@@ -15,20 +15,20 @@ use trundle_files::failure::Failure;
 use crate::args::DeviceName;
 
 pub(crate) trait Device {
-    /// Describes how the device would move a program, as text: every pass, down to launches.
+    /// Describes in words how the device would move a program: every pass with its launches.
     ///
     /// # Errors
     /// If the device does not have enough memory for fill values or kernel tables.
     fn planned(&self, program: &Program) -> Result<String, Failure>;
 
-    /// Describes the same as JSON.
+    /// Describes the same as a JSON value.
     ///
     /// # Errors
     /// As [`Device::planned`].
     fn report(&self, program: &Program) -> Result<Value, Failure>;
 
-    /// Verifies each case against the CPU's result, and times it in alternation with a copy on the device. `done` is
-    /// called after each case.
+    /// Verifies the result of each case against the CPU's result, and times the case alternately with a
+    /// copy on the device. Calls `done` after each case.
     ///
     /// # Errors
     /// If a result is wrong, or the device does not have enough memory.
@@ -40,10 +40,11 @@ pub(crate) trait Device {
     ) -> Result<Record, Failure>;
 }
 
-/// Opens the requested device. `None` for the CPU.
+/// Opens the requested device. Returns `None` for the CPU.
 ///
 /// # Errors
-/// If no such GPU is found, or this program is not built for it; the message lists the places searched.
+/// If there is no such GPU, or if this program is built without support for it. The message lists where the
+/// function searched.
 pub(crate) fn open(name: DeviceName) -> Result<Option<Box<dyn Device>>, Failure> {
     match name {
         DeviceName::Cpu => Ok(None),
@@ -52,7 +53,8 @@ pub(crate) fn open(name: DeviceName) -> Result<Option<Box<dyn Device>>, Failure>
     }
 }
 
-/// Opens the best GPU of the system. `TRUNDLE_GPU=emulated` also allows one that the CPU emulates.
+/// Opens the best GPU of the system. A GPU that is emulated on the CPU is allowed only with
+/// `TRUNDLE_GPU=emulated`.
 #[cfg(feature = "wgpu")]
 fn wgpu() -> Result<Box<dyn Device>, Failure> {
     use trundle_wgpu::{Choice, Wgpu};

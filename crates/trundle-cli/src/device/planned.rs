@@ -1,4 +1,4 @@
-//! Reports of moves that are planned for a device.
+//! Reports moves that are planned for a device.
 
 use serde_json::{Value, json};
 use trundle::Program;
@@ -25,7 +25,7 @@ impl<G: Gpu> Planned<'_, G> {
         Ok(Planned { gpu, program })
     }
 
-    /// Describes every pass, down to launches.
+    /// Describes every pass with its launches.
     ///
     /// # Errors
     /// If the device does not have enough memory for the tables of its kernels.
@@ -65,14 +65,15 @@ impl<G: Gpu> Planned<'_, G> {
         }))
     }
 
-    /// Returns the plans of a part, after checking that they can be launched.
+    /// Returns the plans of a part. First checks that they can be launched.
     fn plans(&self, part: &PlannedPart) -> Result<&Plans<G>, Failure> {
         let plans = self.program.plans_of(part);
         plans.one().map_or(Ok(()), |plan| G::launches(plan).map(drop)).map_err(Failure::running)?;
         Ok(plans)
     }
 
-    /// Reports one move. A move in tiles has no plan yet, since each tile is planned when it is moved.
+    /// Reports one move. A move in tiles has no plan at this point, because each tile is planned when it is
+    /// moved.
     fn step_report(&self, part: &PlannedPart) -> Result<Value, Failure> {
         let step = &self.program.runner().steps()[part.step];
         let plan = step.work.one().map(plan_report::<G>).transpose()?;
@@ -94,7 +95,7 @@ fn plan_report<G: Gpu>(plan: &G::Plan) -> Result<Value, Failure> {
     }))
 }
 
-/// Reports a block of a GPU move: its loops, and how they are divided among invocations.
+/// Reports a block of a GPU move: its loops, and how they are distributed over invocations.
 fn gpu_block_report(of: &GpuBlock) -> Value {
     let mut report = block_report(&of.block);
     report["width"] = of.width.into();

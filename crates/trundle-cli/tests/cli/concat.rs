@@ -1,9 +1,9 @@
-//! `concat` and `stack`: tensors of several files joined into one.
+//! `concat` and `stack`, which join tensors of several files.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Run, Workdir, safetensors};
 
-/// A tensor of 4-byte elements; each seed gives different bytes.
+/// Returns a tensor of 4-byte elements. Each seed gives different bytes.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>() * 4;
     let all = trundle_testing::noise(count + 64 * seed);
@@ -39,7 +39,7 @@ fn layer(part: &Tensor, axis: usize) -> Tensor {
     layer
 }
 
-/// Runs a command, given as words separated by spaces, and reads its output.
+/// Runs a command, whose words are separated by spaces, and reads its output.
 #[track_caller]
 fn made(place: &Workdir, words: &str) -> Tensor {
     place.run(&format!("{words} -o out.npy --force -q")).done();
@@ -103,7 +103,7 @@ fn orders_of_bytes_need_not_be_the_same() {
         let expected = joined(&[&one, &one], 1);
         assert!(made(&place, &format!("concat {files} --axis 1 --verify")) == expected, "{files}");
     }
-    // The byte order is kept if all inputs share it.
+    // The byte order is kept if it is the same for all inputs.
     let both = made(&place, "concat b.npy b.npy --axis 0");
     assert_eq!(both, joined(&[&big, &big], 0));
 }
@@ -151,7 +151,7 @@ fn tensors_of_one_name_go_together() {
     let text = String::from_utf8_lossy(&place.read("both.safetensors")).into_owned();
     assert!(text.contains(r#""format":"pt","trundle.axes":"{\"w\":\"o i\"}""#), "{text}");
 
-    // Metadata of tensors that are left out is dropped, and so is metadata that a new axis makes untrue.
+    // Metadata of omitted tensors is dropped, as is metadata that is wrong once there is a new axis.
     let run = concat("-o b.npz --axis 0 --tensor b").done();
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
     assert_eq!(taken("b.npz", "b"), joined(&[&b1, &b2], 0));
@@ -229,7 +229,7 @@ fn raw_bytes_are_as_long_as_they_are() {
     place.run(&format!("{args} -o c.bin --verify")).done();
     assert_eq!(place.read("c.bin"), bytes);
 
-    // The shape describes the raw file; the .npy file has its own.
+    // The shape describes the raw file only; the .npy file has a header.
     let (raw, more) = (part(1, &[2, 3]), part(2, &[5, 3]));
     place.write("raw.bin", &raw.bytes);
     place.write("more.npy", &more.file(PLAIN));
@@ -299,7 +299,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     );
     assert!(plan.contains("  lat: u16 [5], as in the first file\n"), "{plan}");
 
-    // Outputs that replace an input, have another format, or have axis names that differ between the inputs.
+    // The output may replace an input or have another format. The axis names of the inputs may differ.
     concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
     assert_eq!(written(&place, "both.zarr/time")["shape"], serde_json::json!([15]));
     place.run("stack a.zarr other.zarr --tensor lon --axis 0 --dim run -o lons.zarr").done();
@@ -307,7 +307,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
     place.run("concat a.zarr b.zarr --tensor time --axis 0 -o t.npz").done();
 
-    // Units that differ are refused.
+    // Inputs whose units differ are refused.
     let mut time = written(&place, "b.zarr/time");
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
     std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
@@ -326,7 +326,8 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     let report = concat("a.zarr b.zarr", &more).done().json();
     assert_eq!(report["attributes_differ"], serde_json::json!(["time"]));
 
-    // Differing axis names and coordinate values, and an axis at another position.
+    // Inputs are refused if their axis names or coordinates differ, or if the axis is at different
+    // positions.
     time["attributes"] = serde_json::json!({});
     std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     write_array(&place.path("b.zarr"), "lat", &[5], &["lon"]);
@@ -378,7 +379,7 @@ fn interrupted_work_is_gone_on_with() {
     work.is_done();
 }
 
-/// Pads every axis with `before` and `behind` copies of one element.
+/// Returns the tensor with `before` and `behind` copies of one element around it, along every axis.
 fn padded(tensor: &Tensor, before: usize, behind: usize, element: &[u8]) -> Tensor {
     let shape: Vec<usize> = tensor.shape.iter().map(|size| before + size + behind).collect();
     let mut bytes = Vec::new();

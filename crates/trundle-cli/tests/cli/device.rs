@@ -1,4 +1,4 @@
-//! `--device`: runs on the requested GPU or fails; it never falls back to the CPU.
+//! `--device`, which uses the requested GPU or fails. It never uses the CPU instead.
 
 use crate::Workdir;
 use crate::npy::Tensor;
@@ -53,7 +53,7 @@ fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
     }
 }
 
-/// Tests on the emulated driver, a library with the name of NVIDIA's.
+/// These tests use the emulated driver, a library with the name of NVIDIA's driver.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod with_cuda {
     use std::path::Path;
@@ -65,7 +65,7 @@ mod with_cuda {
     use super::*;
     use crate::Run;
 
-    /// The folder of the driver, which is built once; `None` without a compiler.
+    /// Returns the folder of the driver, which is built once; `None` if there is no compiler.
     fn driver() -> Option<&'static Path> {
         static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
         let built = || {
@@ -99,7 +99,7 @@ mod with_cuda {
         assert!(text.contains(" on emulated: "), "{text}");
     }
 
-    /// The bench compares each result with the CPU's before it times it.
+    /// `trundle bench` compares each result with the CPU's before it times the case.
     #[test]
     fn cases_are_moved_as_on_the_cpu() {
         let Some(folder) = driver() else {
@@ -137,7 +137,8 @@ mod with_gpus {
         }
     }
 
-    /// Runs on a device that Mesa emulates. `None` if no device is found, unless `TRUNDLE_GPU` requires one.
+    /// Runs the program on a device that Mesa emulates. Returns `None` if there is no device, unless
+    /// `TRUNDLE_GPU` requires one.
     fn emulated(place: &Workdir, args: &str) -> Option<Run> {
         let command = format!("{args} --device wgpu");
         let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));
@@ -161,7 +162,7 @@ mod with_gpus {
         assert!(text.contains(launch), "{text}");
     }
 
-    /// JSON plans share the fields of CPU plans and add launches.
+    /// A JSON plan has the fields of a CPU plan, and also the launches.
     #[test]
     fn a_plan_is_json_too() {
         let place = place();
@@ -244,7 +245,7 @@ mod with_gpus {
         assert_eq!(place.contents(), before);
     }
 
-    /// A bench record has the fields of a CPU record and names the device.
+    /// The record of `trundle bench` has the fields of a CPU record and names the device.
     #[test]
     fn a_bench_is_a_record_of_the_device() {
         let place = place();

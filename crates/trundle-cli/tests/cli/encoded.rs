@@ -1,4 +1,4 @@
-//! Encoded Zarr chunks that are copied without decoding.
+//! Encoded Zarr chunks that are copied without being decoded.
 
 use std::fs;
 
@@ -8,8 +8,9 @@ use crate::Workdir;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
-/// A place with a u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], which may be in shards.
-/// The metadata names a wrong compression level, so that encoding a chunk again changes its bytes.
+/// Returns a folder with a u16 tensor in an .npy file and in a store. The store has chunks of [1, 4, 3],
+/// perhaps in shards. Its metadata has a wrong compression level, so that encoding a chunk again changes
+/// its bytes.
 fn with_store(shape: &[usize], shards: &str) -> Workdir {
     let place = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -27,7 +28,7 @@ fn count(place: &Workdir, chain: &str, args: &str) -> Value {
     place.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
-/// Applies a chain to the store and compares the result with the same chain on the .npy file.
+/// Applies a chain to the store. Compares the result with that of the same chain on the .npy file.
 fn moved(place: &Workdir, chain: &str, args: &str) {
     let _ = fs::remove_dir_all(place.path("y.zarr"));
     place.run(&format!("apply x.npy '{chain}' -o y.npy --row-major --force")).done();
@@ -44,7 +45,7 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
         ("roll(shift=[1, -3], axes=[0, 2])", 45, "0/1/1", "1/1/0"),
         ("flip(axes=0)", 45, "4/1/0", "0/1/0"),
         ("slice(starts=[2, 4], stops=[4, 10], axes=[0, 1])", 12, "2/2/1", "0/1/1"),
-        // The first axis has chunks of size 1, so it may move anywhere.
+        // The chunks have size 1 along the first axis, so this axis may move to any position.
         ("transpose(1, 2, 0) | flip(axes=2)", 45, "0/2/1", "2/1/4"),
     ] {
         assert_eq!(count(&place, chain, ""), json!(chunks), "{chain}");
@@ -79,7 +80,7 @@ fn chunks_that_do_not_are_decoded() {
         assert_eq!(count(&place, chain, args), Value::Null, "{chain} {args:?}");
         moved(&place, chain, &format!("{args} --verify"));
     }
-    // Big-endian elements have to be decoded, because outputs are little-endian.
+    // Big-endian elements must be decoded, because outputs are little-endian.
     let metadata = written(&place, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["endian"] = json!("big");
@@ -93,10 +94,10 @@ fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
     assert_eq!(count(&place, "roll(shift=2, axes=0)", ""), json!(9));
     moved(&place, "roll(shift=2, axes=0)", "--verify");
     assert_eq!(place.read("x.zarr/c/0/1/0"), place.read("y.zarr/c/1/1/0"));
-    // A shift by half a shard.
+    // The shift is half the size of a shard.
     assert_eq!(count(&place, "roll(shift=1, axes=0)", ""), Value::Null);
     moved(&place, "roll(shift=1, axes=0)", "--verify");
-    // Outputs have the shard index at the end.
+    // Outputs have the index of a shard at its end.
     let metadata = written(&place, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["index_location"] = json!("start");
@@ -180,7 +181,8 @@ fn an_order_of_axes_can_be_metadata_alone() {
         ("transpose(2, 0, 1) | roll(shift=3, axes=0)", json!([1, 2, 0]), "4/2/1", "2/4/2"),
         ("roll(shift=2, axes=0)", Value::Null, "4/1/0", "1/1/0"),
     ] {
-        // Only with --metadata-only, because readers must then transpose every chunk.
+        // The order of axes within chunks changes only with --metadata-only, because readers must then
+        // transpose every chunk.
         let expected = if order.is_null() { json!(45) } else { Value::Null };
         assert_eq!(count(&place, chain, ""), expected, "{chain}");
         assert_eq!(count(&place, chain, only), json!(45), "{chain}");

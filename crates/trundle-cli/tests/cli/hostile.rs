@@ -1,4 +1,5 @@
-//! Hostile names and texts in files: the program never prints control or invisible characters from them.
+//! Hostile names and texts in files. The program never prints their control characters or invisible
+//! characters.
 
 use std::ffi::OsString;
 
@@ -6,11 +7,12 @@ use crate::npy::{self, PLAIN, Tensor};
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir, npz};
 
-/// Sets a terminal's title and colours, breaks lines, reverses text, and has invisible characters.
+/// This name sets a terminal's title and colours, has line breaks, reverses text, and has invisible
+/// characters.
 const HOSTILE: &str = "w\x1b]0;owned\x07\nerror: forged\r\t\x7f\u{9b}31m\u{85}\u{2028}\u{2029}\u{202a}\u{202e}\
                        \u{2066}\u{2069}\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}z";
 
-/// A similar file name.
+/// A file name of the same kind.
 const PATH: &str = "p\x1b[31m\nerror: forged\u{202e}\u{200b}";
 
 fn path(ending: &str) -> String {
@@ -28,7 +30,8 @@ fn is_steering(character: char) -> bool {
         || code == 0xfeff
 }
 
-/// The fault of a run, if any. If `tells`, the output must contain the hostile name.
+/// Returns what is wrong with the output of a run, if anything. If `tells`, the output must contain the
+/// hostile name.
 fn fault(run: &Run, tells: bool) -> Option<String> {
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
     let fault = if said.contains(is_steering) {
@@ -45,7 +48,7 @@ fn fault(run: &Run, tells: bool) -> Option<String> {
     Some(format!("{fault}: code {:?}, {said:?}", run.code))
 }
 
-/// An .npy archive member that holds a pickle.
+/// Returns a member of an .npz archive that contains a pickle.
 fn objects() -> Vec<u8> {
     npy::header(1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")
 }
@@ -107,7 +110,7 @@ fn place() -> Workdir {
     place
 }
 
-/// A length-delimited protobuf field.
+/// Returns a protobuf field with a length.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![number << 3 | 2];
     let mut length = content.len();
@@ -119,7 +122,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [bytes, content.to_vec()].concat()
 }
 
-/// An ONNX model of one operator. All its names are hostile.
+/// Returns an ONNX model of one operator. All its names are hostile.
 fn onnx(operator: &str) -> Vec<u8> {
     let name = HOSTILE.as_bytes();
     let (x, y) = ([name, b"x"].concat(), [name, b"y"].concat());
@@ -247,7 +250,7 @@ fn nothing_of_a_file_steers_the_terminal() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// File names need not be valid UTF-8.
+/// The names of files need not be valid UTF-8.
 #[cfg(unix)]
 #[test]
 fn paths_that_are_no_texts_steer_nothing_either() {

@@ -1,4 +1,4 @@
-//! Runs the program as a process, with files and streams.
+//! Runs the program as a process, with files and with streams.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[cfg(unix)]
@@ -62,17 +62,17 @@ use npy::Tensor;
 use tempfile::TempDir;
 use trundle_testing::everything;
 
-/// Prints why a check is skipped, even if the test's output is captured.
+/// Prints why a check is skipped. The message appears even if the output of the test is captured.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// The arguments of a run.
+/// The arguments of a run of the program.
 trait Arguments {
     fn list(&self) -> Vec<OsString>;
 }
 
-/// Words separated by spaces. Spaces between single quotes separate nothing.
+/// Words separated by spaces. A space within single quotes belongs to its word.
 impl Arguments for str {
     fn list(&self) -> Vec<OsString> {
         let mut words = Vec::new();
@@ -116,29 +116,29 @@ impl<T: AsRef<OsStr>> Arguments for Vec<T> {
     }
 }
 
-/// Whether to run this case: every n-th one, or all with `TRUNDLE_TESTS=all`.
+/// Whether to run this case: every n-th case, or all with `TRUNDLE_TESTS=all`.
 ///
-/// With sums of indices, each value of one loop meets 1/n of the values of the others. No other choice of a case may
-/// depend on the same index modulo n.
+/// If `case` is the sum of the indices of two loops, each value of one index is combined with 1/n of the
+/// values of the other. Nothing else in a case may depend on the same index modulo n.
 fn is_tried(case: usize, n: usize) -> bool {
     everything() || case.is_multiple_of(n)
 }
 
-/// A pseudo-random number below `most`, the same in every run.
+/// Returns a pseudorandom number below `most`. The sequence is the same in every run.
 fn chance(state: &mut u64, most: usize) -> usize {
-    // Source: the constants of Knuth's MMIX.
+    // These are the constants of Knuth's MMIX.
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize % most
 }
 
-/// A folder to run the program in.
+/// A folder in which the program runs.
 struct Workdir {
     folder: TempDir,
 }
 
-/// How a run of the program ended.
+/// How a run of the program ended, and its output.
 struct Run {
-    /// `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     code: Option<i32>,
     stdout: Vec<u8>,
     stderr: String,
@@ -149,7 +149,7 @@ impl Workdir {
         Workdir { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// A folder with one file for each name.
+    /// Creates a folder with one file for each name.
     fn with(files: &[(&str, &Tensor)]) -> Workdir {
         let place = Workdir::new();
         for (name, tensor) in files {
@@ -166,7 +166,8 @@ impl Workdir {
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// Writes an .npy file of zeros that take no room on the disk. Returns false if no file can be so long here.
+    /// Writes an .npy file of zeros that take no space on the disk. Returns false if the file system does
+    /// not allow such a long file.
     fn write_zeros(&self, name: &str, descr: &str, width: u64, sizes: &[u64]) -> bool {
         let listed: String = sizes.iter().map(|size| format!("{size},")).collect();
         let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({listed}), }}");
@@ -185,7 +186,7 @@ impl Workdir {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// The names and contents of the files in the folder, sorted.
+    /// Returns the names and contents of the files in the folder, sorted by name.
     fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let entries = fs::read_dir(self.folder.path()).unwrap().map(Result::unwrap);
         let mut contents: Vec<_> = entries
@@ -195,16 +196,17 @@ impl Workdir {
         contents
     }
 
-    /// The program with these arguments, in a reproducible environment.
+    /// Returns a command that runs the program with these arguments in a reproducible environment.
     fn command(&self, args: &(impl Arguments + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trundle"));
         command.args(args.list()).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
         for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
-        // Test builds are larger than release builds; small limits must not include the program itself.
+        // A test build takes more memory than a release build, so the program itself is not counted towards
+        // small limits.
         command.env("TRUNDLE_OWN_MEMORY", "0");
-        // Does not read or write the remembered disk speeds.
+        // The program cannot read or store disk speeds.
         command.env("XDG_CACHE_HOME", "/dev/null");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -218,7 +220,7 @@ impl Workdir {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         thread::scope(|scope| {
-            // The program may end without reading all of the input.
+            // The program may end before it has read the whole input.
             scope.spawn(move || stdin.write_all(input));
             Run::awaited(child)
         })
@@ -230,7 +232,7 @@ impl Run {
         Run::awaited(command.spawn().unwrap())
     }
 
-    /// Waits for the end, at most `MOST`.
+    /// Waits until the program ends, for at most `MOST`.
     fn awaited(child: Child) -> Run {
         const MOST: Duration = Duration::from_secs(60);
         let (id, (sender, receiver)) = (child.id(), mpsc::channel());
@@ -251,7 +253,8 @@ impl Run {
         self
     }
 
-    /// Checks the exit code and the error message. `said` holds parts of it in this order, with `[..]` between them.
+    /// Checks the exit code and the error message. `said` has parts of the message, in order, with `[..]`
+    /// between them.
     #[track_caller]
     fn refused(&self, code: i32, said: &str) {
         assert_eq!(self.code, Some(code), "{self:#?}");

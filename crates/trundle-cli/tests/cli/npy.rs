@@ -1,9 +1,9 @@
-//! Tensors and .npy files, written and read without the program's own code.
+//! Tensors and .npy files. They are written and read without the program's own code.
 
-/// A packed, row-major tensor.
+/// A contiguous, row-major tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tensor {
-    /// The element type as written in an .npy header.
+    /// The element type, as an .npy header states it.
     pub descr: String,
     /// The element size in bytes.
     pub width: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Tensor {
     pub bytes: Vec<u8>,
 }
 
-/// The header of an .npy file.
+/// The version and the order of an .npy file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     /// The format version: 1, 2 or 3.
@@ -26,20 +26,20 @@ pub(crate) struct Style {
 pub(crate) const PLAIN: Style = Style { version: 1, fortran: false };
 
 impl Tensor {
-    /// A tensor of pseudo-random bytes, so that elements are likely to differ.
+    /// Returns a tensor of pseudorandom bytes, so that its elements are likely to differ.
     pub(crate) fn noise(descr: &str, width: usize, shape: &[usize]) -> Tensor {
         let bytes = trundle_testing::noise(shape.iter().product::<usize>() * width);
         Tensor { descr: descr.to_owned(), width, shape: shape.to_owned(), bytes }
     }
 
-    /// The numbers 0, 1, 2, ... in row-major order, as `<u2`.
+    /// Returns the numbers 0, 1, 2, ... in row-major order, as `<u2`.
     pub(crate) fn counting(shape: &[usize]) -> Tensor {
         let count = shape.iter().product::<usize>() as u16;
         let bytes = (0..count).flat_map(u16::to_le_bytes).collect();
         Tensor { descr: "'<u2'".to_owned(), width: 2, shape: shape.to_owned(), bytes }
     }
 
-    /// Integers of type `<i8` along one axis.
+    /// Returns integers of type `<i8` along one axis.
     pub(crate) fn list(values: &[i64]) -> Tensor {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         Tensor { descr: "'<i8'".to_owned(), width: 8, shape: vec![values.len()], bytes }
@@ -54,7 +54,8 @@ impl Tensor {
         &self.bytes[place * self.width..][..self.width]
     }
 
-    /// A tensor of another shape; its element at `index` is this tensor's element at `source(index)`.
+    /// Returns a tensor with the shape `shape`. Its element at `index` is this tensor's element at
+    /// `source(index)`.
     pub(crate) fn gather(
         &self,
         shape: &[usize],
@@ -65,7 +66,7 @@ impl Tensor {
         Tensor { shape: shape.to_owned(), bytes, ..self.clone() }
     }
 
-    /// An .npy file of this tensor.
+    /// Returns an .npy file of this tensor.
     pub(crate) fn file(&self, style: Style) -> Vec<u8> {
         let sizes: String = self.shape.iter().map(|size| format!("{size},")).collect();
         let fortran = if style.fortran { "True" } else { "False" };
@@ -84,7 +85,7 @@ impl Tensor {
         file
     }
 
-    /// The tensor in an .npy file whose elements have `width` bytes.
+    /// Returns the tensor in an .npy file whose elements have `width` bytes.
     pub(crate) fn read(file: &[u8], width: usize) -> Tensor {
         assert_eq!(&file[..6], b"\x93NUMPY");
         let (start, length) = match file[6] {
@@ -110,7 +111,7 @@ impl Tensor {
         let row_major = Tensor { descr, width, shape, bytes };
         match &between("'fortran_order': ", ",")[..] {
             "False" => row_major,
-            // The bytes are the row-major bytes of the transposed tensor.
+            // In column-major order, the bytes are those of the transposed tensor in row-major order.
             "True" => {
                 let shape = row_major.shape.clone();
                 let inverted: Vec<usize> = shape.iter().rev().copied().collect();
@@ -122,7 +123,7 @@ impl Tensor {
     }
 }
 
-/// The magic bytes, the version and the header text.
+/// Returns the beginning of an .npy file: the magic bytes, the version and the text of the header.
 pub(crate) fn header(version: u8, text: &str) -> Vec<u8> {
     let mut text = text.as_bytes().to_vec();
     let start = if version == 1 { 10 } else { 12 };

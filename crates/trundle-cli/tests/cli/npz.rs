@@ -1,14 +1,15 @@
-//! .npz archives of stored members, written and read without the program's own code.
+//! .npz archives whose members are stored without compression. They are written and read without the
+//! program's own code.
 
 use flate2::Crc;
 
-/// An archive with these files.
+/// Returns an archive with these files.
 pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in members {
         let mut crc = Crc::new();
         crc.update(content);
-        // Version 2.0, UTF-8 names, stored, with the earliest date.
+        // Version 2.0, UTF-8 names, no compression, the earliest date.
         let mut common = Vec::new();
         for number in [20u16, 1 << 11, 0, 0, 33] {
             common.extend(number.to_le_bytes());
@@ -31,7 +32,7 @@ pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     [bytes, directory, end].concat()
 }
 
-/// The files of an archive of stored members, in order.
+/// Returns the files of an archive whose members are not compressed, in order.
 pub(crate) fn members(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut members = Vec::new();
     let mut rest = archive;

@@ -1,11 +1,13 @@
-//! Invalid input: the error message with the values and limits, the exit code, and no files left behind.
+//! Invalid input. The error message has the values and the limits, the exit code is right, and no files are
+//! left.
 
 use std::fs;
 
 use crate::npy::{self, PLAIN, Tensor};
 use crate::{Run, Workdir};
 
-/// Checks runs, each with its arguments, exit code and error message: they print nothing else and leave no files.
+/// Checks runs, each with its arguments, exit code and error message. A run must print nothing else and
+/// leave no files.
 #[track_caller]
 pub(crate) fn refused(place: &Workdir, refusals: &[(&str, i32, &str)]) {
     let before = place.contents();
@@ -17,7 +19,8 @@ pub(crate) fn refused(place: &Workdir, refusals: &[(&str, i32, &str)]) {
     }
 }
 
-/// A volume, a matrix, lengths for it, a scalar, an empty tensor, and a file without a tensor.
+/// Returns a folder with a volume, a matrix, lengths for the matrix, a scalar, an empty tensor, and a file
+/// without a tensor.
 fn place() -> Workdir {
     let place = Workdir::with(&[
         ("volume.npy", &Tensor::counting(&[4, 5, 6])),
@@ -43,7 +46,7 @@ fn headers_that_lie() {
     };
     let version_9 = [&volume[..6], &[9, 0], &volume[8..]].concat();
     let header_too_long = [&b"\x93NUMPY\x02\x00"[..], &[0xff; 4], &[b' '; 100]].concat();
-    // File contents and the parts of their messages.
+    // The contents of files, and the parts of their messages.
     let files: &[(&[u8], &str)] = &[
         (b"", "truncated[..]8 bytes[..]but has 0"),
         (b"\x93NUM", "truncated[..]8 bytes[..]but has 4"),
@@ -207,7 +210,7 @@ fn lengths_that_do_not_fit() {
 #[test]
 fn chains_with_a_mistake_show_the_place() {
     let place = place();
-    // The last two numbers are the first and last column of the carets.
+    // The last two numbers are the columns of the first and of the last caret.
     let chains: &[(&str, i32, &str, [usize; 2])] = &[
         ("|", 2, "empty stage", [0, 1]),
         ("flip(0) |", 2, "empty stage", [8, 9]),
@@ -239,7 +242,7 @@ fn chains_with_a_mistake_show_the_place() {
         assert_eq!(lines[1], format!("  {chain}"), "{stderr}");
         assert_eq!(lines[2], carets, "{stderr}");
     }
-    // An empty chain has nothing to underline.
+    // In an empty chain, there is nothing to underline.
     let stderr = place.run("apply volume.npy ' ' -o out.npy").stderr;
     assert!(stderr.starts_with("error: the chain is empty\n  a stage is a call"), "{stderr}");
 }
@@ -432,7 +435,7 @@ pub(crate) mod unix {
             ("large.npy", &Tensor::noise("'|u1'", 1, &[300_000])),
         ]);
         fs::create_dir(place.path("disk")).unwrap();
-        // A disk of 64 KiB that only this process and its children can see.
+        // This disk has 64 KiB. Only this process and its children can see it.
         let script = "mount -t tmpfs -o size=64k tmpfs disk || exit 99
             \"$0\" flip small.npy --axes 0 -o disk/small.npy -q || exit 98
             \"$0\" flip large.npy --axes 0 -o disk/large.npy && exit 97
@@ -480,10 +483,11 @@ pub(crate) mod unix {
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle"), "flip", "x.npy"]);
             command.args("--axes 0 -o out.npy --force -q --threads 1".split(' '));
-            // The C library reserves 64 MiB of addresses for each thread, which may exceed the limit.
+            // The C library reserves 64 MiB of address space for each thread, which may exceed the limit.
             command.env("MALLOC_ARENA_MAX", "1");
             let run = Run::from(command.current_dir(place.path("")).output().unwrap());
-            // The standard library aborts the process if a new thread cannot allocate its signal stack.
+            // The standard library aborts the process if a new thread cannot allocate the stack for its
+            // signal handler.
             if run.stderr.contains("failed to allocate an alternative stack") {
                 place.run("clean --force").done();
                 continue;
@@ -503,7 +507,7 @@ pub(crate) mod unix {
         }
     }
 
-    /// Whether this process was started with the signal ignored, as in the background of a script.
+    /// Whether a signal was ignored when this process was started, as for a background process of a script.
     pub(crate) fn is_ignored(signal: i32) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -533,7 +537,7 @@ pub(crate) mod unix {
                 skip("the tests were started with a signal ignored, and so is the program");
                 continue;
             }
-            // The program may finish before the signal arrives; then it gets a larger file.
+            // If the program finishes before the signal arrives, it gets a larger file.
             let stopped = (0..50).any(|attempt| {
                 if attempt == 10 && input.len() < 100 << 20 {
                     (input, output) = files(160 << 20);
@@ -541,7 +545,7 @@ pub(crate) mod unix {
                 place.write("x.npy", &input);
                 let args = "flip x.npy --axes 0 -o x.npy --force -q";
                 let mut child = place.command(&args).spawn().unwrap();
-                // A shell that is already running sends the signal sooner.
+                // A shell that is already running sends the signal with less delay.
                 let mut killer = Command::new("sh")
                     .args(["-c", &format!("read go; kill {signal} {}", child.id())])
                     .stdin(Stdio::piped())

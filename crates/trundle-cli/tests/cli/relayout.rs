@@ -1,5 +1,5 @@
-//! `trundle relayout`: rules for the axes of tensors, the moves that they cause, the recorded axes, and
-//! errors.
+//! `trundle relayout`: rules for the axes of tensors, the moves that result from them, the axes that are
+//! recorded, and errors.
 
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::USUAL;
@@ -7,7 +7,7 @@ use crate::refusals::refused;
 use crate::safetensors::{Named, file};
 use crate::{Run, Workdir};
 
-/// The tensor whose axis `i` is axis `order[i]` of `tensor`.
+/// Returns the tensor whose axis `i` is axis `order[i]` of `tensor`.
 fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
     let shape: Vec<usize> = order.iter().map(|axis| tensor.shape[*axis]).collect();
     tensor.gather(&shape, |index| {
@@ -17,7 +17,7 @@ fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
     })
 }
 
-/// Two convolutions with weights [o, i, h, w], and a bias.
+/// The weights [o, i, h, w] of two convolutions, and a bias.
 struct Model {
     conv1: Tensor,
     conv2: Tensor,
@@ -33,13 +33,13 @@ impl Model {
         }
     }
 
-    /// The model with the axes of the weights in another order.
+    /// Returns the model with the axes of the weights in another order.
     fn with_order(&self, order: &[usize]) -> Model {
         let (conv1, conv2) = (transposed(&self.conv1, order), transposed(&self.conv2, order));
         Model { conv1, conv2, bias: self.bias.clone() }
     }
 
-    /// The order of the tensors differs from the order of names and of types.
+    /// Returns the file. The tensors in it are ordered neither by name nor by type.
     fn file(&self, metadata: &[(&str, &str)]) -> Vec<u8> {
         file(
             metadata,
@@ -98,7 +98,7 @@ fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
 #[test]
 fn what_is_recorded_counts_and_no_shape() {
     let place = Workdir::new();
-    // Shapes that fit every order of the axes.
+    // Every order of the axes fits these shapes.
     let square = Tensor::noise("", 1, &[3, 3, 3]);
     let with = |recorded: &str, tensor: &Tensor| {
         file(&[("trundle.axes", recorded)], &[Named::new("t", "U8", tensor)])
@@ -229,7 +229,7 @@ fn any_file_of_tensors_is_a_source() {
     let record = [("trundle.axes", r#"{"t":"c a b"}"#)];
     assert!(place.read("t.safetensors") == file(&record, &[Named::new("t", "U16", &moved)]));
 
-    // f32 and f16, which .npz supports.
+    // The types are f32 and f16, because .npz supports them.
     let tensors =
         [Named::new("bias", "F32", &model.bias), Named::new("conv1.weight", "F32", &model.conv1)];
     place.write("in.safetensors", &file(&[], &tensors));

@@ -1,30 +1,30 @@
-//! .safetensors files, written without the program's own code.
+//! .safetensors files. They are written without the program's own code.
 
 use serde_json::json;
 
 use crate::npy::Tensor;
 
-/// A tensor with its name.
+/// A tensor and its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Named<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// The element type as written in the header.
+    /// The element type, as the header states it.
     pub dtype: &'a str,
     /// The sizes of the axes.
     pub shape: &'a [usize],
-    /// The data, packed and row-major.
+    /// The data, contiguous and row-major.
     pub data: &'a [u8],
 }
 
 impl<'a> Named<'a> {
-    /// A tensor whose elements are whole bytes.
+    /// Creates a tensor whose elements have whole bytes.
     pub(crate) fn new(name: &'a str, dtype: &'a str, tensor: &'a Tensor) -> Named<'a> {
         Named { name, dtype, shape: &tensor.shape, data: &tensor.bytes }
     }
 }
 
-/// A file with these tensors in order and a metadata dictionary.
+/// Returns a file with these tensors, in this order, and with this metadata.
 pub(crate) fn file(metadata: &[(&str, &str)], tensors: &[Named<'_>]) -> Vec<u8> {
     let mut entries = Vec::new();
     if !metadata.is_empty() {

@@ -1,4 +1,5 @@
-//! Numbered tasks give the same output as one run: in any order, twice, concurrently, and after kills.
+//! Numbered tasks have the same output as a single run: in any order, repeated, at the same time, and after
+//! they were killed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +15,17 @@ use crate::{Run, Workdir, chance};
 
 const CHAIN: &str = "t y x -> y x t | roll(shift=[90], axes=[1]) | flip(axes=[0])";
 
-/// The output arguments and the memory limit in MiB.
+/// The arguments for the output, and the memory limit in MiB.
 type Job = (&'static str, usize);
 
-/// One pass to a store, two passes to a store, and a file.
+/// One pass to a store, two passes to a store, and a move to a file.
 const JOBS: [Job; 3] = [
     ("-o out.zarr --chunks 24,48,-1", 64),
     ("-o out.zarr --chunks 24,48,-1 --codec crc32c", 1),
     ("-o out.npy", 1),
 ];
 
-/// The arguments to run the job in one process.
+/// Returns the arguments to run the job in one process.
 fn apply((output, memory): Job) -> String {
     format!("apply in.zarr '{CHAIN}' {output} --max-mem {memory}M")
 }
@@ -70,7 +71,7 @@ impl Planned {
         self.place.run("finish plan.json")
     }
 
-    /// Checks that the output equals the output of a single run, and that no other files are left.
+    /// Checks that the output equals that of a single run, and that there are no other files.
     fn check(&self) {
         assert!(tree(&self.place.path(&self.output)) == self.expected, "it differs");
         let names: Vec<String> = self.place.contents().into_iter().map(|(name, _)| name).collect();
@@ -78,7 +79,7 @@ impl Planned {
     }
 }
 
-/// The contents of a file, or of all files in a folder, by path.
+/// Returns the contents of a file, or of all files in a folder, by path.
 fn tree(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     if path.is_file() {
@@ -105,13 +106,13 @@ fn a_process_that_ends_right_after_the_renaming_has_finished() {
     let roll = |command: &str, axis: usize| place.run(&format!("{command} {args} {axis}"));
     roll("roll", 0).done();
     let expected = tree(&place.path("out.zarr"));
-    // An older output whose files have the same names and sizes.
+    // An older output, whose files have the same names and sizes.
     roll("roll", 1).done();
     let planned = roll("plan roll --tasks plan.json --json", 0).done().json();
     for number in 0..planned["tasks"].as_u64().unwrap() {
         place.run(&format!("task plan.json {number}")).done();
     }
-    // The steps of `finish` before it removes the older output.
+    // These are the steps of `finish` before it removes the older output.
     let contents = place.contents();
     let part = contents.iter().find(|(name, _)| name.ends_with(".part")).unwrap();
     let (part, out, aside) = (place.path(&part.0), place.path("out.zarr"), place.path("aside"));
@@ -205,7 +206,7 @@ fn what_is_missing_is_told() {
     let message = format!("1 task is not done yet: {}", second.start + 1);
     assert!(missing.stderr.contains(&message), "{missing:?}");
     planned.task(second.start + 1).done();
-    // A file that was removed or truncated is detected.
+    // The program detects that a file was removed or truncated.
     let part = planned.place.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
     let chunk = planned.place.path(&part.unwrap().0).join("c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
@@ -293,7 +294,7 @@ fn what_tasks_work_on_is_not_cleaned_away() {
     assert!(child.wait().unwrap().success());
 }
 
-/// If a process is killed before it has written the plan, the next run removes its files.
+/// If a process is killed before it has written the plan, the next run removes the files of that process.
 #[test]
 fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
     let planned = Planned::new(JOBS[2]);
@@ -345,7 +346,7 @@ fn two_plans_of_one_job_do_not_count_for_each_other() {
     }
     planned.finish().done();
     assert!(tree(&planned.place.path(&planned.output)) == planned.expected, "it differs");
-    // Only the files of the other plan are left, and its output path is taken.
+    // Only the files of the other plan are left. The path of its output is in use.
     let late = planned.place.run("task other.json 0").done();
     assert!(late.stderr.contains("task 0 is done"), "{late:?}");
 }

@@ -1,4 +1,4 @@
-//! Runs that take long enough to be interrupted.
+//! Runs that take so long that they can be interrupted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal};
 use crate::Workdir;
 use crate::npy::{PLAIN, Tensor};
 
-/// A movement of a file larger than 64 MiB, the smallest that can be resumed.
+/// A movement of a file of more than 64 MiB. Runs on smaller files cannot be resumed.
 pub(crate) struct ResumableMove {
     pub(crate) place: Workdir,
     pub(crate) args: String,
@@ -21,8 +21,9 @@ pub(crate) struct ResumableMove {
     pub(crate) expected: Arc<[u8]>,
 }
 
-/// Arguments that slow the program down. `MEMORY` holds the limits for one pass and for two. 8M is just enough for two
-/// passes; one pass is fast if the files are in the page cache, so its limit is smaller.
+/// Arguments that slow the program down. `MEMORY` has the limits for one pass and for two passes. 8M is
+/// just enough for two passes. The limit for one pass is smaller, because one pass is fast if the files are
+/// in the page cache.
 const SLOWLY: &str = "--storage hdd --threads 1 --max-mem";
 const MEMORY: [&str; 2] = ["64K", "8M"];
 
@@ -30,7 +31,7 @@ pub(crate) const ONE_PASS: &str = "flip x.npy --axes 0 -o y.npy";
 
 pub(crate) const TWO_PASSES: &str = "apply x.npy 'flip(axes=[1]) | a b -> b a' -o y.npy";
 
-/// A little longer than the time between two journal entries.
+/// A little more than the time between two journal entries.
 const NOTE_EVERY: Duration = Duration::from_millis(550);
 
 impl ResumableMove {
@@ -65,7 +66,7 @@ impl ResumableMove {
         self.command(more).spawn().unwrap()
     }
 
-    /// Waits until `is_there` or until the program has ended. Returns false if it has ended.
+    /// Waits until `is_there` returns true or the program has ended. Returns false if it has ended.
     pub(crate) fn wait(
         &self,
         child: &mut Child,
@@ -84,7 +85,7 @@ impl ResumableMove {
         panic!("waited for too long");
     }
 
-    /// Stops the program for so long that it writes a journal entry when it continues.
+    /// Suspends the program for so long that it writes a journal entry when it continues.
     pub(crate) fn hold(&self, child: &mut Child) {
         if self.wait(child, |work| work.file(".journal").is_some()) {
             signal(Signal::STOP, child);
@@ -93,8 +94,8 @@ impl ResumableMove {
         }
     }
 
-    /// Runs the program in short steps until `is_there` or its end, so that it does not get far even if this
-    /// process is delayed.
+    /// Runs the program for short periods until `is_there` returns true or the program ends. So the program
+    /// does not get far, even if this process is delayed.
     fn crept(&self, child: &mut Child, is_there: impl Fn(&ResumableMove) -> bool) -> bool {
         loop {
             signal(Signal::STOP, child);
@@ -106,12 +107,12 @@ impl ResumableMove {
         }
     }
 
-    /// Starts the program; returns while it is running, soon after a journal entry.
+    /// Starts the program and suspends it soon after a journal entry.
     pub(crate) fn begun_and_stopped(&self, more: &str) -> Child {
         let is_amid = |ending: &str| self.file(ending).is_some();
         let two_passes = self.args.starts_with(TWO_PASSES);
         for _ in 0..100 {
-            // Leftovers of the previous attempt would count as progress of this one.
+            // Files from the previous attempt would look like progress of this one.
             if self.names() != ["x.npy"] {
                 self.names()
                     .iter()
@@ -119,8 +120,8 @@ impl ResumableMove {
                 self.place.write("x.npy", self.source);
             }
             let mut child = self.begin(more);
-            // The program is stopped from its start, so it has all of its work left when it has to write an
-            // entry. It ends earlier only if it does all of the work in one step.
+            // The program has been suspended since its start, so all of its work is left when it must write
+            // an entry. It can only end before this if it does all of the work in one step.
             if self.crept(&mut child, |work| work.file(".journal").is_some()) {
                 std::thread::sleep(NOTE_EVERY);
                 self.crept(&mut child, ResumableMove::has_noted);
@@ -130,26 +131,26 @@ impl ResumableMove {
             if is_begun && self.noted_passes() < passes && (!two_passes || is_amid(".pass0")) {
                 return child;
             }
-            // The program ended too early: try again.
+            // The program has ended too early; there is another attempt.
             child.kill().unwrap();
             child.wait().unwrap();
         }
         panic!("it ends before it notes anything");
     }
 
-    /// Starts the program and kills it soon after a journal entry.
+    /// Starts the program, and kills it soon after a journal entry.
     pub(crate) fn begun_and_killed(&self, more: &str) {
         let mut child = self.begun_and_stopped(more);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Whether the journal has more than its first line.
+    /// Whether the journal has more than its first line, which only describes the job.
     pub(crate) fn has_noted(&self) -> bool {
         noted_lines(&self.place.path("")) >= 2
     }
 
-    /// The number of finished passes in the journal.
+    /// Returns the number of finished passes in the journal.
     fn noted_passes(&self) -> u64 {
         let text = self.file(".journal").map_or_else(Vec::new, |path| fs::read(path).unwrap());
         let last = text.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -157,7 +158,7 @@ impl ResumableMove {
         last["stages"].as_u64().unwrap_or(0)
     }
 
-    /// The program's temporary file whose name ends with `ending`.
+    /// Returns the path of the program's temporary file whose name ends with `ending`.
     pub(crate) fn file(&self, ending: &str) -> Option<PathBuf> {
         let name = self
             .names()
@@ -170,7 +171,7 @@ impl ResumableMove {
         self.state().into_iter().map(|(name, ..)| name).collect()
     }
 
-    /// The names, sizes and modification times in the folder.
+    /// Returns the names, sizes and modification times of the files in the folder.
     pub(crate) fn state(&self) -> Vec<(String, u64, SystemTime)> {
         let of = |entry: io::Result<fs::DirEntry>| {
             let entry = entry.ok()?;
@@ -183,7 +184,7 @@ impl ResumableMove {
         state
     }
 
-    /// Checks that the output is right and that no other files are left.
+    /// Checks that the output is correct, and that there are no other files.
     #[track_caller]
     pub(crate) fn is_done(&self) {
         assert_eq!(self.names(), ["x.npy", "y.npy"]);
@@ -192,11 +193,11 @@ impl ResumableMove {
 }
 
 pub(crate) fn signal(signal: Signal, child: &Child) {
-    // The process may have ended.
+    // The process may have ended already.
     let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 
-/// The number of whole lines of the journal in a folder; 0 if there is none.
+/// Returns the number of complete lines of the journal in a folder; 0 if there is no journal.
 pub(crate) fn noted_lines(folder: &Path) -> usize {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     let mut journals = files.filter(|path| path.to_string_lossy().ends_with(".journal"));

@@ -1,4 +1,4 @@
-//! Graphs that nodes hold: the branches of an If, the bodies of a Loop and of a Scan.
+//! Graphs inside nodes: the branches of an If, and the bodies of a Loop and of a Scan.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::order::sorted_nodes;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Body, BodyValue, Node, Operator, PartialShape, Result, ScanAxis, ValueId};
 
-/// The graphs that a node holds, with the node's attributes.
+/// The graphs inside a node, with the attributes of the node.
 enum Holder<'a> {
     If([&'a proto::Graph; 2]),
     Loop(&'a proto::Graph),
@@ -20,10 +20,10 @@ enum Holder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Returns the operator of a node that holds graphs.
+    /// Returns the operator of a node that contains graphs.
     ///
     /// # Errors
-    /// If the node is malformed, or a node of its graphs is malformed or not supported.
+    /// If the node is malformed, or if a node of its graphs is malformed or not supported.
     pub(super) fn holder(
         &mut self,
         node: &proto::Node,
@@ -45,7 +45,7 @@ impl<'a> Builder<'a> {
                 body(then, "then_branch", "then", 0, gives)?,
                 body(otherwise, "else_branch", "else", 0, gives)?,
             ]),
-            // A body takes two inputs even if the file leaves out M and cond.
+            // A body has two inputs for M and cond, even if the file omits these inputs of the node.
             Holder::Loop(graph) => {
                 Operator::Loop(body(graph, "body", "body", inputs.len().max(2), 1 + gives)?)
             }
@@ -69,7 +69,8 @@ impl<'a> Builder<'a> {
     ) -> Result<Body> {
         let of_graph = |problem: Problem| problem.of(label);
         self.check_graph(graph, sizes, scope).map_err(of_graph)?;
-        // Messages about inputs and outputs of the graph repeat the label.
+        // Messages about an input or output of the graph repeat the label, so the label counts for each of
+        // them.
         let values = graph.input.len() + graph.output.len();
         self.growth.path(label.len().saturating_mul(values)).map_err(of_graph)?;
         let before = std::mem::replace(&mut scope.path, path);
@@ -123,7 +124,7 @@ impl<'a> Builder<'a> {
             return unsupported!("sparse initializers are not supported");
         }
         self.check_depth()?;
-        // A function may be inlined often, each time with all that it holds.
+        // A function may be inlined many times, each time with a copy of its graphs.
         if scope.parameters.is_some() {
             self.growth.node(graph.initializer.len() + takes + gives, 0)?;
         }
@@ -179,7 +180,7 @@ fn scan<'a>(
     Ok(Holder::Scan { body, cuts, stacks })
 }
 
-/// Reads `count` axes and directions (default: the first axis, forward).
+/// Reads `count` axes and `count` directions. The default is the first axis, forward.
 fn axes(attributes: &mut Attributes, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
     let mut list = |name: &str| match attributes.ints(name)? {
         None => Ok(vec![0; count]),
@@ -195,12 +196,12 @@ fn axes(attributes: &mut Attributes, names: [&str; 2], count: usize) -> Checked<
     axes.into_iter().zip(directions).map(axis).collect()
 }
 
-/// Reads the type and shape that the file states; both are optional.
+/// Reads the type and shape that the file states. Either may be missing.
 fn body_value(info: &proto::ValueInfo, value: ValueId, what: &str) -> Result<BodyValue> {
     let unknown = BodyValue { value, element: None, shape: PartialShape::Unknown };
     let Some(r#type) = &info.r#type else { return Ok(unknown) };
     only_tensor(r#type, what)?;
-    // Exporters omit unknown types.
+    // Some exporters omit a type that they do not know.
     if r#type.tensor.as_ref().is_none_or(|tensor| tensor.elem_type == 0) {
         return Ok(unknown);
     }

@@ -1,4 +1,4 @@
-//! Builds the nodes of a model from the nodes of its graph, with function calls inlined.
+//! Builds the nodes of a model from the nodes of its graph, and inlines function calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ pub(super) struct Builder<'a> {
     pub(super) nodes: Vec<Node>,
     pub(super) values: usize,
     pub(super) growth: Growth,
-    /// The functions being inlined. Each is called by the previous one.
+    /// The functions that are being inlined. Each function is called by the function before it.
     calls: Vec<&'a proto::Function>,
     /// How many attribute graphs enclose the current nodes.
     pub(super) graphs: usize,
@@ -71,10 +71,11 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds `nodes`, which may be in any order. An output whose name is in `given` becomes the value given there.
+    /// Adds `nodes`, which may be in any order. If `given` has a value for the name of an output, the
+    /// output becomes that value.
     ///
     /// # Errors
-    /// If a node is malformed or not supported, or a name is defined twice or never.
+    /// If a node is malformed or not supported, or if a name is defined twice or not at all.
     pub(super) fn add(
         &mut self,
         nodes: &'a [proto::Node],
@@ -122,14 +123,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Reads the attributes of a node, after charging its memory.
+    /// Reads the attributes of a node. First counts the memory of the node towards the limit.
     fn attributes(&mut self, node: &'a proto::Node, scope: &Scope<'a>) -> Checked<Attributes<'a>> {
         let in_function = scope.parameters.is_some();
         if in_function {
             let parts = node.input.len() + node.output.len() + node.attribute.len();
             self.growth.node(parts, scope.path.len() + node.name.len())?;
         } else {
-            // Outside of functions, the size of the file bounds the number of nodes.
+            // Outside of functions, the number of nodes is limited by the size of the file.
             self.growth.path(scope.path.len())?;
         }
         let attributes = Attributes::new(&node.attribute, scope.parameters.as_ref())?;
@@ -199,7 +200,7 @@ impl<'a> Builder<'a> {
         Ok(scope)
     }
 
-    /// Checks that one more function or graph may be nested here.
+    /// Checks that one more function or graph may be nested at this point.
     pub(super) fn check_depth(&self) -> Checked<()> {
         if self.calls.len() + self.graphs == DEEPEST {
             return unsupported!("over {DEEPEST} functions and graphs are within each other");
@@ -207,7 +208,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Inlines a function that produces `outputs`.
+    /// Inlines a function. Its outputs become the values `outputs`.
     fn add_body(
         &mut self,
         function: &'a proto::Function,
@@ -217,7 +218,8 @@ impl<'a> Builder<'a> {
         let made: HashSet<&str> =
             function.node.iter().flat_map(|node| &node.output).map(String::as_str).collect();
         let mut given = HashMap::new();
-        // An output that is also an input, and a value that is listed as several outputs, need a copy.
+        // Two kinds of outputs need a copy: an output that is also an input, and a value that is listed as
+        // several outputs.
         let mut copies = Vec::new();
         for (name, output) in function.output.iter().zip(outputs) {
             if made.contains(name.as_str()) && !given.contains_key(name.as_str()) {
@@ -263,13 +265,13 @@ pub(super) fn name(node: &proto::Node) -> &str {
     }
 }
 
-/// Returns the graphs that a node holds.
+/// Returns the graphs inside a node.
 pub(super) fn attribute_graphs(node: &proto::Node) -> impl Iterator<Item = &proto::Graph> {
     node.attribute.iter().filter_map(|attribute| attribute.g.as_deref())
 }
 
-/// Returns the name of a node in messages: `Transpose "a/b"`, or `node "a/b"` if it names no operator. Text from
-/// the file is escaped because messages go to terminals.
+/// Returns the name of a node in messages: `Transpose "a/b"`, or `node "a/b"` if the node has no operator.
+/// Text from the file is escaped, because messages are printed on terminals.
 pub(super) fn label(node: &proto::Node, path: &str) -> String {
     let kind = if node.op_type.is_empty() { "node" } else { &node.op_type };
     format!("{} {:?}", kind.escape_debug(), format!("{path}{}", name(node)))

@@ -11,17 +11,18 @@ use crate::links::read_range;
 use crate::problem::{Checked, wrong};
 use crate::{Error, Links};
 
-/// How many bytes a model may read from a file, as a multiple of the file's size. Tensors may share bytes, but a
-/// small model must not fill memory by reading the same bytes over and over.
+/// The limit on the bytes that a model may read from a file, as a multiple of the file's size. Tensors may
+/// share bytes, but without a limit a small model could fill the memory by reading the same bytes many
+/// times.
 const MOST_READ: u64 = 4;
 
-/// Reads external data, only from within the model's folder.
+/// Reads external data. It reads only files within the model's folder.
 pub(super) struct ExternalData {
     folder: Option<PathBuf>,
     links: Links,
-    /// The ranges read so far. Tensors with the same range share memory.
+    /// The ranges that have been read. Tensors with the same range share memory.
     read: HashMap<Range, Bytes>,
-    /// The number of bytes read so far from each file.
+    /// The number of bytes that have been read from each file.
     totals: HashMap<PathBuf, u64>,
 }
 
@@ -32,7 +33,7 @@ struct Range {
     bytes: usize,
 }
 
-/// The range that a tensor's entries describe.
+/// The range of a file that the entries of a tensor describe.
 struct ExternalRange<'a> {
     location: &'a str,
     offset: u64,
@@ -40,16 +41,19 @@ struct ExternalRange<'a> {
 }
 
 impl ExternalData {
-    /// Reads only from `folder`, and through links that `links` allows. Without a folder, external data is refused.
+    /// Reads only files in `folder`, and follows only links that `links` allows. Without a folder, external
+    /// data is refused.
     pub(super) fn new(folder: Option<&Path>, links: Links) -> ExternalData {
         let folder = folder.map(Path::to_owned);
         ExternalData { folder, links, read: HashMap::new(), totals: HashMap::new() }
     }
 
-    /// Reads the `bytes` bytes that `entries` describe. `what` names the tensor in messages.
+    /// Reads the range that `entries` describe, which must have `bytes` bytes. `what` names the tensor in
+    /// messages.
     ///
     /// # Errors
-    /// If the entries have no location, describe a range outside the folder or the file, or state another length.
+    /// If the entries have no location, if they describe a range outside the folder or the file, or if they
+    /// state another length.
     pub(super) fn read(
         &mut self,
         entries: &[StringEntry],
@@ -113,7 +117,7 @@ impl<'a> ExternalRange<'a> {
                 "location" => external.location = value,
                 "offset" => external.offset = number()?,
                 "length" => external.length = Some(number()?),
-                // onnx sometimes writes `basepath`, but does not read it.
+                // The library `onnx` sometimes writes `basepath`, but does not read it.
                 "checksum" | "basepath" => (),
                 _ => return wrong!("external data has {key:?}, which is not known"),
             }

@@ -1,16 +1,18 @@
-//! Limits how much larger than its file a model may become.
+//! Limits how much larger a model may become than its file.
 
 use crate::problem::{Checked, unsupported};
 
-/// Limits the memory of all inlined function calls and long names, in bytes. The limit allows over a hundred
-/// thousand nodes; without it, functions that call functions could expand a small file to any size.
+/// The limit on the memory of all inlined function calls and long names, in bytes. It allows more than a
+/// hundred thousand nodes. Without a limit, functions that call functions could expand a small file to any
+/// size.
 const MOST: usize = 64 << 20;
 
-/// The estimated memory of a node, and of each of its inputs, outputs and attributes, in bytes.
+/// The estimated memory, in bytes, of a node (`NODE`), and of each of its inputs, outputs and attributes
+/// (`PART`).
 const NODE: usize = 512;
 const PART: usize = 64;
 
-/// The number of bytes left.
+/// The number of bytes that remain.
 pub(super) struct Growth(usize);
 
 impl Growth {
@@ -18,7 +20,8 @@ impl Growth {
         Growth(MOST)
     }
 
-    /// Charges a node with `parts` inputs, outputs and attributes, and `bytes` further bytes.
+    /// Counts a node with `parts` inputs, outputs and attributes, and `bytes` further bytes. It is an error
+    /// if this exceeds the limit.
     pub(super) fn node(&mut self, parts: usize, bytes: usize) -> Checked<()> {
         match self.take(PART.saturating_mul(parts).saturating_add(NODE).saturating_add(bytes)) {
             true => Ok(()),
@@ -29,7 +32,7 @@ impl Growth {
         }
     }
 
-    /// Charges the prefix of a node's name: the names of the enclosing nodes.
+    /// Counts the prefix of a node's name, which consists of the names of the enclosing nodes.
     pub(super) fn path(&mut self, bytes: usize) -> Checked<()> {
         match self.take(bytes) {
             true => Ok(()),
@@ -40,7 +43,7 @@ impl Growth {
         }
     }
 
-    /// Takes `bytes` if that many are left; returns whether they were.
+    /// Takes `bytes` from the remaining bytes. Returns false, and takes nothing, if fewer remain.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(self.0);

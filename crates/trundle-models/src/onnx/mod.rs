@@ -1,7 +1,8 @@
 //! ONNX models.
 //!
-//! The format is <https://github.com/onnx/onnx/blob/main/docs/IR.md>. Files are untrusted: sizes that a file claims
-//! are checked before memory is allocated for them, and unknown content is refused, not skipped.
+//! The format is <https://github.com/onnx/onnx/blob/main/docs/IR.md>. Files are untrusted. Sizes in a file
+//! are checked before memory is allocated for them. A file with unknown content is refused; unknown content
+//! is never skipped.
 
 mod arithmetic;
 mod attributes;
@@ -45,20 +46,21 @@ use crate::links::folder_of;
 use crate::order::sorted_nodes;
 use crate::{ElementType, Error, Input, Links, Model, Output, Result};
 
-/// The newest IR version that this reader knows. A later version may add fields that change the meaning of others.
+/// The newest IR version that this reader knows. Later versions may add fields that change the meaning of
+/// other fields.
 const NEWEST_IR: i64 = 14;
 
-/// Reads the ONNX model `path`. External data is read only from the model's folder.
+/// Reads the ONNX model in the file `path`. External data is read only from the model's folder.
 ///
 /// # Errors
-/// [`Error::Io`] if a file cannot be read, [`Error::Link`] if external data is a link out of the folder,
-/// [`Error::Malformed`] if the file violates the format, [`Error::Unsupported`] for content that is not supported,
-/// [`Error::Node`] for a node or a tensor that is invalid.
+/// [`Error::Io`] if a file cannot be read; [`Error::Link`] if external data is a link to a file outside the
+/// folder; [`Error::Malformed`] if the file violates the format; [`Error::Unsupported`] for content that is
+/// not supported; [`Error::Node`] for an invalid node or tensor.
 pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// Reads a model as [`read`], but external data may be links to the places that `links` allows.
+/// Reads a model as [`read`] does. External data may be a link, if `links` allows its destination.
 ///
 /// # Errors
 /// As [`read`].
@@ -77,11 +79,12 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
 
 /// Reads a [part](Model::is_part) of an ONNX model from memory, with inputs of the given element types.
 ///
-/// The types are in the order of the model's inputs. The model may omit input types and shapes, but types that it
-/// states must match. External data is refused.
+/// The types are in the order of the model's inputs. The model may omit the types and shapes of inputs; a
+/// type that it states must be equal to the given one. External data is refused.
 ///
 /// # Errors
-/// As [`read`]; [`Error::Input`] if the number of inputs differs, or the model states another type.
+/// As [`read`]; also [`Error::Input`] if the number of inputs differs, or if the model states a different
+/// type.
 pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
     let (model, mut graph) = decode(bytes.into())?;
     let initializers: HashSet<&str> =
@@ -123,7 +126,7 @@ fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData
     model_of(graph, functions, opset, external)
 }
 
-/// Decodes a file and returns the model separately from its graph.
+/// Decodes a file. Returns the model without its graph, and the graph.
 fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
     let mut model = proto::Model::decode(bytes)
         .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
@@ -135,7 +138,7 @@ fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
     Ok((model, graph))
 }
 
-/// Builds the model of a graph that has only supported operators.
+/// Builds the model of a graph. All operators of the graph must be supported.
 fn model_of(
     graph: &proto::Graph,
     functions: Functions<'_>,
@@ -164,7 +167,7 @@ fn malformed(problem: impl Into<String>) -> Error {
     Error::Malformed(problem.into())
 }
 
-/// Returns the version of ONNX's own operators that a model imports, after checking its IR version.
+/// Checks the IR version of a model. Returns the version of ONNX's own operators that the model imports.
 fn opset(model: &proto::Model) -> Result<Option<i64>> {
     match model.ir_version {
         None => Err(malformed("not an ONNX model: it has no ir_version")),

@@ -1,4 +1,4 @@
-//! Nodes as the operator tables see them.
+//! The description of a node that is passed to the functions in the operator tables.
 
 use super::attributes::Attributes;
 use super::tensors::Tensors;
@@ -29,10 +29,10 @@ pub(super) const fn version(
     OperatorVersion { name, since, inputs: Some([required, optional]), one_output: true, read }
 }
 
-/// A node of ONNX's own operators.
+/// A node whose operator is one of ONNX's own.
 pub(super) struct OperatorNode<'c, 'a> {
     pub(super) opset: i64,
-    /// The inputs; `None` for an input that is omitted.
+    /// The inputs of the node; `None` for an omitted input.
     pub(super) inputs: &'c [Option<ValueId>],
     /// The number of outputs.
     pub(super) outputs: usize,
@@ -61,7 +61,7 @@ impl OperatorNode<'_, '_> {
         Ok(())
     }
 
-    /// Returns the list in an input, unless the input is omitted.
+    /// Returns the list of integers that an input holds; `None` if the input is omitted.
     pub(super) fn optional_list(&self, input: usize, types: IntegerTypes) -> Option<Integers> {
         self.has(input).then_some(Integers::Input { input, types })
     }
@@ -70,18 +70,18 @@ impl OperatorNode<'_, '_> {
         self.inputs.get(input).is_some_and(Option::is_some)
     }
 
-    /// Takes the attribute `axis`, or returns `default` without it.
+    /// Takes the attribute `axis`. Returns `default` if it is absent.
     pub(super) fn axis(&mut self, default: i64) -> Checked<i64> {
         Ok(self.attributes.int("axis")?.unwrap_or(default))
     }
 
-    /// Takes the list in an attribute, if the attribute is present.
+    /// Takes an attribute that is a list of integers; `None` if it is absent.
     pub(super) fn given(&mut self, attribute: &str) -> Checked<Option<Integers>> {
         let ints = self.attributes.ints(attribute)?;
         Ok(ints.map(|ints| Integers::Given(ints.to_vec())))
     }
 
-    /// Takes the list in a required attribute.
+    /// Takes an attribute that is a list of integers. It is an error if the attribute is absent.
     pub(super) fn required(&mut self, attribute: &str) -> Checked<Integers> {
         self.given(attribute)?.ok_or_else(|| missing(attribute))
     }

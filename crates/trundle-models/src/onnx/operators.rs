@@ -1,8 +1,8 @@
 //! ONNX's operators that move elements, in each of their versions.
 //!
-//! After <https://onnx.ai/onnx/operators/>, up to opset [`NEWEST`](super::opsets::NEWEST). Most new versions of an
-//! operator only add element types. This table accepts all element types, and negative axes, from the first version
-//! on.
+//! The source is <https://onnx.ai/onnx/operators/>, up to opset [`NEWEST`](super::opsets::NEWEST). Most new
+//! versions of an operator only add element types. This table accepts all element types and negative axes
+//! in every version.
 
 use trundle_core::ops::PadMode;
 use trundle_core::{DType, Shape};
@@ -22,7 +22,7 @@ use crate::{
     Operator, PadValue, Pads, Parts, ZeroSize,
 };
 
-/// The operators that move elements, sorted by name, oldest version first.
+/// The operators that move elements, sorted by name; the oldest version of an operator comes first.
 pub(super) const OPERATORS: &[OperatorVersion] = &[
     version("CenterCropPad", 18, &["input_data", "shape"], &[], center_crop_pad),
     OperatorVersion { inputs: None, ..version("Concat", 1, &[], &[], concat) },
@@ -95,17 +95,17 @@ pub(super) fn is_known(name: &str) -> bool {
     versions(name).next().is_some()
 }
 
-/// Lists the operators that move elements, for messages.
+/// Lists the names of the operators that move elements, for messages.
 pub(super) fn names() -> String {
     let mut names: Vec<&str> = OPERATORS.iter().map(|version| version.name).collect();
-    // Operators that hold graphs are not in the table.
+    // Operators that contain graphs are not in the table.
     names.extend(HOLDERS);
     names.sort_unstable();
     names.dedup();
     names.join(", ")
 }
 
-/// The list in an input of type i64.
+/// The list of integers that an input of type i64 holds.
 fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::I64 }
 }
@@ -139,7 +139,8 @@ fn space_to_depth(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::SpaceToDepth { block, order })
 }
 
-/// Reads the block size and the block order. Operators have a `mode` since opset `mode_since`.
+/// Reads the block size and the block order. The operators have the attribute `mode` since opset
+/// `mode_since`.
 fn blocks(node: &mut OperatorNode, mode_since: i64) -> Checked<(usize, BlockOrder)> {
     let side = node.attributes.int("blocksize")?.ok_or_else(|| missing("blocksize"))?;
     let mode = if node.opset < mode_since { None } else { node.attributes.text("mode")? };
@@ -154,7 +155,7 @@ fn blocks(node: &mut OperatorNode, mode_since: i64) -> Checked<(usize, BlockOrde
     }
 }
 
-/// Dropout at inference, which copies the data. Dropout in training computes and is refused.
+/// Dropout. At inference it copies the data; in training it computes and is refused.
 fn dropout(node: &mut OperatorNode) -> Checked<Operator> {
     node.attributes.float("ratio")?;
     let trains = match node.opset {
@@ -195,7 +196,7 @@ fn constant_of_shape(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Filled { sizes: list(0), value })
 }
 
-/// Range. Since opset 27, 16-bit elements are computed in the type that `stash_type` names.
+/// Range. Since opset 27, 16-bit elements are computed in the type that the attribute `stash_type` names.
 fn range(node: &mut OperatorNode) -> Checked<Operator> {
     let stash = if node.opset < 27 { None } else { node.attributes.int("stash_type")? };
     let single = match stash {
@@ -214,7 +215,7 @@ fn shape(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Shape { start: start.unwrap_or(0), end, element: DType::I64 })
 }
 
-/// Einsum, if it only permutes the axes of one tensor.
+/// Einsum. It is supported only if it permutes the axes of one tensor.
 fn einsum(node: &mut OperatorNode) -> Checked<Operator> {
     let equation = node.attributes.text("equation")?.ok_or_else(|| missing("equation"))?;
     match order_of(equation) {
@@ -225,7 +226,8 @@ fn einsum(node: &mut OperatorNode) -> Checked<Operator> {
     }
 }
 
-/// Returns the axis order of an equation that only permutes axes: each letter once on both sides.
+/// Returns the axis order of an equation that only permutes axes: each letter occurs exactly once on each
+/// side.
 pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (from, to) = equation.split_once("->")?;
@@ -237,7 +239,7 @@ pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
     to.chars().map(|axis| i64::try_from(from.find(axis)?).ok()).collect()
 }
 
-/// `EyeLike`, which uses only the shape and the element type of its input.
+/// `EyeLike`. It uses only the shape and the element type of its input.
 fn eye_like(node: &mut OperatorNode) -> Checked<Operator> {
     let element = match node.attributes.int("dtype")? {
         None => None,
@@ -259,8 +261,8 @@ fn expand(_: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Broadcast { sizes: list(1), rule: BroadcastRule::BothWays })
 }
 
-/// Returns the mode of a Pad that repeats elements; `None` for constant padding. Pads may be larger than the data,
-/// as in numpy, which the specification refers to.
+/// Returns the mode of a Pad that repeats elements; `None` for constant padding. The padding may be larger
+/// than the data, as in numpy, which the specification refers to.
 fn pad_elements(node: &mut OperatorNode) -> Checked<Option<PadMode>> {
     let mode = match node.attributes.text("mode")? {
         None | Some("constant") => return Ok(None),
@@ -283,11 +285,12 @@ fn pad(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Pad { pads, axes, value })
 }
 
-/// Pad of opset 1 and 2, whose value is a float for every element type.
+/// Pad of opsets 1 and 2. Its value is a float, whatever the element type is.
 fn pad_by_attributes(node: &mut OperatorNode) -> Checked<Operator> {
     let elements = pad_elements(node)?;
     let pads = Pads::Both(node.required(if node.opset < 2 { "paddings" } else { "pads" })?);
-    // Positive zero, the default, has only zero bits and needs no value.
+    // The bits of positive zero, the default, are all 0. This is also the default of the operator, so no
+    // value is needed.
     let bits = node.attributes.float("value")?.filter(|bits| *bits != 0);
     let value = bits.map(|bits| PadValue::Float(f32::from_bits(bits)));
     Ok(match elements {
@@ -339,7 +342,8 @@ fn scatter_nd(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::ScatterNd)
 }
 
-/// Refuses reductions, such as adding updates, because they compute. The attribute exists since opset `since`.
+/// Returns an error if there is a reduction, such as adding updates, because it computes. The attribute
+/// exists since opset `since`.
 fn no_reduction(node: &mut OperatorNode, since: i64) -> Checked<()> {
     let reduction = if node.opset < since { None } else { node.attributes.text("reduction")? };
     match reduction {
@@ -381,7 +385,7 @@ fn slice(node: &mut OperatorNode) -> Checked<Operator> {
     })
 }
 
-/// Slice before opset 10. Without `axes`, it slices the leading axes, one for each start.
+/// Slice before opset 10. Without `axes`, it slices the first axes, as many as `starts` has entries.
 fn slice_by_attributes(node: &mut OperatorNode) -> Checked<Operator> {
     let starts = node.attributes.ints("starts")?.ok_or_else(|| missing("starts"))?;
     let stops = node.required("ends")?;
@@ -399,7 +403,7 @@ fn split(node: &mut OperatorNode) -> Checked<Operator> {
     }
     let axis = Integers::Given(vec![node.axis(0)?]);
     let by_attribute = if node.opset < 13 { node.attributes.ints("split")? } else { None };
-    // In opset 1, the sizes have the data's type, a float.
+    // In opset 1, the sizes have the type of the data, which is a float type.
     let types = if node.opset == 1 { IntegerTypes::Numbers } else { IntegerTypes::I64 };
     let count = if node.opset < 18 { None } else { node.attributes.int("num_outputs")? };
     let parts = match (by_attribute, node.optional_list(1, types), count) {
@@ -417,7 +421,7 @@ fn split(node: &mut OperatorNode) -> Checked<Operator> {
             }
             Parts::LastSmaller
         }
-        // Opset 18 requires one of the two attributes, but runtimes also accept neither.
+        // Opset 18 requires one of the two, but runtimes also accept neither.
         (None, None, None) => Parts::Equal,
         _ => return wrong!("it states the sizes of its parts twice"),
     };
@@ -433,7 +437,7 @@ fn squeeze(node: &mut OperatorNode) -> Checked<Operator> {
     Ok(Operator::Squeeze { axes, keeps_others: false })
 }
 
-/// Tile before opset 6. Its `tiles` and `axis` have the data's type, a float.
+/// Tile before opset 6. Its inputs `tiles` and `axis` have the type of the data, which may be a float type.
 fn tile_axis(_: &mut OperatorNode) -> Checked<Operator> {
     let number = |input| Integers::Input { input, types: IntegerTypes::Numbers };
     Ok(Operator::TileAxis { repeats: number(1), axis: number(2) })

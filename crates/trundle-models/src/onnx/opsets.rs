@@ -1,4 +1,4 @@
-//! The operator set versions that a graph relies on.
+//! The versions of the operator sets that a graph uses.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use super::proto::OperatorSetId;
 use crate::{Error, Result};
 
-/// The newest version of ONNX's own operators that this reader knows (ONNX 1.23). A later version may change the
-/// meaning of an operator.
+/// The newest version of ONNX's own operators that this reader knows (ONNX 1.23). Later versions may change
+/// the meaning of an operator.
 pub(super) const NEWEST: i64 = 28;
 
 /// Normalizes the name of a domain. ONNX's own domain has two names.
@@ -18,7 +18,8 @@ pub(super) fn domain(name: &str) -> &str {
     }
 }
 
-/// Returns the imported version of ONNX's own operators, if any. `whose` names the owner of the imports in messages.
+/// Returns the version of ONNX's own operators that is imported, if any. `whose` names the owner of the
+/// imports in messages.
 pub(super) fn imported(imports: &[OperatorSetId], whose: &str) -> Result<Option<i64>> {
     let mut versions = HashMap::new();
     for import in imports {

@@ -1,14 +1,15 @@
 //! The messages of `onnx.proto` (ONNX 1.23, IR version 14), as far as this reader needs them.
 //!
-//! Field numbers are the ones in that file. Some declarations differ, but not the encoding:
+//! The field numbers are those in that file. Some declarations differ from that file, but not in the
+//! encoding:
 //!
-//! - Floats are read as their bits (`fixed32` and `float` have the same encoding), so that no bit pattern passes
-//!   through a float register.
-//! - Types other than tensors, which are refused, are kept as bytes.
+//! - Floats are read as their bits (`fixed32` and `float` have the same encoding), so that every bit
+//!   pattern is preserved.
+//! - Types that are not tensors are kept as bytes, because they are refused.
 //! - Unused fields, such as documentation, are not declared and are skipped.
 //!
-//! The decoder limits the nesting of graphs to about thirty levels. It takes memory in proportion to the file: at
-//! worst about 150 times its size, for a file of empty tensors of 2 bytes each.
+//! The decoder limits the nesting of graphs to about thirty levels. Its memory is proportional to the size
+//! of the file: at most about 150 times the size, for a file of empty tensors that have 2 bytes each.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -96,7 +97,7 @@ pub(super) struct Function {
     pub(super) overload: String,
 }
 
-/// `AttributeProto`. Its type is one of [`attribute_type`].
+/// `AttributeProto`. Its field `type` is one of [`attribute_type`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -136,7 +137,7 @@ pub(super) mod attribute_type {
     pub(in crate::onnx) const STRINGS: i32 = 8;
 }
 
-/// `TensorProto`. Its data type is one of [`super::element::TYPES`].
+/// `TensorProto`. Its field `data_type` is one of [`super::element::TYPES`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Tensor {
     #[prost(int64, repeated, packed = "false", tag = "1")]
@@ -191,7 +192,7 @@ pub(super) struct ValueInfo {
     pub(super) r#type: Option<Type>,
 }
 
-/// `TypeProto`. A file sets one of its fields.
+/// `TypeProto`. A file sets exactly one of its fields.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Type {
     #[prost(message, optional, tag = "1")]
@@ -224,7 +225,7 @@ pub(super) struct TensorShape {
     pub(super) dim: Vec<Dimension>,
 }
 
-/// `TensorShapeProto.Dimension`. A file sets one of its fields, or neither.
+/// `TensorShapeProto.Dimension`. A file sets one of its fields, or none.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Dimension {
     #[prost(int64, optional, tag = "1")]

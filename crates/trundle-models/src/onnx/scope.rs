@@ -7,15 +7,15 @@ use super::proto::Graph;
 use crate::ValueId;
 use crate::problem::{Checked, wrong};
 
-/// The values that names refer to in a list of nodes.
+/// What each name means in a list of nodes.
 pub(super) struct Scope<'a> {
-    /// `None` for an input that the call omits.
+    /// The value of each name; `None` if the name is an input of a function that the call omits.
     values: HashMap<&'a str, Option<ValueId>>,
     /// The version of ONNX's own operators.
     pub(super) opset: Option<i64>,
-    /// The attributes that references may name, in a function.
+    /// In a function: the attributes that references may name.
     pub(super) parameters: Option<Parameters<'a>>,
-    /// The prefix of node names: the names of the enclosing nodes.
+    /// The prefix of the nodes' names, which consists of the names of the enclosing nodes.
     pub(super) path: String,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Scope<'a> {
         Scope { values: HashMap::new(), opset, parameters, path: String::new() }
     }
 
-    /// Defines `name`, which must be new.
+    /// Defines `name`. It is an error if it is already defined.
     pub(super) fn define(&mut self, name: &'a str, value: Option<ValueId>) -> Checked<()> {
         match self.values.insert(name, value) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! The constants of a model: tensors of the file in each encoding, and attributes.
+//! The constants of a model: the file's tensors in each encoding, and values of attributes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::{Constant, Data, ElementType, Error, Result};
 
 pub(super) struct Tensors<'a> {
     external: ExternalData,
-    /// Constants from attributes, by the address of the decoded attribute and the name that it is read by. All
-    /// calls of a function share the constants of its body.
+    /// Constants from attributes. The key is the address of the decoded attribute and the name by which it
+    /// is read. All calls of a function share the constants of its body.
     kept: HashMap<(*const Attribute, &'a str), Constant>,
 }
 
@@ -39,15 +39,15 @@ impl<'a> Tensors<'a> {
         Tensors { external, kept: HashMap::new() }
     }
 
-    /// Converts a tensor to a constant. `what` names it in messages.
+    /// Converts a tensor to a constant. `what` names the tensor in messages.
     ///
     /// # Errors
-    /// If the tensor is malformed, or its data is not where it may be.
+    /// If the tensor is malformed, or if its data is in a place where it must not be.
     pub(super) fn tensor(&mut self, tensor: &proto::Tensor, what: &str) -> Result<Constant> {
         constant(tensor, what, &mut self.external)
     }
 
-    /// Returns the value of a Constant, which has exactly one attribute.
+    /// Returns the value of a Constant node, which has exactly one attribute.
     pub(super) fn value(
         &mut self,
         attributes: &mut Attributes<'a>,
@@ -112,10 +112,10 @@ fn texts_of(shape: Shape, texts: Arc<[String]>) -> Constant {
     Constant { element: ElementType::String, shape, data: Data::Strings(texts) }
 }
 
-/// Converts `tensor` to a constant. `what` names it in messages: `initializer "w"`.
+/// Converts `tensor` to a constant. `what` names it in messages, for example `initializer "w"`.
 ///
 /// # Errors
-/// If the data does not match the shape, or is not in the field for its type.
+/// If the data does not match the shape, or is not in the field that belongs to its type.
 pub(super) fn constant(
     tensor: &proto::Tensor,
     what: &str,
@@ -158,7 +158,7 @@ fn shape(dims: &[i64]) -> Checked<Shape> {
     Ok(Shape::new(sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?)?)
 }
 
-/// Refuses data outside of `field`, because it would be unclear which data counts.
+/// Returns an error if there is data outside of `field`, because it would be unclear which data is meant.
 fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
     if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
         let other = other.name();
@@ -215,7 +215,7 @@ fn own_bytes(
     Ok(data)
 }
 
-/// Returns the elements of the typed field as raw bytes.
+/// Returns the elements in the field for their type, as raw bytes.
 fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<u8>> {
     let width = dtype.width();
     let outside = |value: &dyn std::fmt::Display| {
@@ -239,7 +239,7 @@ fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<
             }
         }
         Field::Int32 => {
-            // For packed types, an entry holds one byte of elements.
+            // For packed types, an entry holds one byte of packed elements.
             for value in &tensor.int32_data {
                 if !fits(*value, width) {
                     return Err(outside(value).into());
@@ -252,7 +252,7 @@ fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<
     Ok(bytes)
 }
 
-/// Whether `value` fits into `width` bytes as a signed or an unsigned number; writers use both.
+/// Whether `value` fits into `width` bytes as a signed or as an unsigned number. Files contain both.
 fn fits(value: i32, width: usize) -> bool {
     let bits = 8 * width.min(4);
     let value = i64::from(value);

@@ -1,4 +1,4 @@
-//! OpenVINO's arithmetic layers, supported on numbers that come from shapes and constants.
+//! OpenVINO's arithmetic layers. They are supported only on numbers that come from shapes and constants.
 
 use std::ops::RangeInclusive;
 
@@ -54,7 +54,7 @@ fn unary(of: Unary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
-/// A binary operator, with numpy's broadcasting or none.
+/// A binary operator. It broadcasts as numpy, or not at all.
 fn binary(layer: &Layer, by: Binary) -> Checked<Operator> {
     broadcasts(layer)?;
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
@@ -67,7 +67,7 @@ fn broadcasts(layer: &Layer) -> Checked<()> {
     }
 }
 
-/// Divide. Rounds quotients of integers down unless the attribute says otherwise.
+/// Divide. Quotients of integers are rounded down, unless `m_pythondiv` is false.
 fn divide(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let by = if layer.truth("m_pythondiv", true)? { Binary::FloorDivide } else { Binary::Divide };
     binary(layer, by)

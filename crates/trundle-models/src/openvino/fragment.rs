@@ -1,4 +1,4 @@
-//! A single layer, in the form that documentation shows.
+//! Reads a single layer in the form in which OpenVINO's documentation shows it.
 
 use super::document;
 use super::layer::{Layer, Port};
@@ -21,11 +21,12 @@ pub struct Fragment {
 
 /// Reads a single `<layer>` element from the specification of operators.
 ///
-/// Ids, names, element types and the version may be missing. `...` and `< !--` are accepted where the specification
-/// has them instead of XML.
+/// Ids, names, element types and the version may be missing. `...` and `< !--` are accepted where the
+/// specification contains them, although they are not XML.
 ///
 /// # Errors
-/// [`Error::Malformed`] if the text is not a layer, [`Error::Unsupported`] if its operator does not move elements.
+/// [`Error::Malformed`] if the text is not a layer; [`Error::Unsupported`] if its operator does not move
+/// elements.
 pub fn read_layer(text: &str) -> Result<Fragment> {
     let xml = text.replace("< !--", "<!--").replace("<layer ...", "<layer");
     let document = document::parse(xml.trim())?;

@@ -1,13 +1,14 @@
-//! Interpolate in mode "nearest", in each of its versions.
+//! Interpolate in mode "nearest", in all its versions.
 //!
-//! The specification of version 1 leaves much open. OpenVINO converts it to version 4, and so does this reader.
+//! The specification of version 1 does not define many cases. OpenVINO converts version 1 to version 4, and
+//! so does this reader.
 
 use super::layer::Layer;
 use super::operators::{Operand, integers, optional_integers};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{AspectRatio, Coordinates, Floats, Integers, LeastScale, Nearest, Operator};
 
-/// Returns the mode of a layer that interpolates.
+/// Returns the mode of a layer, if it is an Interpolate that interpolates.
 pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
     let mode = layer.attribute("mode").filter(|_| layer.kind == "Interpolate")?;
     (mode != "nearest").then_some(mode)
@@ -29,7 +30,7 @@ pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     }
 }
 
-/// Interpolate-1, with sizes in an input and axes in an attribute.
+/// Interpolate-1. Its sizes are an input, its axes an attribute.
 fn first(layer: &Layer) -> Checked<Operator> {
     layer.required("axes")?;
     if ["pads_begin", "pads_end"]
@@ -53,7 +54,7 @@ fn first(layer: &Layer) -> Checked<Operator> {
     })
 }
 
-/// Interpolate-4 and -11. `sizes` and `scales` are the numbers of inputs.
+/// Interpolate-4 and -11. `sizes`, `scales` and `axes` are the indices of these inputs.
 fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Checked<Operator> {
     let (sizes, scales) = match layer.required("shape_calculation_mode")? {
         "sizes" => (Some(integers(sizes)), None),

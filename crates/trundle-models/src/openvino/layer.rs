@@ -1,4 +1,4 @@
-//! A layer in XML, and its attributes as numbers and words.
+//! Reads a layer from XML, and its attributes as numbers and words.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -10,11 +10,11 @@ use super::shape;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, PartialShape, Result};
 
-/// The newest operation set that this reader knows. Layers of a newer set may have another meaning.
+/// The newest operation set that this reader knows. A layer of a newer set may have a different meaning.
 const NEWEST_OPSET: u32 = 17;
 
 pub(super) struct Layer<'a> {
-    /// The number that edges refer to. Layers in documentation may have none.
+    /// The number by which edges name the layer. Layers in documentation may have none.
     pub(super) id: Option<u64>,
     /// The layer's name, which may be empty.
     pub(super) name: &'a str,
@@ -27,15 +27,16 @@ pub(super) struct Layer<'a> {
     element: Node<'a, 'a>,
 }
 
-/// An end of edges.
+/// A port of a layer, where edges begin or end.
 pub(super) struct Port<'a> {
-    /// The number that edges refer to, unique among the layer's inputs or among its outputs.
+    /// The number by which edges name the port. It is unique among the layer's inputs, and among its
+    /// outputs.
     pub(super) id: u64,
     /// The name of the element type, if it is stated.
     pub(super) precision: Option<&'a str>,
-    /// The names of its tensor, separated by commas.
+    /// The names of the port's tensor, separated by commas.
     pub(super) names: Option<&'a str>,
-    /// The shape. A port without sizes may be a scalar or of unknown rank.
+    /// The shape. If a port states no sizes, it may be a scalar or have an unknown rank.
     pub(super) shape: PartialShape,
 }
 
@@ -74,12 +75,13 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Returns an attribute of the layer itself, not of its operator.
+    /// Returns an attribute of the `<layer>` element; the attributes of the operator are in its `<data>`
+    /// element.
     pub(super) fn own_attribute(&self, name: &str) -> Option<&'a str> {
         self.element.attribute(name)
     }
 
-    /// Returns an attribute of the operator, if present.
+    /// Returns an attribute of the operator, if it is present.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         child(self.element, "data").and_then(|data| data.attribute(name))
     }
@@ -88,7 +90,7 @@ impl<'a> Layer<'a> {
         self.attribute(name).ok_or_else(|| format!("it has no attribute {name:?}").into())
     }
 
-    /// Returns a number, or `default` without the attribute.
+    /// Returns an attribute that is a number, or `default` if it is absent.
     pub(super) fn number<N: FromStr>(&self, name: &str, default: N) -> Checked<N> {
         self.attribute(name).map_or(Ok(default), |text| parse(name, text))
     }
@@ -97,7 +99,7 @@ impl<'a> Layer<'a> {
         parse(name, self.required(name)?)
     }
 
-    /// Returns numbers separated by commas; none without the attribute.
+    /// Returns an attribute that is a list of numbers separated by commas; an empty list if it is absent.
     pub(super) fn numbers(&self, name: &str) -> Checked<Vec<i64>> {
         match self.attribute(name).map(str::trim) {
             None | Some("") => Ok(Vec::new()),
@@ -105,7 +107,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Returns `true` or `false`, which may also be `1` or `0` or have capitals, or `default` without the attribute.
+    /// Returns an attribute that is `true`, `false`, `1` or `0` in any case, or `default` if it is absent.
     pub(super) fn truth(&self, name: &str, default: bool) -> Checked<bool> {
         let Some(text) = self.attribute(name) else { return Ok(default) };
         match text.trim().to_ascii_lowercase().as_str() {
@@ -115,7 +117,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Whether the layer has the mark `mark` for the runtime.
+    /// Whether the layer's `<rt_info>` element has the mark `mark`.
     pub(super) fn is_marked(&self, mark: &str) -> bool {
         let Some(marks) = child(self.element, "rt_info") else { return false };
         marks.children().any(|element| {
@@ -136,8 +138,8 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Returns a description such as `layer 3 "roll" (Roll, line 12)`. Text from the file is escaped because
-    /// messages go to terminals.
+    /// Returns a description such as `layer 3 "roll" (Roll, line 12)`. Text from the file is escaped,
+    /// because messages are printed on terminals.
     pub(super) fn place(&self) -> String {
         let id = self.element.attribute("id").map(|id| format!(" {}", id.escape_debug()));
         let name = Some(self.name).filter(|name| !name.is_empty());
@@ -194,7 +196,8 @@ fn child<'a>(element: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
     element.children().find(|child| child.has_tag_name(name))
 }
 
-/// The line of an element. For messages only, because it counts the lines from the start of the file.
+/// The line of an element. Use it only for messages, because it counts the lines from the start of the
+/// file.
 pub(super) fn line(element: Node) -> u32 {
     element.document().text_pos_at(element.range().start).row
 }

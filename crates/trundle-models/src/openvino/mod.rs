@@ -1,15 +1,16 @@
 //! OpenVINO's intermediate representation, versions 10 and 11: a graph in XML, and a file with the bytes of its
 //! constants.
 //!
-//! Both files are untrusted. Document types, and with them entities, are refused, and so are namespaces. Nothing
-//! recurses with the depth of the XML. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without
-//! reading the bodies. Memory use depends on the size of the files, not on the sizes that they claim.
+//! Both files are untrusted. Document types (and so entities) and namespaces are refused. The depth of the
+//! XML does not cause recursion. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused, and their
+//! bodies are not read. Memory use depends on the sizes of the files, not on the sizes that they claim.
 //!
 //! - An input has the name of its Parameter layer.
 //! - An output has the first of the following names that exists: the tensor names of its Result layer
-//!   (`output_names`), the names of the port that the Result reads (`names`), the name of the layer that it reads (in
-//!   version 10 only, as in OpenVINO), the name of the Result.
-//! - If a name is taken, the next one is used, and at last `input_1` or `output_1`.
+//!   (`output_names`), the names of the port that the Result reads (`names`), the name of the layer that the
+//!   Result reads (in version 10 only, as in OpenVINO), the name of the Result.
+//! - If a name is taken, the next of these names is used. If all are taken, the name is `input_1` or
+//!   `output_1`, or has a higher number.
 
 mod arithmetic;
 mod document;
@@ -37,16 +38,16 @@ pub use self::fragment::{Fragment, read_layer};
 
 /// Reads the OpenVINO IR model of an .xml file.
 ///
-/// Its constants are in the .bin file of the same name, which is opened only if a constant has elements.
+/// Its constants are in the .bin file with the same name, which is opened only if a constant has elements.
 ///
 /// # Errors
-/// [`Error::Io`] if a file cannot be read, [`Error::Link`] if the .bin file is a link out of the folder, and as
-/// [`read_parts`].
+/// [`Error::Io`] if a file cannot be read, [`Error::Link`] if the .bin file is a link to a file outside the
+/// folder, and the errors of [`read_parts`].
 pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// Reads a model as [`read`], but the .bin file may be a link to the places that `links` allows.
+/// Reads a model as [`read`] does. The .bin file may be a link, if `links` allows its destination.
 ///
 /// # Errors
 /// As [`read`].
@@ -61,8 +62,8 @@ pub fn read_with(path: &Path, links: Links) -> Result<Model> {
 /// Reads a model from the text of its .xml file and the bytes of its .bin file.
 ///
 /// # Errors
-/// [`Error::Malformed`] if `xml` is not a model of version 10 or 11, [`Error::Unsupported`] if the model has
-/// layers that do not move elements.
+/// [`Error::Malformed`] if `xml` is not a model of version 10 or 11; [`Error::Unsupported`] if the model
+/// has layers that do not move elements.
 pub fn read_parts(xml: &str, weights: &[u8]) -> Result<Model> {
     reader::read(xml, Weights::bytes(weights))
 }

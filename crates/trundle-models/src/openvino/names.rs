@@ -5,13 +5,14 @@ use std::collections::HashSet;
 #[derive(Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
-    /// The number of names that were made up.
+    /// The number of names that were generated.
     made: usize,
 }
 
 impl Names {
-    /// Returns the first candidate that is neither empty nor taken. If there is none, returns `otherwise` with a
-    /// number. Numbering a name from the file instead could repeat a long name many times.
+    /// Returns the first candidate that is neither empty nor taken. If there is none, returns `otherwise`
+    /// with a number. A number is never added to a name from the file, because that could repeat a long
+    /// name many times.
     pub(super) fn give(
         &mut self,
         candidates: impl IntoIterator<Item = String>,

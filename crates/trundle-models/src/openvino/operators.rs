@@ -1,6 +1,6 @@
-//! The table of layers, with the operator that each becomes.
+//! The table of layers, with the operator that each layer becomes.
 //!
-//! Meanings, defaults and inputs follow the specification of OpenVINO's operation sets.
+//! The meanings, defaults and inputs are those in the specification of OpenVINO's operation sets.
 
 use std::ops::RangeInclusive;
 
@@ -21,10 +21,10 @@ use crate::{
     PadValue, Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
 };
 
-/// Facts about a layer's input that are known before the model runs.
+/// What is known about a layer's input before the model runs.
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
-    /// The element type; unknown in documentation.
+    /// The element type; `None` in documentation, which does not state it.
     pub(super) element: Option<ElementType>,
     /// Whether the input is a Const layer.
     pub(super) constant: bool,
@@ -33,7 +33,7 @@ pub(super) struct Operand {
 /// A type of layer.
 pub(super) struct LayerType {
     pub(super) name: &'static str,
-    /// The first operation set that has it.
+    /// The first operation set that has this type of layer.
     pub(super) since: u32,
     /// The allowed numbers of inputs and of outputs.
     pub(super) inputs: RangeInclusive<usize>,
@@ -57,7 +57,7 @@ pub(super) type Make = fn(&Layer, &[Operand]) -> Checked<Operator>;
 
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
-/// An operator with one output.
+/// A type of layer that has one output.
 pub(super) const fn kind(
     name: &'static str,
     since: u32,
@@ -115,17 +115,17 @@ fn all_kinds() -> impl Iterator<Item = &'static LayerType> {
     KINDS.iter().chain(&ARITHMETIC)
 }
 
-/// Layers that move elements, but are not supported or not in every form.
+/// Layers that move elements, but of which no form or only some forms are supported.
 const MOVES: [&str; 2] = ["GatherTree", "Unique"];
 
-/// Layers whose output shape depends on elements.
+/// Layers whose output shape depends on the elements of an input.
 const SHAPES: [&str; 1] = ["NonZero"];
 
-/// Layers that hold graphs.
+/// Layers that contain graphs.
 const HOLDS: [&str; 3] = ["If", "Loop", "TensorIterator"];
 
-/// Refuses a file with layers of unsupported types and names all of them. If the wiring is known, also names the
-/// arithmetic that computes.
+/// Returns an error that names all layers of unsupported types, if there are any. If the wiring is known,
+/// it also names arithmetic layers that use elements of inputs.
 pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
     let mut survey = Survey::default();
     for layer in layers {
@@ -153,7 +153,7 @@ pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
     survey.finish(&KINDS.map(|kind| kind.name).join(", "))
 }
 
-/// Adds the arithmetic on elements of the model's inputs.
+/// Adds the arithmetic layers that use elements of the model's inputs.
 fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
     let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
     let Ok(order) = order::sorted(layers.len(), reads, |_| String::new()) else { return };
@@ -171,7 +171,8 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
 }
 
 impl LayerType {
-    /// Returns the kind of a layer, unless its type, version or number of ports is not supported.
+    /// Returns the kind of a layer. It is an error if its type, version or number of ports is not
+    /// supported.
     pub(super) fn of(layer: &Layer) -> Checked<&'static LayerType> {
         let Some(kind) = all_kinds().find(|kind| kind.name == layer.kind) else {
             let known = KINDS.map(|kind| kind.name).join(", ");
@@ -200,17 +201,18 @@ impl LayerType {
     }
 }
 
-/// The list in an input of any integer type.
+/// The list of integers that an input holds, of any integer type.
 pub(super) fn integers(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
-/// The list in an input, if the layer has that input.
+/// The list of integers that an input holds, if the layer has that input.
 pub(super) fn optional_integers(layer: &Layer, input: usize) -> Option<Integers> {
     (input < layer.inputs.len()).then(|| integers(input))
 }
 
-/// Convert moves elements if the type stays the same, or if it decompresses a constant. Otherwise it is arithmetic.
+/// Convert. It moves elements if the type stays the same, or if it decompresses a constant. Otherwise it is
+/// arithmetic.
 fn convert(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
     let name = layer.required("destination_type")?;
     let to = element::parse(name)?;
@@ -281,7 +283,7 @@ fn shape_of(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::Shape { start: 0, end: None, element })
 }
 
-/// Range. Since set 4, it states its own type.
+/// Range. Since operation set 4, the layer states its element type.
 fn range(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let element = match layer.opset()? {
         Some(..4) => None,
@@ -299,7 +301,7 @@ fn output_type(layer: &Layer) -> Checked<DType> {
     }
 }
 
-/// Eye. It has no data input.
+/// Eye, which has no data input.
 fn eye(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
     let list = |input| Integers::Input { input, types: IntegerTypes::I32OrI64 };
     let batch = (operands.len() > 3).then(|| list(3));
@@ -329,7 +331,7 @@ fn broadcast(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let rule = match layer.attribute("mode").unwrap_or("numpy") {
         "numpy" => BroadcastRule::ToSizes,
         "bidirectional" => BroadcastRule::BothWays,
-        // OpenVINO writes this for a Broadcast-1 in mode explicit.
+        // OpenVINO writes "none" for a Broadcast-1 in mode explicit.
         "explicit" | "none" if mapping => BroadcastRule::Mapped(integers(2)),
         "explicit" | "none" => return wrong!("mode is explicit, and axes_mapping is missing"),
         mode => return wrong!("mode {mode:?} is none of its modes"),
@@ -395,8 +397,8 @@ fn slice_scatter(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     })
 }
 
-/// Refuses reductions, such as adding updates, because they compute. Returns whether the attribute applies;
-/// OpenVINO ignores it before the set `since`.
+/// Returns an error if the layer has a reduction, such as adding updates, because it computes. Returns
+/// whether the attribute applies: OpenVINO ignores it before operation set `since`.
 fn no_reduction(layer: &Layer, since: u32) -> Checked<bool> {
     let is_read = layer.opset()?.is_none_or(|opset| opset >= since);
     match layer.attribute("reduction").filter(|_| is_read) {
@@ -467,7 +469,7 @@ fn split(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
 }
 
 fn squeeze(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
-    // OpenVINO ignores `allow_axis_skip` before set 15.
+    // OpenVINO ignores `allow_axis_skip` before operation set 15.
     let keeps_others =
         !matches!(layer.opset(), Ok(Some(..15))) && layer.truth("allow_axis_skip", false)?;
     Ok(Operator::Squeeze { axes: optional_integers(layer, 1), keeps_others })

@@ -2,8 +2,8 @@
 
 use crate::{Dimension, PartialShape};
 
-/// Parses the shape in an attribute: `2,3`, `?,-1`, `1..10,..6,2..`, an empty text for rank 0, `...` for an unknown
-/// rank. Spaces around sizes and brackets around the list are allowed.
+/// Parses the shape in an attribute, such as `2,3`, `?,-1` or `1..10,..6,2..`. Empty text means rank 0;
+/// `...` means an unknown rank. Spaces around sizes and brackets around the list are allowed.
 pub(super) fn parse(text: &str) -> Result<PartialShape, String> {
     let list = text.trim();
     let list = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
@@ -39,7 +39,7 @@ pub(super) fn dimension(text: &str) -> Option<Dimension> {
     }
 }
 
-/// Parses a number of digits only that is a valid size.
+/// Parses a number that consists of digits only and is a valid size.
 fn size(text: &str) -> Option<usize> {
     let digits = text.bytes().all(|digit| digit.is_ascii_digit());
     let size = text.parse().ok().filter(|_| digits)?;

@@ -13,22 +13,22 @@ use crate::links::{folder_of, read_range};
 use crate::problem::{Checked, wrong};
 use crate::{Data, ElementType, Error, Links, Result};
 
-/// How many bytes constants may take in all, beyond twice the size of the weights. Without a limit, overlapping
-/// constants could expand a small file.
+/// The constants of a model may take at most twice the size of the weights, and so many bytes more. Without
+/// a limit, overlapping constants could expand a small file.
 const SLACK_BYTES: u64 = 1 << 20;
 
 pub(super) struct Weights<'a> {
     source: Source<'a>,
-    /// The size of the weights in bytes, once determined.
+    /// The size of the weights in bytes, after it has been determined.
     length: OnceCell<u64>,
-    /// Constants read so far. Equal constants share memory.
+    /// The constants that have been read. Equal constants share memory.
     read: HashMap<Stored, Data>,
     bytes_read: u64,
 }
 
 enum Source<'a> {
     Bytes(&'a [u8]),
-    /// Opened for each constant, so that a model without constants needs no file.
+    /// A file, which is opened for each constant. So a model without constants needs no file.
     File(PathBuf, Links),
 }
 
@@ -37,7 +37,7 @@ enum Source<'a> {
 struct Stored {
     start: u64,
     bytes: usize,
-    /// Set for strings, and for packed elements, whose last byte may have bits to clear.
+    /// Set for strings, and for packed elements if the last byte may have unused bits.
     special: Option<(ElementType, usize)>,
 }
 
@@ -55,8 +55,8 @@ impl<'a> Weights<'a> {
         Weights { source, length: OnceCell::new(), read: HashMap::new(), bytes_read: 0 }
     }
 
-    /// Returns the elements of a Const layer: `size` bytes from `offset` on. Reads nothing for an empty constant,
-    /// for which OpenVINO writes one meaningless byte.
+    /// Returns the elements of a Const layer: `size` bytes from `offset` on. For an empty constant it reads
+    /// nothing, since OpenVINO writes one meaningless byte for it.
     pub(super) fn data(
         &mut self,
         layer: &Layer,
@@ -108,7 +108,8 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// Returns the constant that `make` builds from the bytes, from the cache if possible.
+    /// Returns the constant that `make` builds from the bytes. If the constant is in the cache, returns the
+    /// cached one.
     fn once(
         &mut self,
         stored: Stored,
@@ -144,7 +145,7 @@ impl Source<'_> {
         }
     }
 
-    /// Reads bytes; the caller has checked the range.
+    /// Reads bytes. The caller must have checked the range.
     fn read(&self, start: u64, bytes: usize) -> Result<Vec<u8>> {
         match self {
             Source::Bytes(all) => {
@@ -157,8 +158,9 @@ impl Source<'_> {
     }
 }
 
-/// Decodes the strings of a constant. Format: the count, the start of the first string and the end of each string,
-/// all u32, then the bytes of the strings. The start and the ends are offsets into the bytes of the strings.
+/// Decodes the strings of a constant. The format is: the count, the start of the first string and the end
+/// of each string, all as u32, then the bytes of the strings. The start and the ends are offsets into the
+/// bytes of the strings.
 fn texts(bytes: &[u8], count: usize) -> Checked<Vec<String>> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);

@@ -55,10 +55,10 @@ impl Wiring {
     }
 }
 
-/// The ports where edges may start and end.
+/// The ports at which edges may begin and end.
 struct Ends {
     layers: HashMap<u64, usize>,
-    /// By the layer's index and the port's number.
+    /// The key is the layer's index and the port's number.
     inputs: HashMap<(usize, u64), usize>,
     outputs: HashMap<(usize, u64), usize>,
 }
@@ -81,7 +81,7 @@ impl Ends {
         Ok(ends)
     }
 
-    /// The index of a layer, and of one of its ports, that an edge names.
+    /// Finds the layer and the port that an edge names. Returns their indices.
     fn end(
         &self,
         layers: &[Layer],

@@ -14,32 +14,32 @@ use crate::{
     Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo, ValueId,
 };
 
-/// The largest total number of axes of all tensors: a file of some kilobytes can state a rank of thousands
-/// and pass it through thousands of nodes.
+/// The largest number of axes of all tensors together. A file of some kilobytes can have a tensor with
+/// thousands of axes and thousands of nodes that pass it on.
 const MOST_AXES: usize = 1 << 21;
 
-/// The largest total cost of all loop iterations: a small file can state any number of them.
+/// The largest cost of all loop iterations together. A small file can ask for any number of iterations.
 const MOST_ITERATED: usize = 1 << 20;
 
 pub(super) struct Builder<'m> {
     pub(super) model: &'m Model,
-    /// The inputs given by the caller; they are the first tensors.
+    /// The inputs from the caller, which are the first tensors of the program.
     pub(super) given: &'m [Given<'m>],
     /// The tensors of the values resolved so far.
     pub(super) values: HashMap<ValueId, TensorId>,
-    /// The steps taken to read lists of integers, limited by `MOST_STEPS`.
+    /// The number of steps that were taken to read lists of integers; at most `MOST_STEPS`.
     pub(super) steps: usize,
-    /// The number of indices in all scatters, limited by `MOST_INDICES`.
+    /// The number of indices in all scatters; at most `MOST_INDICES`.
     pub(super) indices: usize,
-    /// Constants that were widened to another type already.
+    /// The constants that have been widened to another type.
     pub(super) widened: HashMap<(TensorId, DType), TensorId>,
     pub(super) program: Program,
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
     axes: usize,
-    /// Tensors whose elements are unknown, but not their type and shape.
+    /// Tensors of which only the type and shape are known, not the elements.
     unknown: HashSet<TensorId>,
-    /// The iterations being resolved, outermost first.
+    /// The index of the current iteration of each loop, the outermost loop first.
     iterations: Vec<usize>,
     iterated: usize,
 }
@@ -87,12 +87,12 @@ impl<'m> Builder<'m> {
         self.infos[id.0].element
     }
 
-    /// The name of a tensor in the model.
+    /// The name that the model gives to a tensor.
     pub(super) fn called(&self, id: TensorId) -> &str {
         &self.infos[id.0].name
     }
 
-    /// The constant that a tensor is, if it is one.
+    /// The constant of a tensor, if the tensor is one of the file's constants.
     pub(super) fn file_constant(&self, id: TensorId) -> Option<&Constant> {
         match self.program.tensor(id).made {
             Made::Given(input) => self.constants.get(input.checked_sub(self.given.len())?),
@@ -104,7 +104,7 @@ impl<'m> Builder<'m> {
         matches!(self.program.tensor(id).made, Made::Given(input) if input < self.given.len())
     }
 
-    /// The elements of an input, constant or fill, if known.
+    /// The elements of a tensor that is an input, constant or fill, if they are known.
     pub(super) fn elements(&self, id: TensorId) -> Option<Elements<'_>> {
         match (&self.program.tensor(id).made, self.file_constant(id)) {
             _ if self.unknown.contains(&id) => None,
@@ -115,7 +115,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Names a tensor after its node.
+    /// Gives a tensor the name of its node.
     pub(super) fn name(&mut self, id: TensorId, name: &str) {
         name.clone_into(&mut self.infos[id.0].name);
     }
@@ -153,7 +153,7 @@ impl<'m> Builder<'m> {
         self.moved(from, map)
     }
 
-    /// Applies a map to a tensor; an identity returns the tensor itself.
+    /// Applies a map to a tensor. If the map is the identity, this returns the tensor itself.
     pub(super) fn moved(&mut self, from: TensorId, map: IndexMap) -> Checked<TensorId> {
         if map.is_identity() {
             return Ok(from);
@@ -199,7 +199,8 @@ impl<'m> Builder<'m> {
         self.known(id, self.element(base))
     }
 
-    /// Pads a tensor before and after along each axis with `fill`, a tensor of rank 0.
+    /// Pads a tensor along each axis with elements of `fill`, a tensor of rank 0. `widths` has the amounts
+    /// before and after.
     pub(super) fn padded(
         &mut self,
         from: TensorId,
@@ -207,7 +208,8 @@ impl<'m> Builder<'m> {
         fill: TensorId,
     ) -> Checked<TensorId> {
         let blocks = widths.iter().flatten().filter(|width| **width > 0).count();
-        // Counts a join for each block; an axis with two blocks has only one.
+        // Counts one join for each block. An axis with two blocks is joined only once, so this is an upper
+        // bound.
         self.count(2 * blocks * widths.len())?;
         let id = self.program.padded(from, widths, fill)?;
         self.known(id, self.element(from))
@@ -229,7 +231,7 @@ impl<'m> Builder<'m> {
         !self.iterations.is_empty()
     }
 
-    /// Adds the cost of a run of `body` to the total, if inside a loop.
+    /// Adds the cost of one run of `body` to the total, if the current nodes are inside a loop.
     pub(super) fn count_run(&mut self, body: &Body) -> Checked<()> {
         if self.is_iterating() {
             self.iterated = self.iterated.saturating_add(cost(body));
@@ -243,7 +245,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Refuses, before the first iteration, more iterations than the limit leaves.
+    /// Returns an error, before the first iteration, if `count` iterations would exceed the limit.
     pub(super) fn check_iterations(&self, body: &Body, count: usize) -> Checked<()> {
         let left = MOST_ITERATED.saturating_sub(self.iterated);
         match cost(body).saturating_mul(count) <= left {
@@ -255,7 +257,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The error for a node; `number` is its index in its graph.
+    /// The error for a node. `number` is the node's index in its graph.
     pub(super) fn refused(&self, node: &Node, number: usize, problem: Problem) -> Error {
         let mut label = label(node, number);
         if let Some(iteration) = self.iterations.last() {
@@ -283,9 +285,10 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Records the type of a tensor that was just added, and of the tensors within it, which have no names.
+    /// Records the type of a tensor that was just added. The tensors that it consists of get the same type
+    /// and no names.
     fn known(&mut self, id: TensorId, element: ElementType) -> Checked<TensorId> {
-        // The code that allocates the tensor must be able to compute its bytes.
+        // Checks that the size of the tensor in bytes does not overflow.
         entries(element, self.shape(id))?;
         let info = TensorInfo { element, name: String::new() };
         self.infos.resize(self.program.tensors().len(), info);
@@ -293,13 +296,14 @@ impl<'m> Builder<'m> {
     }
 }
 
-/// The cost of a run of a body, without nested bodies.
+/// The cost of one run of a body, without the bodies inside it.
 fn cost(body: &Body) -> usize {
     let of = |node: &Node| 1 + node.inputs.len() + node.outputs.len();
     body.nodes.iter().map(of).sum::<usize>() + 1 + body.inputs.len() + body.outputs.len()
 }
 
-/// The name of a node in messages: its operator, and its name or its index in its graph.
+/// The name of a node in messages: its operator, followed by its name or, if it has none, its index in its
+/// graph.
 fn label(node: &Node, number: usize) -> String {
     let kind = node.kind.escape_debug();
     if node.name.is_empty() {

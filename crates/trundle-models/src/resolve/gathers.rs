@@ -35,8 +35,8 @@ pub(super) fn gather(
     site.builder.moved_by(data, Take::new(axis, indices).with_batch_axes(batch))
 }
 
-/// The data and the indices of its axis. If indices lie outside, zeros are appended to the data and these
-/// indices point to them.
+/// Returns the data and the indices of a gather. If some indices lie outside the axis, zeros are appended
+/// to the data and these indices are changed to point to the zeros.
 fn with_zeros(site: &mut Site, axis: i64, indices: Indices) -> Checked<(TensorId, Indices)> {
     let (data, shape) = (site.data()?, site.data_shape()?);
     let front = normalize_axis("axis", axis, shape.rank())?;
@@ -74,8 +74,8 @@ fn not_negative(indices: &Indices) -> Checked<()> {
     }
 }
 
-/// GatherElements. Along the other axes the indices may be shorter than the data, which ONNX's specification
-/// allows.
+/// GatherElements. Along the axes that are not gathered, the indices may be shorter than the data, as
+/// ONNX's specification allows.
 ///
 /// Source: ONNX's GatherElements, OpenVINO's GatherElements-6.
 pub(super) fn gather_elements(site: &mut Site, axis: i64) -> Checked<TensorId> {
@@ -132,7 +132,8 @@ pub(super) fn scatter_nd(site: &mut Site) -> Checked<TensorId> {
     updated(site, &targets, 2)
 }
 
-/// ScatterUpdate. In the updates, the axes of the indices replace the axis.
+/// ScatterUpdate. The updates have the shape of the data, with the axes of the indices in the place of
+/// `axis`.
 ///
 /// Source: OpenVINO's ScatterUpdate-3.
 pub(super) fn scatter_update(site: &mut Site, axis: &Integers) -> Checked<TensorId> {
@@ -192,14 +193,16 @@ pub(super) fn tensor_scatter(site: &mut Site, axis: i64, is_circular: bool) -> C
         }
         indices.extend((first..first + count).map(|at| (at % size.max(1)).cast_signed() as i64));
     }
-    // One index for each batch entry and row; all other axes share it.
+    // There is one index for each batch entry and row. All positions along the other axes use the same
+    // index.
     let indices = Indices::new(Shape::new([shape[0], count])?, indices)?;
     let taken = Take::new(axis.cast_signed() as i64, indices).with_batch_axes(1);
     let targets = taken.index_map(&shape)?;
     updated(site, &targets, 1)
 }
 
-/// The largest total number of indices of all scatters: a file of some bytes can state data of any size.
+/// The largest number of indices of all scatters together. A file of a few bytes can state data of any
+/// size.
 const MOST_INDICES: usize = 1 << 28;
 
 fn updated(site: &mut Site, targets: &IndexMap, updates: usize) -> Checked<TensorId> {

@@ -1,4 +1,4 @@
-//! Resolves the nodes of a graph in order; the nodes of a body, once for each run.
+//! Resolves the nodes of a graph in order. The nodes of a body are resolved once for each run of the body.
 
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
@@ -10,10 +10,11 @@ use super::site::Site;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Body, BodyValue, Constant, Data, ElementType, Node, Operator, Result, ScanAxis};
 
-/// The longest node name, in bytes, that its tensors get; a split may have very many outputs.
+/// The largest number of bytes of a node's name that its tensors get. It is limited because a split may
+/// have very many outputs.
 const MOST_NAME: usize = 200;
 
-/// Adds the outputs of the nodes, in order, to the program.
+/// Adds the outputs of the nodes to the program, in order.
 ///
 /// # Errors
 /// The problem with the first node that is invalid or does not fit its inputs.
@@ -28,7 +29,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
     let made_before = builder.program.tensors().len();
     let mut site = Site::new(node, builder)?;
     let outputs = match &node.operator {
-        // Only the taken branch is resolved, so errors in the other do not matter.
+        // Only the chosen body is resolved, so errors in the other one do not matter.
         Operator::Choose([then, otherwise]) => {
             let [Some(condition)] = site.inputs[..] else {
                 return wrong!("it has {} inputs, but takes one: cond", node.inputs.len());
@@ -44,7 +45,7 @@ fn add_node(node: &Node, builder: &mut Builder) -> Checked<()> {
         return wrong!("wrong number of outputs: it produces {gives}, but lists {listed}");
     }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
-        // Outputs of a body already have the name of the node inside it.
+        // Outputs of a body already have the name of a node inside the body.
         if builder.called(*output).is_empty() {
             builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
         }
@@ -81,7 +82,7 @@ fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<Te
         builder.values.get(&output.value).copied().ok_or_else(unknown)
     };
     let outputs = body.outputs.iter().enumerate().map(output).collect::<Checked<_>>()?;
-    // The next run assigns these values anew.
+    // The next run of the body assigns these values again.
     let inputs = body.inputs.iter().map(|input| &input.value);
     inputs
         .chain(body.nodes.iter().flat_map(|node| &node.outputs))
@@ -89,7 +90,7 @@ fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<Te
     Ok(outputs)
 }
 
-/// The iterations of a body so far.
+/// The results of the iterations of a body so far.
 pub(super) struct Iterations<'a> {
     body: &'a Body,
     /// The carried values for the next iteration.
@@ -99,8 +100,8 @@ pub(super) struct Iterations<'a> {
 }
 
 impl<'a> Iterations<'a> {
-    /// Starts without iterations. The last outputs of the body are stacked along `stacks`; the outputs before
-    /// them are carried.
+    /// Starts with no iterations done. The last outputs of the body are stacked along `stacks`; the outputs
+    /// before them are carried values.
     pub(super) fn new(
         body: &'a Body,
         carried: Vec<TensorId>,
@@ -110,7 +111,7 @@ impl<'a> Iterations<'a> {
         Iterations { body, carried, stacks: stacks.collect(), done: 0 }
     }
 
-    /// Runs an iteration with the given inputs. Returns the outputs of the body that precede the carried
+    /// Runs one iteration with the given inputs. Returns the outputs of the body that precede the carried
     /// values.
     pub(super) fn run(
         &mut self,
@@ -158,8 +159,9 @@ impl<'a> Iterations<'a> {
         Ok((control, carried, stacked))
     }
 
-    /// The final carried values and the stacks. Without any iteration, `first` returns the inputs that the
-    /// first iteration would have.
+    /// The final carried values and the stacked tensors. If there was no iteration, and the file does not
+    /// state the types and shapes of the stacked tensors, they are found from a first iteration. `first`
+    /// returns its inputs.
     pub(super) fn outputs(
         self,
         first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,
@@ -185,7 +187,7 @@ impl<'a> Iterations<'a> {
         Ok(outputs)
     }
 
-    /// The types and shapes of the stacked outputs of a first iteration.
+    /// The types and shapes of the tensors that a first iteration would stack.
     fn first_parts(
         &self,
         first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,
@@ -215,7 +217,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// Adds a part; an error if its type or shape differs.
+    /// Adds a part. Returns an error if its type or shape differs from that of the first part.
     fn push(&mut self, part: TensorId, builder: &Builder) -> std::result::Result<(), String> {
         if let Some(first) = self.parts.first() {
             let [(element, shape), (other, of)] =
@@ -240,7 +242,7 @@ impl Stack {
         builder.joined(axis, &layers)
     }
 
-    /// The stack without parts, for parts of a type and shape.
+    /// The stacked tensor without any parts. `element` and the shape are those of a part.
     fn empty(
         &self,
         element: ElementType,
@@ -251,7 +253,7 @@ impl Stack {
         builder.constant(&Constant { element, shape, data: Data::empty(element) })
     }
 
-    /// The new axis, and the shape of a part with it.
+    /// The new axis, and the shape of a part with this axis inserted at size `size`.
     fn layer(&self, part: &Shape, size: usize) -> Checked<(usize, Shape)> {
         let axis = normalize_axis("axis", self.along.axis, part.rank() + 1)?;
         let (before, after) = part.split_at(axis);

@@ -11,15 +11,16 @@ use crate::{Data, Dimension, Error, Input, Model, PartialShape, Result};
 pub struct Given<'a> {
     /// The shape.
     pub shape: Shape,
-    /// The elements, of the type that the model states; needed only if they control how other tensors move.
+    /// The elements, of the type that the model states. They are needed only if they decide how other
+    /// tensors move.
     pub data: Option<&'a Data>,
 }
 
 impl Input {
-    /// The shape, if the model fixes it.
+    /// The shape, if the model states all sizes.
     ///
     /// # Errors
-    /// [`Error::Input`] if the shape is not fixed or too large.
+    /// [`Error::Input`] if the model does not state all sizes, or if the shape is too large.
     pub fn static_shape(&self) -> Result<Shape> {
         let Some(sizes) = self.shape.sizes() else {
             return Err(Error::Input(format!(
@@ -31,8 +32,8 @@ impl Input {
     }
 }
 
-/// Checks that there is one input for each of the model's, of an allowed shape and with the right number of
-/// elements.
+/// Checks that `given` has an entry for each input of the model, with a shape that the model allows and the
+/// right number of elements.
 pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     if model.inputs.len() != given.len() {
         return Err(Error::input_count(model.inputs.len(), given.len()));
@@ -49,7 +50,8 @@ pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
 /// The size of each named dimension, with the first input that has it.
 type Named<'a> = HashMap<&'a str, (usize, &'a str)>;
 
-/// Checks a shape against the stated one, and that named dimensions agree.
+/// Checks that a shape fits the shape that the model states, and that dimensions with the same name have
+/// the same size.
 fn check_shape<'a>(input: &'a Input, shape: &Shape, named: &mut Named<'a>) -> Result<()> {
     let PartialShape::Ranked(dimensions) = &input.shape else { return Ok(()) };
     let fits = |(dimension, size): (&Dimension, &usize)| match dimension {

@@ -1,4 +1,4 @@
-//! Tensors that follow from shapes and constants alone: sizes of other tensors, fills, ranges of numbers, and
+//! Tensors that depend only on shapes and constants: sizes of other tensors, fills, ranges of numbers, and
 //! masks of Dropout.
 
 use trundle_core::program::TensorId;
@@ -10,7 +10,7 @@ use super::site::Site;
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{Constant, ElementType, Floats, Integers};
 
-/// The sizes of axes `start..end`, clamped to the rank.
+/// Returns the sizes of the axes in `start..end`; both bounds are clamped to the rank.
 ///
 /// Source: ONNX's Shape, opset 15, and OpenVINO's ShapeOf-1 and -3.
 pub(super) fn shape(
@@ -30,7 +30,7 @@ pub(super) fn shape(
     integers(site, element, Shape::new([sizes.len()])?, sizes)
 }
 
-/// The number of elements, as a scalar.
+/// Returns the number of elements, as a scalar.
 ///
 /// Source: ONNX's Size.
 pub(super) fn size(site: &mut Site) -> Checked<TensorId> {
@@ -50,7 +50,7 @@ fn integers(site: &mut Site, dtype: DType, shape: Shape, entries: &[usize]) -> C
     site.builder.constant(&Constant::of(dtype, shape, bytes))
 }
 
-/// A tensor with the same value everywhere.
+/// Returns a tensor with the same value everywhere.
 ///
 /// Source: ONNX's `ConstantOfShape`.
 pub(super) fn filled(site: &mut Site, sizes: &Integers, value: &Constant) -> Checked<TensorId> {
@@ -63,8 +63,8 @@ pub(super) fn filled(site: &mut Site, sizes: &Integers, value: &Constant) -> Che
     site.builder.moved(value, IndexMap::broadcast(&shape))
 }
 
-/// Adds the numbers `start + i * delta` up to `limit`, exclusive, `ceil((limit - start) / delta)` in all, as
-/// a constant. Floats are computed in f64 and rounded once; 16-bit floats in f32 if `single`.
+/// Adds, as a constant, the numbers `start + i * delta` for all i below `ceil((limit - start) / delta)`.
+/// Floats are computed in f64 and rounded once; if `single` is set, 16-bit floats are computed in f32.
 ///
 /// Source: ONNX's Range, opset 27, and OpenVINO's Range-1 and -4.
 pub(super) fn range(site: &mut Site, element: Option<DType>, single: bool) -> Checked<TensorId> {
@@ -106,7 +106,7 @@ pub(super) fn range(site: &mut Site, element: Option<DType>, single: bool) -> Ch
         }
         _ => return wrong!("start, limit and delta are not of one type"),
     };
-    // This limits the entries of all ranges together by the limit for lists.
+    // This applies the limit for lists to the entries of all ranges together.
     site.spend("entries of a range", numbers.len())?;
     let mut bytes = Vec::with_capacity(numbers.len() * dtype.width());
     for number in &numbers {
@@ -118,7 +118,7 @@ pub(super) fn range(site: &mut Site, element: Option<DType>, single: bool) -> Ch
     site.builder.constant(&Constant::of(dtype, shape, bytes))
 }
 
-/// Converts the number of entries; refuses one that is too large.
+/// Converts the number of entries. Returns an error if it is too large.
 fn checked(count: f64) -> Checked<usize> {
     if count.is_nan() {
         return wrong!("start, limit and delta are not numbers");

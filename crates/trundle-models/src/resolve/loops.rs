@@ -1,5 +1,5 @@
-//! Unrolls loops and scans: the number of iterations is known when the model is resolved, and each runs the body
-//! once.
+//! Unrolls loops and scans. The number of iterations is known when the model is resolved, and each
+//! iteration resolves the body once.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape, normalize_axis};
@@ -11,10 +11,11 @@ use super::slices::cut;
 use crate::problem::{Checked, wrong};
 use crate::{Body, Constant, IntegerTypes, Integers, PartialShape, ScanAxis};
 
-/// The number of control inputs of a loop and of its body: iteration and condition.
+/// The number of inputs that control a loop: iteration count and condition. The body has as many: index and
+/// condition.
 const CONTROLS: usize = 2;
 
-/// Loop. The condition that the body returns is ignored if the loop has no condition input.
+/// Loop. If the loop has no condition input, the condition that the body returns is ignored.
 ///
 /// Source: ONNX's Loop, opset 25.
 pub(super) fn repeat(site: &mut Site, body: &Body) -> Checked<Vec<TensorId>> {
@@ -50,7 +51,7 @@ pub(super) fn repeat(site: &mut Site, body: &Body) -> Checked<Vec<TensorId>> {
     iterations.outputs(first, site.builder)
 }
 
-/// The largest number of iterations of a loop.
+/// The largest number of iterations of a loop, from its input M.
 fn trip_count(site: &mut Site) -> Checked<usize> {
     let most = site.single("M", &Integers::Input { input: 0, types: IntegerTypes::I64 })?;
     Ok(usize::try_from(most.max(0)).unwrap_or(usize::MAX))
@@ -64,7 +65,7 @@ fn given(
     carried: &[TensorId],
     builder: &mut Builder,
 ) -> Checked<Vec<TensorId>> {
-    // Some bodies declare the index as a list of one.
+    // Some bodies declare the index as a list of one element.
     let shape = match body.inputs.first().map(|input| &input.shape) {
         Some(PartialShape::Ranked(sizes)) if sizes.len() == 1 => Shape::new([1])?,
         _ => Shape::default(),
@@ -130,11 +131,11 @@ fn common_size(scanned: &[Scanned]) -> Checked<usize> {
     Ok(first.size())
 }
 
-/// A tensor with one slice for each iteration.
+/// A tensor that is sliced: each iteration gets one slice.
 struct Scanned {
     tensor: TensorId,
     shape: Shape,
-    /// Counted from the first axis.
+    /// The axis, which is not negative.
     axis: usize,
     is_backward: bool,
 }
@@ -150,7 +151,7 @@ impl Scanned {
         self.shape[self.axis]
     }
 
-    /// The shape of a slice: without the axis.
+    /// The shape of a slice: the tensor's shape without the axis.
     fn part_shape(&self) -> Checked<Shape> {
         let (before, after) = (&self.shape[..self.axis], &self.shape[self.axis + 1..]);
         Ok(Shape::new([before, after].concat())?)
@@ -164,7 +165,7 @@ impl Scanned {
         builder.reshaped(part, &self.part_shape()?)
     }
 
-    /// A placeholder for a slice, used if the loop has no iterations.
+    /// A tensor with the shape of a slice and unknown elements, used if the scan has no iterations.
     fn unknown_part(&self, name: &str, builder: &mut Builder) -> Checked<TensorId> {
         builder.unknown(name, builder.element(self.tensor), &self.part_shape()?)
     }

@@ -1,8 +1,8 @@
 //! Resolves a model for given inputs into a program of moves and joins.
 //!
 //! Each node is resolved once, in the model's order, and adds its outputs to the program. If an operator
-//! reads a list of integers, each element is traced back through the program to the constant or input that
-//! holds it; no data tensor is computed.
+//! reads a list of integers, each integer is traced back through the program to the constant or input that
+//! holds it. No data tensor is computed.
 
 mod arithmetic;
 mod blocks;
@@ -40,16 +40,17 @@ impl Model {
     /// Resolves the model for `inputs`, one for each input of the model, in its order.
     ///
     /// # Errors
-    /// [`Error::Input`] if an input does not fit the model, [`Error::Node`] for the first node that does not
-    /// fit its inputs, [`Error::Malformed`] for an output that no node produces.
+    /// [`Error::Input`] if an input does not fit the model; [`Error::Node`] for the first node that does
+    /// not fit its inputs; [`Error::Malformed`] for an output that no node produces.
     pub fn resolve(&self, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
         resolve(self, inputs)
     }
 
-    /// The indices of the inputs whose elements decide how others move: sizes, orders of axes, indices.
+    /// Returns the indices of the inputs whose elements decide how other tensors move: sizes, orders of
+    /// axes, indices.
     ///
-    /// The shape alone of every other input is enough for a plan. This resolves the model once for each input with
-    /// data.
+    /// For every other input, the shape is enough to make a plan. This method resolves the model once for
+    /// each input with data.
     ///
     /// # Errors
     /// As [`Model::resolve`] for `inputs`.
@@ -67,10 +68,10 @@ impl Model {
         Ok(deciding)
     }
 
-    /// The shapes of the inputs, if the model fixes them.
+    /// The shapes of the inputs, if the model states all their sizes.
     ///
     /// # Errors
-    /// [`Error::Input`] names the first input whose shape is not fixed or too large.
+    /// [`Error::Input`] names the first input whose shape is not fully stated or too large.
     pub fn static_shapes(&self) -> Result<Vec<Shape>> {
         self.inputs.iter().map(Input::static_shape).collect()
     }

@@ -1,4 +1,5 @@
-//! Operators that mostly need their parameters read: moves that keep the axes, and broadcasts.
+//! Operators whose resolution is mostly the reading of their parameters: moves that keep the axes, and
+//! broadcasts.
 
 use trundle_core::ops::{Broadcast, Flip, ReverseSequence, Roll, Tile, Transpose};
 use trundle_core::program::TensorId;
@@ -19,7 +20,7 @@ pub(super) fn roll(site: &mut Site, shift: &Integers, axes: &Integers) -> Checke
     site.moved_by(Roll::new(&shift.entries, &axes.entries))
 }
 
-/// Transpose-1 and ONNX's Transpose; an empty order inverts all axes.
+/// Transpose-1 and ONNX's Transpose. An empty order reverses the order of all axes.
 pub(super) fn transpose(site: &mut Site, order: &Integers) -> Checked<TensorId> {
     let order = site.list("order", order)?;
     site.moved_by(Transpose::new(&order))
@@ -38,7 +39,8 @@ pub(super) fn reverse_sequence(
     site.moved_by(ReverseSequence::new(sequence_axis, batch_axis, lengths.entries))
 }
 
-/// Reverse-1 by index. A repeated axis is reversed once, since OpenVINO treats the axes as a set.
+/// Reverse-1 with a list of axes. A repeated axis is reversed once, since OpenVINO treats the axes as a
+/// set.
 pub(super) fn flip(site: &mut Site, axes: &Integers) -> Checked<TensorId> {
     let axes = site.list("axes", axes)?;
     let rank = site.data_shape()?.rank();
@@ -66,8 +68,8 @@ fn flip_listed(site: &mut Site, flipped: &[bool]) -> Checked<TensorId> {
     site.moved_by(Flip::new(&axes))
 }
 
-/// Tile-1. With more repeats than axes, the data gets axes of size 1 in front; with fewer, the front axes are
-/// not repeated.
+/// Tile-1. If there are more repeats than axes, axes of size 1 are inserted at the front of the data. If
+/// there are fewer, the front axes are not repeated.
 pub(super) fn tile(site: &mut Site, repeats: &Integers) -> Checked<TensorId> {
     let listed = site.list("repeats", repeats)?;
     let data = site.data()?;
@@ -128,7 +130,8 @@ pub(super) fn broadcast(
     }
 }
 
-/// The sizes after broadcasting both ways: where one lacks an axis or has size 1, the other's size.
+/// The sizes after broadcasting both ways, with the axes aligned at the last one. If an axis is missing in
+/// `shape` or `wanted`, or has size 1 there, the size is taken from the other.
 pub(super) fn both_ways(shape: &Shape, mut wanted: Vec<i64>) -> Vec<i64> {
     let lacking = shape.rank().saturating_sub(wanted.len());
     wanted.splice(0..0, std::iter::repeat_n(1, lacking));

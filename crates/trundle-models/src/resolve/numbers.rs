@@ -1,4 +1,5 @@
-//! Reads lists of integers from the file, or from a tensor by tracing its elements.
+//! Reads lists of integers: from the file, or from a tensor by tracing each element back to a constant or
+//! input.
 
 use std::fmt;
 
@@ -15,14 +16,14 @@ use crate::{ElementType, Floats, IntegerTypes, Integers};
 /// The largest number of entries of a list that is read from a tensor.
 pub(super) const MOST_ENTRIES: usize = 1 << 24;
 
-/// The largest total number of steps, from a tensor to its source, to read all lists: a small file can state
-/// many lists at the end of a long chain.
+/// The largest number of steps, in all lists together, from a tensor to the source of its elements. A small
+/// file can have many lists at the end of a long sequence of nodes.
 const MOST_STEPS: usize = 1 << 26;
 
 #[derive(Debug)]
 pub(super) struct List<T> {
     pub(super) entries: Vec<T>,
-    /// Whether the parameter is a scalar and not a list of one.
+    /// Whether the parameter is a scalar. Otherwise it is a list.
     pub(super) scalar: bool,
 }
 
@@ -43,7 +44,7 @@ impl Site<'_, '_> {
         if scalar { Err(not_a_list(what)) } else { Ok(entries) }
     }
 
-    /// The entries of an optional list, or a default.
+    /// The entries of an optional list, or a default if the list is omitted.
     pub(super) fn list_or(
         &mut self,
         what: &str,
@@ -53,7 +54,7 @@ impl Site<'_, '_> {
         from.map_or_else(|| Ok(otherwise.into_iter().collect()), |from| self.list(what, from))
     }
 
-    /// The entry of a parameter that has exactly one.
+    /// The only entry of a parameter. It is an error if there are more or none.
     pub(super) fn single(&mut self, what: &str, from: &Integers) -> Checked<i64> {
         let entries = self.integers(what, from)?.entries;
         let [entry] = entries[..] else {
@@ -62,7 +63,7 @@ impl Site<'_, '_> {
         Ok(entry)
     }
 
-    /// The entries of a parameter; they may exceed i64.
+    /// The entries of a parameter, which may be too large for i64.
     pub(super) fn wide_integers(&mut self, what: &str, from: &Integers) -> Checked<List<i128>> {
         let (input, types) = match from {
             Integers::Given(entries) => {
@@ -95,7 +96,7 @@ impl Site<'_, '_> {
         list.entries.into_iter().map(float).collect()
     }
 
-    /// The entry of an input that has exactly one, an integer or a float.
+    /// The only entry of an input, an integer or a float. It is an error if there are more or none.
     pub(super) fn number(&mut self, what: &str, input: usize) -> Checked<Number> {
         let fits = |element| accepted(element, IntegerTypes::Numbers);
         let entries = self.numbers(what, input, fits, words(IntegerTypes::Numbers))?.entries;
@@ -105,7 +106,7 @@ impl Site<'_, '_> {
         }
     }
 
-    /// The indices in an input, of any shape.
+    /// The indices that an input holds, in any shape.
     pub(super) fn indices(&mut self, input: usize) -> Checked<Indices> {
         let tensor = self.input(input)?;
         let (element, shape) = (self.builder.element(tensor), self.builder.shape(tensor).clone());
@@ -152,7 +153,8 @@ impl Site<'_, '_> {
         Ok(Indices::new(shape, values)?)
     }
 
-    /// The contents of an input whose type `fits`; `types` lists the allowed types in messages.
+    /// The numbers in an input whose type must satisfy `fits`. `types` describes the allowed types in
+    /// messages.
     fn numbers(
         &mut self,
         what: &str,
@@ -178,7 +180,7 @@ impl Site<'_, '_> {
         Ok(List { entries, scalar: shape.rank() == 0 })
     }
 
-    /// The shape and the numbers of a tensor; all must come from constants.
+    /// The shape and the numbers of a tensor. It is an error if one of them does not come from a constant.
     pub(super) fn constant_numbers(
         &mut self,
         what: &str,
@@ -187,7 +189,7 @@ impl Site<'_, '_> {
     ) -> Checked<(Shape, Vec<Number>)> {
         let shape = self.builder.shape(tensor).clone();
         let element = StoredDType::little_endian(dtype);
-        // In a part of a larger model, integer inputs are allowed: they are sizes and axes.
+        // In a part of a larger model, integers may also come from inputs: they are sizes and axes.
         let may_be_input = self.builder.model.is_part && is_integer(dtype);
         let one = |at: usize| {
             let found = self.entry(what, tensor, at, &element, may_be_input)?;
@@ -208,7 +210,8 @@ impl Site<'_, '_> {
         Ok(())
     }
 
-    /// Traces an element of a tensor (row-major index) to its known value; `None` if that is not a number.
+    /// Traces element `at` of a tensor (a row-major index) to its known value; `None` if the value is not a
+    /// number.
     fn entry(
         &mut self,
         what: &str,
@@ -230,7 +233,8 @@ impl Site<'_, '_> {
         Ok(number(element, elements.bytes(), at))
     }
 
-    /// Traces an element of a tensor (row-major index) to the tensor that holds it, and the index there.
+    /// Traces element `at` of a tensor (a row-major index) to the tensor that holds it. Returns that tensor
+    /// and the index in it.
     fn holder(&mut self, what: &str, tensor: TensorId, at: usize) -> Checked<(TensorId, usize)> {
         let (mut id, mut at) = (tensor, at);
         loop {
@@ -249,7 +253,7 @@ impl Site<'_, '_> {
     }
 }
 
-/// A list in a message, truncated if long.
+/// Formats a list for a message; a long list is truncated.
 pub(super) struct Listed<'a>(pub(super) &'a [i64]);
 
 impl fmt::Display for Listed<'_> {
@@ -264,7 +268,7 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// Converts entries that may not be negative, such as sizes.
+/// Converts entries that must not be negative, such as sizes.
 pub(super) fn unsigned(what: &str, entries: &[i64]) -> Checked<Vec<usize>> {
     let entry = |entry: &i64| {
         let negative = || format!("{what} may not be negative, got {entry}").into();
@@ -277,7 +281,7 @@ pub(super) fn not_a_list(what: &str) -> Problem {
     format!("{what} must be a list, got a scalar").into()
 }
 
-/// An entry that must be a whole number.
+/// Converts an entry that must be a whole number.
 fn whole(what: &str, number: Option<Number>) -> Checked<i128> {
     match number {
         Some(Number::Integer(entry)) => Ok(entry),
@@ -294,7 +298,7 @@ fn whole(what: &str, number: Option<Number>) -> Checked<i128> {
     }
 }
 
-/// The element type, if a list of `types` may have it.
+/// The element type as a [`DType`], if `types` allows it.
 fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
     let ElementType::Fixed(dtype) = element else { return None };
     let fits = match types {
@@ -307,7 +311,7 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
     fits.then_some(dtype)
 }
 
-/// The types allowed, for messages.
+/// Describes the allowed types in messages.
 fn words(types: IntegerTypes) -> &'static str {
     match types {
         IntegerTypes::I64 => "i64",

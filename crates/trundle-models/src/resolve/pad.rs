@@ -1,4 +1,4 @@
-//! Pad with a constant, or with elements of the data.
+//! Pads with a constant, or with elements of the data.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,16 +15,15 @@ use super::slices::{cut, equal_sizes};
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 
-/// The composition of one axis of the output.
+/// How one axis of the output is composed.
 struct Padding {
     before: usize,
-    /// The range of the data, or of the padded data if all of it is padded first.
+    /// The range that is kept: of the data, or of the padded data if all of the data is padded first.
     kept: Range<usize>,
     after: usize,
 }
 
-/// Pad with a constant. Output index `before + i` holds data index i; negative amounts crop, positive ones
-/// are filled.
+/// Pad with a constant. Output index `before + i` holds data index i. Negative amounts crop the data.
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12.
 pub(super) fn pad(
@@ -39,7 +38,7 @@ pub(super) fn pad(
     site.builder.padded(data, &widths, value)
 }
 
-/// Crops the data; returns it with the padding of each axis.
+/// Crops the data along the axes with negative amounts. Returns it with the padding of each axis.
 fn cut_off(
     site: &mut Site,
     pads: &Pads,
@@ -50,7 +49,7 @@ fn cut_off(
     Ok((kept(site, data, &paddings)?, paddings))
 }
 
-/// The range of a tensor that the paddings keep.
+/// The part of a tensor that the paddings keep.
 fn kept(site: &mut Site, tensor: TensorId, paddings: &[Padding]) -> Checked<TensorId> {
     let kept: Vec<_> = paddings.iter().map(|padding| padding.kept.clone()).collect();
     let map = cut(site.builder.shape(tensor), &kept)?;
@@ -89,7 +88,8 @@ fn paddings(
     Ok(paddings)
 }
 
-/// Pad with elements of the data: of the cropped data, or if `once`, of all of it before cropping.
+/// Pad with elements of the data. The elements come from the cropped data or, if `once` is set, from all of
+/// the data before it is cropped.
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12, with its example of mixed pads.
 pub(super) fn pad_elements(
@@ -131,7 +131,7 @@ fn surrounded(
                     "a pad of {pad} along axis {axis} of size {size}, where mode {mode} has {most} at most"
                 );
             }
-            // Many repeats of an axis need a table of as many entries.
+            // If an axis is repeated many times, its map needs a table of about `pad` entries.
             if mode != PadMode::Edge && pad > *size {
                 site.spend("widths of a pad", pad)?;
             }
@@ -141,7 +141,7 @@ fn surrounded(
     site.builder.moved_by(data, Pad::new(&width, mode))
 }
 
-/// `CenterCropPad`. Of an odd amount, the smaller half is cropped or padded at the start.
+/// `CenterCropPad`. If the amount is odd, the smaller half is cropped or padded at the start.
 ///
 /// Source: ONNX's `CenterCropPad`, opset 18.
 pub(super) fn center(
@@ -199,7 +199,7 @@ impl Padding {
         })
     }
 
-    /// Like `new`, for data that is padded before it is cropped.
+    /// Like `new`, but for data that is padded before it is cropped.
     fn around_all(begin: i64, end: i64, size: usize) -> Option<Padding> {
         let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
         let start = (-begin).max(0);
@@ -212,7 +212,7 @@ impl Padding {
     }
 }
 
-/// The padding value, as a scalar tensor.
+/// The padding value, as a tensor of rank 0.
 pub(super) fn scalar_value(site: &mut Site, value: Option<PadValue>) -> Checked<TensorId> {
     let shape = Shape::new([])?;
     let data = site.data()?;

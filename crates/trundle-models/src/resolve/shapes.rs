@@ -27,12 +27,13 @@ pub(super) fn reshape(site: &mut Site, sizes: &Integers, zero: ZeroSize) -> Chec
     site.builder.reshaped(data, &to)
 }
 
-/// The sizes of a reshape of `shape`, with zeros copied and -1 inferred.
+/// The sizes that a reshape of `shape` results in: zeros are replaced as `zero` says, and -1 is inferred.
 fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<usize>> {
     let listed = Listed(entries);
     let mut sizes = Vec::with_capacity(entries.len());
     let mut left = None;
-    // `others`: the sizes of the data, with 1 for sizes that are copied. `taken`: the product of the stated sizes.
+    // `others` has the sizes of the data, with 1 in the place of each size that is copied. `taken` is the
+    // product of the stated sizes.
     let mut others: Vec<usize> = shape.to_vec();
     let mut taken = Some(1usize);
     for (place, &entry) in entries.iter().enumerate() {
@@ -68,13 +69,13 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<u
     Ok(sizes)
 }
 
-/// The factor that makes `taken` the product of `sizes`, if it is unique.
+/// The factor by which `taken` must be multiplied to give the product of `sizes`, if there is exactly one.
 fn what_is_left(sizes: &[usize], taken: usize) -> Option<usize> {
     let elements = Shape::new(sizes).ok()?.elements();
     (taken > 0 && elements.is_multiple_of(taken)).then(|| elements / taken)
 }
 
-/// Squeeze. An empty list of axes means all, as in both runtimes.
+/// Squeeze. An empty list of axes means all axes, as in ONNX Runtime and OpenVINO.
 ///
 /// Source: ONNX's Squeeze, OpenVINO's Squeeze-1 and Squeeze-15.
 pub(super) fn squeeze(
@@ -124,7 +125,7 @@ pub(super) fn unsqueeze(site: &mut Site, axes: &Integers) -> Checked<TensorId> {
     site.builder.reshaped(data, &Shape::new(to)?)
 }
 
-/// Flatten. `axis` may equal the rank: then the second size is 1.
+/// Flatten. If `axis` equals the rank, the second size is 1.
 ///
 /// Source: ONNX's Flatten.
 pub(super) fn flatten(site: &mut Site, axis: i64) -> Checked<TensorId> {

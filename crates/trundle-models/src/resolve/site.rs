@@ -1,4 +1,4 @@
-//! A node being resolved: its input tensors and the program.
+//! A node that is being resolved, with its input tensors and the program.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Op, Shape};
@@ -25,7 +25,7 @@ impl<'a, 'm> Site<'a, 'm> {
         Ok(Site { node, builder, inputs })
     }
 
-    /// The input at an index; an error if it is omitted.
+    /// The input at an index. It is an error if the input is omitted.
     pub(super) fn input(&self, number: usize) -> Checked<TensorId> {
         self.inputs
             .get(number)
@@ -42,12 +42,12 @@ impl<'a, 'm> Site<'a, 'm> {
         Ok(self.builder.shape(self.data()?).clone())
     }
 
-    /// The inputs from an index on; an error if one is omitted.
+    /// The inputs from index `first` on. It is an error if one of them is omitted.
     pub(super) fn inputs_from(&self, first: usize) -> Checked<Vec<TensorId>> {
         (first..self.inputs.len()).map(|number| self.input(number)).collect()
     }
 
-    /// The value of a condition, which must be known.
+    /// The value of a condition. It is an error if it is not known.
     pub(super) fn is_true(&mut self, condition: TensorId) -> Checked<bool> {
         let boolean = ElementType::Fixed(DType::Boolean);
         let got = self.builder.element(condition);

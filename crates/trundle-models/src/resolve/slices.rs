@@ -1,4 +1,4 @@
-//! Slices, and helpers for other operators that cut axes.
+//! Slices, and functions for other operators that take ranges of axes.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Checked<IndexMap> {
     Ok(IndexMap::identity(shape).restrict(ranges)?)
 }
 
-/// The slice that lists describe.
+/// Returns the slice with the starts, stops, axes and steps from the given lists.
 ///
 /// Source: ONNX's Slice and OpenVINO's Slice-8.
 pub(super) fn slice(
@@ -49,20 +49,20 @@ pub(super) fn equal_sizes(
     Ok(())
 }
 
-/// The meaning of an entry of the lists of a strided slice.
+/// The meaning of one entry in the lists of a strided slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// All axes without an entry, whole.
+    /// All axes that have no entry, each taken whole.
     Ellipsis,
-    /// A new axis of size 1; the entry's bounds are ignored.
+    /// A new axis of size 1. The bounds of the entry are ignored.
     NewAxis,
-    /// One index of an axis, which is removed.
+    /// A single index of an axis. The axis is removed from the output.
     Shrinks,
     /// A slice of an axis.
     Slice,
 }
 
-/// The bounds for one axis, as for [`Slice`].
+/// The bounds of a slice of one axis, as in [`Slice`].
 #[derive(Clone)]
 struct Bounds {
     start: i64,
@@ -74,8 +74,9 @@ impl Bounds {
     const WHOLE: Bounds = Bounds { start: 0, stop: i64::MAX, step: 1 };
 }
 
-/// `StridedSlice`. If several masks are set for an entry, ellipsis comes first, then new axis. A shrunk axis
-/// is read at its begin, whatever the other masks, the end and the stride are.
+/// `StridedSlice`. If several masks are set for an entry, the ellipsis mask takes precedence, then the
+/// new-axis mask. An entry with the shrink mask selects the index `begin`; its other masks, its end and its
+/// stride have no effect.
 ///
 /// Source: the specification of StridedSlice-1; the order of the masks follows OpenVINO's shape inference.
 pub(super) fn strided_slice(
@@ -96,7 +97,7 @@ pub(super) fn strided_slice(
         meanings.iter().filter(|meaning| matches!(meaning, Meaning::Shrinks | Meaning::Slice));
     let hidden = shape.rank() - read.count();
     let mut bounds: Vec<Bounds> = Vec::with_capacity(shape.rank());
-    // The axes after the cut: `None` for a new axis, else whether the axis stays.
+    // One entry for each axis after the cut: `None` for a new axis, otherwise whether the axis is kept.
     let mut axes = Vec::new();
     for (entry, meaning) in meanings.into_iter().enumerate() {
         match meaning {
@@ -135,7 +136,7 @@ pub(super) fn strided_slice(
     site.builder.reshaped(cut, &Shape::new(sizes)?)
 }
 
-/// The meaning of each entry; adds an ellipsis at the end if there is none.
+/// The meaning of each entry. If there is no ellipsis, one is added at the end.
 fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Checked<Vec<Meaning>> {
     let meaning = |entry: usize| {
         if masked(&masks.ellipsis, entry) {
@@ -168,7 +169,8 @@ fn masked(mask: &[i64], entry: usize) -> bool {
     mask.get(entry).is_some_and(|bit| *bit == 1)
 }
 
-/// A single index of an axis. Unlike a bound it is not clamped.
+/// The bounds of a single index of an axis. An index outside the axis is an error, whereas bounds are
+/// clamped.
 fn single(index: i64, axis: usize, shape: &Shape) -> Checked<Bounds> {
     let size = shape[axis];
     let front = i128::from(index) + if index < 0 { size as i128 } else { 0 };

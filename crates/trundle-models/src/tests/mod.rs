@@ -1,3 +1,3 @@
-//! Tests that planning cost stays bounded for any model.
+//! Tests that the cost of planning is limited for every model.
 
 mod planning;

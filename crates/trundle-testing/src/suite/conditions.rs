@@ -1,4 +1,4 @@
-//! Swept cases for conditions in the planner and the kernels that do not depend on sizes alone.
+//! Fixed cases for conditions in the planner and the kernels that do not depend on sizes alone.
 
 use trundle_core::ops::{Reshape, Slice, Tile};
 use trundle_core::{Layout, Op, Shape};
@@ -9,7 +9,7 @@ use crate::cases::signed;
 use crate::shapings::ShapingChain;
 use crate::{Naive, PlainOp};
 
-/// Every case of this file.
+/// Returns all cases of this file.
 pub(super) fn conditions() -> impl Iterator<Item = Case> {
     gapped_matrices()
         .chain(rolled_halves())
@@ -19,8 +19,8 @@ pub(super) fn conditions() -> impl Iterator<Item = Case> {
         .chain(tiled_and_sliced())
 }
 
-/// Matrices whose columns fill whole cache lines and whose rows have gaps, at any position in a line: the
-/// remainders of rows after the last whole line are written at the end.
+/// Matrices whose columns fill whole cache lines and whose rows have gaps, at any position in a line. The
+/// part of a row after the last whole line is written separately.
 fn gapped_matrices() -> impl Iterator<Item = Case> {
     [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
         [64, 128, 320, 1088].into_iter().enumerate().flat_map(move |(number, row_bytes)| {
@@ -38,8 +38,8 @@ fn gapped_matrices() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Halves of an axis that are swapped and become a separate axis: two blocks with the same loops, where the
-/// second continues the source like a roll, but not the destination.
+/// Two halves of an axis are swapped and become a separate axis. This gives two blocks with the same loops.
+/// In the source, the second block follows the first as in a roll, but not in the destination.
 fn rolled_halves() -> impl Iterator<Item = Case> {
     [(5, 3), (5, 33), (64, 16), (70, 70)].into_iter().flat_map(|(rows, cols)| {
         [[1, 0, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1]].into_iter().flat_map(move |order| {
@@ -60,7 +60,7 @@ fn rolled_halves() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Rolls that jump at the start of a transpose tile, and next to it.
+/// Rolls whose two blocks meet at the start of a transpose tile, or next to it.
 fn jumps_at_tiles() -> impl Iterator<Item = Case> {
     let shapes = [([2100, 24], 0), ([24, 1100], 1)];
     shapes.into_iter().flat_map(|(shape, axis)| {
@@ -76,7 +76,7 @@ fn jumps_at_tiles() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Long axes of reversed sequences around tiles of other axes.
+/// Reversals with lengths along a long axis that is outside the axes of the tiles.
 fn long_outer_rows() -> impl Iterator<Item = Case> {
     let reverse = PlainOp::ReverseSequence { axis: 1, batch_axis: 0, lengths: vec![70, 47, 1] };
     let transpose = PlainOp::Transpose { order: vec![0, 1, 3, 2] };
@@ -87,7 +87,8 @@ fn long_outer_rows() -> impl Iterator<Item = Case> {
         .into_iter()
 }
 
-/// Narrow rows of lanes in slabs that are larger than a task should be.
+/// Reversals with a length for each column, with few columns and many rows, so that a slab is larger than a
+/// task should be.
 fn large_slabs() -> impl Iterator<Item = Case> {
     [(31, 2300, 1), (13, 2600, 2)].into_iter().map(|(lanes, rows, width)| {
         let lengths = lane_lengths(2 * lanes, rows, 0);
@@ -96,8 +97,8 @@ fn large_slabs() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Axes that are repeated, sliced at all steps, and rolled in between: similar blocks that do not continue
-/// each other.
+/// Axes that are repeated, sliced with different steps, and rolled in between. The blocks are similar, but
+/// they do not continue each other.
 fn tiled_and_sliced() -> impl Iterator<Item = Case> {
     [1usize, 4].into_iter().flat_map(|width| {
         [-3i64, -2, -1, 1, 2, 3].into_iter().flat_map(move |step| {

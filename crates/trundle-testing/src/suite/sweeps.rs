@@ -1,4 +1,4 @@
-//! The cases that the suite sweeps through.
+//! The fixed cases of the suite.
 
 use super::case::Case;
 use super::conditions::conditions;
@@ -11,7 +11,7 @@ use super::transposes::{
 };
 use crate::PlainOp;
 
-/// Small cases that cover every size, shift, length and order of axes.
+/// Returns small cases that cover every size, shift, length and order of axes.
 pub fn sweeps() -> impl Iterator<Item = Case> {
     runs()
         .chain(matrices())
@@ -33,7 +33,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(gathers())
 }
 
-/// One axis, copied and reversed.
+/// One axis, copied or reversed.
 fn runs() -> impl Iterator<Item = Case> {
     let sizes = (0..=70).chain([127, 128, 129, 255, 256, 257]);
     let ops = [vec![], vec![PlainOp::Flip { axes: vec![0] }]];
@@ -50,7 +50,7 @@ fn runs() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Shapes that are easily forgotten: rank 0, empty, all sizes 1, many axes.
+/// Unusual shapes: rank 0, no elements, all sizes 1, many axes.
 fn corners() -> impl Iterator<Item = Case> {
     let invert = PlainOp::Transpose { order: vec![] };
     let shapes =
@@ -65,7 +65,8 @@ fn corners() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Cases of at least two megabytes: larger than the caches of one core, and worth several threads.
+/// Returns cases of at least two megabytes. They exceed the caches of one core, and several threads run
+/// them.
 pub fn large() -> impl Iterator<Item = Case> {
     let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
     let roll =
@@ -90,7 +91,7 @@ pub fn large() -> impl Iterator<Item = Case> {
         (&[4, 999, 131], reverse(&[999, 0, 500, 1]), 4),
         (&[3, 515, 1100], lanes(1, 3300, 515), 2),
         (&[20_011, 67], lanes(0, 67, 20_011), 2),
-        // As many rows as a thread's scratch buffer holds for this many lines.
+        // There are as many rows as a thread's scratch buffer can hold for this many lines.
         (&[3001, 575], lanes(0, 575, 3001), 2),
     ];
     cases.into_iter().map(|(shape, op, width)| Case::contiguous(shape, &[op], width, [0, 0]))

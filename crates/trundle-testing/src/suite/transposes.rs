@@ -1,4 +1,4 @@
-//! Swept cases of permuted axes.
+//! Fixed cases of permuted axes.
 
 use trundle_core::{Layout, Shape};
 
@@ -8,7 +8,7 @@ use crate::PlainOp;
 use crate::cases::signed;
 use crate::choices::Choices;
 
-/// Two axes exchanged, alone and with one of them reversed.
+/// Two axes are exchanged. In some cases, one of them is also reversed.
 pub(super) fn matrices() -> impl Iterator<Item = Case> {
     EDGE_SIZES.into_iter().flat_map(|rows| {
         EDGE_SIZES.into_iter().flat_map(move |columns| {
@@ -24,8 +24,8 @@ pub(super) fn matrices() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Many matrices of few elements, and pictures of few channels with all axes reversed: alone and with a
-/// flipped axis.
+/// Many matrices of few elements, and pictures of few channels in which the order of all axes is reversed:
+/// alone, and with a flipped axis.
 pub(super) fn few_elements() -> impl Iterator<Item = Case> {
     let sizes = [2, 3, 4, 5, 6, 7, 9];
     let pairs = sizes.into_iter().flat_map(move |a| sizes.into_iter().map(move |b| (a, b)));
@@ -47,7 +47,7 @@ pub(super) fn few_elements() -> impl Iterator<Item = Case> {
     })
 }
 
-/// A few channels of many pixels: from pixels to planes and back, with either axis reversed, and cut.
+/// A few channels of many pixels: from pixels to planes and back, with either axis reversed, and cropped.
 pub(super) fn pictures() -> impl Iterator<Item = Case> {
     let transpose = PlainOp::Transpose { order: vec![0, 2, 1] };
     let flip = |axis| PlainOp::Flip { axes: vec![axis] };
@@ -84,7 +84,8 @@ pub(super) fn pictures() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Planes that become pixels of multiples of 16 bytes, also where the pixels jump.
+/// Planes become pixels of a multiple of 16 bytes. In one case, pixels that are adjacent in the destination
+/// are not adjacent in the source.
 pub(super) fn channels() -> impl Iterator<Item = Case> {
     [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
         [16, 32, 48, 64].into_iter().flat_map(move |bytes| {
@@ -113,18 +114,18 @@ pub(super) fn channels() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Matrices with rows and columns long enough to be packed before they are transposed: in one strip and in
-/// several, ending at and within cache lines, with rows and columns that jump.
+/// Matrices whose rows and columns are so long that they are packed before they are transposed. There are
+/// one or several strips, which end at a cache line or within it, and rows and columns may have gaps.
 pub(super) fn strips() -> impl Iterator<Item = Case> {
     let matrices = [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
         let row_lengths = [1024, 1040, 1616, 3056, 4608].into_iter().enumerate();
-        // With small elements, shorter rows have as many strips.
+        // If elements are small, shorter rows have as many strips.
         row_lengths.take(if width < 4 { 3 } else { 5 }).flat_map(move |(number, bytes)| {
             [(256, 0), (512, 0), (336, 1)].into_iter().map(move |(row_bytes, more)| {
                 let (rows, columns) = (row_bytes / width + more, bytes / width + 3 * more);
                 let turn = number + width.ilog2() as usize + more;
                 let offsets = match SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()] {
-                    // Unaligned elements are not packed.
+                    // Elements at unaligned addresses are not packed.
                     [src, dst] if number % 4 != 0 => [src, dst.next_multiple_of(width)],
                     offsets => offsets,
                 };
@@ -152,7 +153,8 @@ pub(super) fn strips() -> impl Iterator<Item = Case> {
     matrices.chain(jumping)
 }
 
-/// Elements of odd widths: backwards, as pixels of three channels at different distances, and as matrices.
+/// Elements of unusual widths: backwards, as pixels of three channels at different distances, and as
+/// matrices.
 pub(super) fn groups() -> impl Iterator<Item = Case> {
     let counts = [3, 7, 11, 22, 23, 40, 65, 100, 300];
     (2..36).flat_map(move |width| {
@@ -181,7 +183,7 @@ pub(super) fn groups() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Every order of three to five axes.
+/// Every order of three, four or five axes.
 pub(super) fn orders() -> impl Iterator<Item = Case> {
     let shapes = [vec![17, 9, 33], vec![3, 64, 16], vec![2, 3, 4, 5], vec![4, 2, 3, 2, 5]];
     shapes.into_iter().flat_map(|shape| {
@@ -195,7 +197,7 @@ pub(super) fn orders() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Many axes of size two, of powers of two and of other small sizes, in any order, some of them reversed.
+/// Many axes of size two, of powers of two, or of other small sizes, in any order. Some axes are reversed.
 pub(super) fn many_axes() -> impl Iterator<Item = Case> {
     let sizes: [&[usize]; 5] = [&[2], &[2, 4, 2, 8], &[2, 2, 2, 3], &[2, 3, 5], &[3, 1, 4, 67]];
     SWEPT_WIDTHS.into_iter().flat_map(move |width| {

@@ -1,52 +1,54 @@
-//! Drawing: converts the values of a slice to a picture.
+//! Converts the values of a slice to a picture.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::{Picture, share};
 
-/// The maximum side of a picture file in pixels. Larger slices are drawn as means.
+/// The largest side of a picture file, in pixels. If a slice is larger, each pixel is the mean of several
+/// values.
 pub const MOST_SIDE: usize = 16384;
 
-/// The colour of values that are not finite numbers. No value is drawn in it.
+/// The colour for values that are not finite. No finite value has this colour.
 pub(crate) const NOT_FINITE: [u8; 3] = [255, 0, 255];
 
-/// The values that are drawn black and white.
+/// How to choose the values that are drawn black and white.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Contrast {
-    /// The 0.5th and the 99.5th percentiles, so that a few outliers do not hide the rest. The minimum and maximum if
-    /// there are few values, or few different ones.
+    /// The 0.5th and the 99.5th percentile, so that a few outliers do not make all other values look alike.
+    /// If there are few values or few different values, the minimum and the maximum.
     Percentiles,
-    /// Fixed values, the first of them black: 0 and 1 for booleans.
+    /// Fixed values for black and white: 0 and 1 for booleans.
     Fixed(f64, f64),
 }
 
-/// The values of a colour channel that are dark and fully bright.
+/// How to choose the values of a colour channel that are dark and bright.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tones {
     /// 0 and 255.
     Bytes,
-    /// 0 and the maximum of 8 to 16 bits, as few bits as the values need: cameras often have 10, 12 or 14.
+    /// 0 and the largest value of 8 to 16 bits. The number of bits is the smallest that the values need,
+    /// because cameras often have 10, 12 or 14 bits.
     Words,
-    /// 0 and 1 if all values are between, else as [`Contrast::Percentiles`].
+    /// 0 and 1 if all values are between them, otherwise as [`Contrast::Percentiles`].
     Floats,
 }
 
-/// A picture with the information to read it.
+/// A picture, and what is needed to read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     /// The picture.
     pub picture: Picture,
-    /// The values that are black and white. `None` if no value is finite, or for colours of bytes. If both are equal,
-    /// the picture is mid grey.
+    /// The values that are drawn black and white. `None` if no value is finite, and for colours of bytes.
+    /// If the two are equal, the picture is medium grey.
     pub range: Option<(f64, f64)>,
-    /// Whether one percent of the values is outside the range.
+    /// Whether one percent of the values is outside `range`.
     pub is_clipped: bool,
-    /// Whether a fourth channel was ignored, since its values cannot be opacity.
+    /// Whether the fourth channel was ignored, because its values cannot be opacity.
     pub is_opacity_left_out: bool,
-    /// The number of pixels that are not finite and have the colour of no value.
+    /// The number of pixels that show values that are not finite.
     pub not_finite: usize,
-    /// The maximum numbers of rows and columns that a pixel is the mean of.
+    /// The largest numbers of rows and of columns whose mean is one pixel.
     pub block: (usize, usize),
 }
 
@@ -54,13 +56,14 @@ const MID_GREY: u8 = 128;
 
 const MOST_SAMPLES: usize = 1 << 20;
 
-/// The minimum number of values for percentiles. Half a percent of it is five.
+/// The smallest number of values for which percentiles are used. Half a percent of it is five.
 const LEAST_SAMPLES: usize = 1000;
 
-/// Draws `rows` by `columns` values, the first row on top, with at most `most_side` pixels a side. `value` is called
-/// with a row and a column, for some of them twice.
+/// Draws `rows` by `columns` values as a picture with at most `most_side` pixels along each side. The first
+/// row is on top. `value` is called with a row and a column, twice for some of them.
 ///
-/// A pixel of several values is the mean of the finite ones, or [`NOT_FINITE`] if more than half are not finite.
+/// If a pixel shows several values, it is the mean of the finite ones. If more than half are not finite, it
+/// is [`NOT_FINITE`].
 ///
 /// # Panics
 /// If `rows` or `columns` is 0.
@@ -86,7 +89,8 @@ pub(crate) fn values(
     })
 }
 
-/// Draws a picture with this number of channels. `pixel` computes each pixel from its rows and columns.
+/// Draws a picture with this number of channels. `pixel` computes a pixel from the rows and the columns
+/// that it covers.
 fn draw(
     (rows, columns): (usize, usize),
     most_side: usize,
@@ -120,11 +124,13 @@ fn draw(
     }
 }
 
-/// Draws `rows` by `columns` colours of three or four channels, the first row on top, with at most `most_side` pixels a
-/// side. `value` is called with a row, a column and a channel: red, green, blue, opacity. The background is white.
-/// `fixed` gives the values that are black and white, instead of `tones`.
+/// Draws `rows` by `columns` colours of three or four channels as a picture with at most `most_side` pixels
+/// along each side. The first row is on top. `value` is called with a row, a column and a channel: red,
+/// green, blue, opacity. The background is white. If `fixed` is given, its values are drawn black and
+/// white; otherwise `tones` chooses them.
 ///
-/// A pixel of several colours is the mean of the finite ones, or [`NOT_FINITE`] if more than half are not finite.
+/// If a pixel shows several colours, it is the mean of the finite ones. If more than half are not finite,
+/// it is [`NOT_FINITE`].
 ///
 /// # Panics
 /// If `rows` or `columns` is 0.
@@ -172,7 +178,7 @@ pub(crate) fn colours(
 }
 
 impl Tones {
-    /// Determines which of the values are black and white. `None` if no value is finite.
+    /// Chooses the values that are drawn black and white; `None` if no value is finite.
     fn scale(self, elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
         let white = match self {
             Tones::Bytes => 255.0,
@@ -197,7 +203,7 @@ fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
-/// Returns the mean of the finite ones of `count` colours. `None` if these are less than half.
+/// Returns the mean of the finite colours among `count` colours; `None` if fewer than half are finite.
 fn mean_colour(count: usize, finite: impl Iterator<Item = [u8; 3]>) -> Option<[u8; 3]> {
     let mut sums = [0u64; 3];
     let mut found = 0;
@@ -211,30 +217,32 @@ fn mean_colour(count: usize, finite: impl Iterator<Item = [u8; 3]>) -> Option<[u
     is_enough.then(|| sums.map(|sum| ((sum + found / 2) / found) as u8))
 }
 
-/// The range of values from black to white.
+/// The values that are drawn black and white.
 #[derive(Clone, Copy)]
 struct Scale {
     range: (f64, f64),
-    /// Whether one percent of the values is outside.
+    /// Whether one percent of the values is outside `range`.
     is_clipped: bool,
 }
 
-/// Returns the width and height of a picture of `rows` by `columns` values, scaled so that no side exceeds `most_side`.
+/// Returns the width and height of a picture of `rows` by `columns` values, reduced so that no side exceeds
+/// `most_side`.
 fn size_within(most_side: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
     assert!(rows > 0 && columns > 0, "{rows} rows and {columns} columns cannot be drawn");
     let long = rows.max(columns);
     let most_side = most_side.clamp(1, long);
-    // u128, since products of sizes may overflow. The quotients are at most `most_side`.
+    // The product of two sizes may overflow usize, but not u128. The quotients are at most `most_side`.
     let side = |size: usize| ((size as u128 * most_side as u128 / long as u128) as usize).max(1);
     (side(columns), side(rows))
 }
 
-/// Returns the mean of the finite ones of `count` values. NaN if more than half are not finite.
+/// Returns the mean of the finite values among `count` values; NaN if more than half are not finite.
 fn mean(count: usize, values: impl Iterator<Item = f64>) -> f64 {
     let weight = 1.0 / count as f64;
     let (finite, sum) = values
         .filter(|value| value.is_finite())
-        // Weighting before the sum prevents overflow, except in its last rounding.
+        // Each value is multiplied by the weight before it is added. So only the last rounding of the sum
+        // can overflow.
         .fold((0, 0.0), |(finite, sum), value| (finite + 1, sum + value * weight));
     if finite * 2 < count {
         f64::NAN
@@ -247,10 +255,11 @@ fn level(value: f64, (black, white): (f64, f64)) -> u8 {
     if black == white {
         return MID_GREY;
     }
-    // Halved only if the difference overflows, since halving loses the last bit of subnormal values.
+    // The numbers are halved only if the difference would overflow, because halving loses the last bit of
+    // subnormal values.
     let scale = if (white - black).is_finite() { 1.0 } else { 0.5 };
     let part = (value * scale - black * scale) / (white * scale - black * scale);
-    // The cast saturates, so values outside become black or white.
+    // The cast saturates, so values outside the range become black or white.
     (part * 255.0).round() as u8
 }
 
@@ -261,7 +270,7 @@ fn over_white([red, green, blue, opacity]: [u8; 4]) -> [u8; 3] {
     })
 }
 
-/// Computes the scale of [`Contrast::Percentiles`]. `None` if no value is finite.
+/// Finds the scale for [`Contrast::Percentiles`]; `None` if no value is finite.
 fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
     let mut samples: Vec<f64> =
         sample(elements).map(value).filter(|value| value.is_finite()).collect();
@@ -274,7 +283,7 @@ fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> 
             return Some(Scale { range: (black, white), is_clipped: true });
         }
     }
-    // Few values, or nearly all equal: the minimum and maximum of all values count.
+    // If there are few values, or nearly all are equal, the scale is the minimum and maximum of all values.
     let all = (0..elements).map(value).filter(|value| value.is_finite());
     let range = all.fold(None, |range, value| match range {
         None => Some((value, value)),
@@ -283,20 +292,21 @@ fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> 
     range.map(|range| Scale { range, is_clipped: false })
 }
 
-/// Picks at most [`MOST_SAMPLES`] of `0..elements`, one from each of equal parts. The position within a part is
-/// pseudorandom, so that it does not align with patterns in the values, and the same in each run.
+/// Selects at most [`MOST_SAMPLES`] of `0..elements`, one from each of equal parts. The position within a
+/// part is pseudorandom, so that it does not coincide with patterns in the values. It is the same in each
+/// run.
 fn sample(elements: usize) -> impl Iterator<Item = usize> {
     let parts = elements.min(MOST_SAMPLES);
     (0..parts).map(move |index| {
         let part = share(index, parts, elements);
-        // The fractional part of multiples of the golden ratio, as 64 bits.
+        // The fractional part of a multiple of the golden ratio, as 64 bits.
         let random = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         part.start + ((u128::from(random) * part.len() as u128) >> 64) as usize
     })
 }
 
 impl fmt::Display for Drawing {
-    /// Describes how to read the picture, in one line. Empty if the colours need no explanation.
+    /// Describes in one line how to read the picture. The line is empty if the colours need no explanation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some((black, white)) = self.range {
@@ -324,7 +334,8 @@ impl fmt::Display for Drawing {
 
 fn short(value: f64) -> String {
     let rounded = format!("{value:.5e}").parse().unwrap_or(value);
-    // Debug writes very large and very small numbers with an exponent, Display writes zeros.
+    // `Debug` writes very large and very small numbers with an exponent, whereas `Display` writes many
+    // zeros.
     let text = format!("{rounded:?}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }

@@ -1,4 +1,4 @@
-//! Output of pictures as PNG.
+//! Writes pictures as PNG.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use png::{BitDepth, ColorType, Encoder, EncodingError};
 
 use super::Picture;
 
-/// Writes the picture as PNG with eight bits a channel.
+/// Writes the picture as PNG with eight bits for each channel.
 ///
 /// # Errors
 /// Any error of `out`; [`io::ErrorKind::InvalidInput`] if a side has more than 2³¹ - 1 pixels.

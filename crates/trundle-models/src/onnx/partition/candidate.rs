@@ -1,4 +1,4 @@
-//! A subgraph as the node that may replace it.
+//! A subgraph, and the node that may replace it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,26 +18,26 @@ use crate::onnx::value_info::named;
 use crate::onnx::{malformed, proto, read_typed};
 use crate::{Data, Error, Given, PlannedModel, Result};
 
-/// Operators that ONNX Runtime 1.32 runs at a half to a fifteenth of the memory's speed and never fuses. Replacing
-/// one of them alone is a gain (measured; docs/models.md).
+/// Operators that ONNX Runtime 1.32 never fuses and that run there at 1/15 to 1/2 of the speed of memory.
+/// It is faster to replace even a single one of them (measured; docs/models.md).
 const SLOW: [&str; 3] = ["DepthToSpace", "Expand", "SpaceToDepth"];
 
-/// A subgraph, as a node that contains a separate model.
+/// A new node for a subgraph. The node contains a model of its own.
 pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
     pub(super) inputs: Vec<&'a str>,
     pub(super) outputs: Vec<&'a str>,
     /// The inputs, as a set.
     read: HashSet<&'a str>,
-    /// Whether an input controls how elements are moved.
+    /// Whether the elements of an input decide how other tensors move.
     is_decided_later: bool,
     nodes: BTreeSet<usize>,
     initializers: BTreeSet<&'a str>,
 }
 
 impl<'a> Candidate<'a> {
-    /// Builds the candidate. Tensors to move are inputs. Tensors that control the movement go into the model where
-    /// possible.
+    /// Builds the candidate. The tensors that are moved become inputs. Tensors that decide how others move
+    /// become part of the model where possible.
     pub(super) fn new(source: &Source<'a>, subgraph: &'a Subgraph) -> Candidate<'a> {
         let nodes = &source.partition.nodes;
         let given = subgraph.members.iter().flat_map(|place| names_given(&nodes[*place]));
@@ -71,8 +71,8 @@ impl<'a> Candidate<'a> {
         candidate
     }
 
-    /// Adds the tensors that control the movement, and all that they are computed from, to the model. Shapes of
-    /// tensors that the node does not read become inputs.
+    /// Adds to the model the tensors that decide how others move, and everything that they are computed
+    /// from. The shape of a tensor that the node does not read becomes an input.
     fn add_known(&mut self, source: &Source<'a>, own: &HashSet<&str>, mut left: Vec<&'a str>) {
         while let Some(name) = left.pop() {
             if name.is_empty() || self.read.contains(name) {
@@ -92,7 +92,8 @@ impl<'a> Candidate<'a> {
             }
             let is_read = |read: &str| own.contains(read) || self.read.contains(read);
             match node.input.first().filter(|_| says_shape(node)) {
-                // The shape of a tensor that is neither known nor read.
+                // The node computes the shape of a tensor that is not known and that the candidate does not
+                // read.
                 Some(of) if !source.is_known(of) && !is_read(of) => self.decided_by(name),
                 Some(of) if !source.is_known(of) => _ = self.nodes.insert(place),
                 _ if self.nodes.insert(place) => {
@@ -103,7 +104,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Whether the candidate reads an output of `node`. In that case, `node` cannot be part of it.
+    /// Whether an input of the candidate is an output of `node`. If so, `node` cannot be part of the
+    /// candidate.
     fn reads_of(&self, node: &proto::Node) -> bool {
         names_given(node).any(|name| self.read.contains(name))
     }
@@ -114,17 +116,17 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Adds an input that controls how elements are moved.
+    /// Adds an input whose elements decide how other tensors move.
     fn decided_by(&mut self, name: &'a str) {
         self.reads(name);
         self.is_decided_later = true;
     }
 
-    /// Replaces inputs that are shapes by nodes that compute them.
+    /// Replaces inputs that are shapes: the nodes that compute the shapes are copied into the candidate.
     ///
-    /// Does not write tensors `within` other new nodes, but writes the tensors that they are made from. With the
-    /// computed shapes, a runtime can infer the shapes of the outputs before it runs. Each step takes one from
-    /// `left`.
+    /// If such a shape is that of a tensor inside a new node (`within`), the tensor is not written, so the
+    /// nodes that make it are copied, too. With the shapes inside, a runtime can infer the shapes of the
+    /// outputs before it runs. Each step takes one from `left`.
     pub(super) fn find_shapes(
         &mut self,
         source: &Source<'a>,
@@ -172,13 +174,14 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Adds an output: the shape of a tensor inside of the node, computed by the node at `place`.
+    /// Adds an output for the shape of a tensor inside the node. The node at `place` of the model computes
+    /// this shape.
     pub(super) fn add_shape(&mut self, place: usize, name: &'a str) {
         self.nodes.insert(place);
         self.outputs.push(name);
     }
 
-    /// Encodes the candidate's ONNX model. Its inputs and outputs have names, but no types.
+    /// Encodes the candidate's ONNX model. The inputs and outputs have names, but no types.
     pub(super) fn model(&self, source: &Source<'a>, outputs: &[&str]) -> Result<Vec<u8>> {
         let mut graph = Vec::new();
         self.nodes
@@ -204,17 +207,18 @@ impl<'a> Candidate<'a> {
         Ok(model)
     }
 
-    /// Whether one node is faster: it writes fewer bytes (fewer tensors if the file does not state all shapes), or
-    /// one of its operators is [`SLOW`]. Takes the size of the tensors in its model from `left`.
+    /// Whether the new node is faster than its operators: it writes fewer bytes (or fewer tensors, if the
+    /// file does not state all shapes), or one of the operators is [`SLOW`]. Takes the size of the tensors
+    /// in the new node's model from `left`.
     ///
     /// # Errors
-    /// If its model cannot be run.
+    /// If the new node's model cannot be run.
     pub(super) fn gains(&self, source: &Source<'a>, left: &mut usize) -> Result<bool> {
         let Subgraph { members, written, outputs, .. } = self.subgraph;
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         let kind = |place: &usize| source.partition.nodes[*place].op_type.as_str();
         let is_slow = members.iter().any(|place| SLOW.contains(&kind(place)));
-        // A subgraph without readers does not run at all.
+        // No node reads the outputs of this subgraph, so runtimes do not run it at all.
         if outputs.is_empty() || written.len() <= outputs.len() && !is_slow {
             return Ok(false);
         }
@@ -246,7 +250,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Encodes an initializer for the model of a node, including external data.
+/// Encodes an initializer for the model inside a node. External data is included.
 fn initializer(source: &Source, name: &str) -> Result<Bytes> {
     let Some(tensor) = source.partition.initializers.get(name) else {
         return Err(malformed(format!("no node gives {name:?}")));
@@ -265,8 +269,9 @@ fn initializer(source: &Source, name: &str) -> Result<Bytes> {
     Ok(own.encode_to_vec().into())
 }
 
-/// Whether the nodes that compute the tensor `name` inside of a new node may also stay in the graph: none of their
-/// outputs may be an output of the new node. Each step takes one from `left`; if none is left, the answer is no.
+/// Whether the nodes that compute the tensor `name` inside a new node may also stay in the graph. They may
+/// not if an output of one of them is an output of the new node. Each step takes one from `left`; returns
+/// false if none is left.
 pub(super) fn is_apart(
     source: &Source,
     within: &HashMap<&str, usize>,

@@ -1,6 +1,7 @@
-//! The element types of the tensors between the nodes of a model, as far as operators determine them.
+//! The element types of the tensors between the nodes of a model, as far as the operators determine them.
 //!
-//! After <https://onnx.ai/onnx/operators/>. Outputs of operators that are not listed have no type here.
+//! The source is <https://onnx.ai/onnx/operators/>. The outputs of operators that are not listed have no
+//! type here.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ const UINT8: i32 = 2;
 const INT64: i32 = 7;
 const BOOL: i32 = 9;
 
-/// Operators that compute, and whose first output has the type of the first input.
+/// Operators that compute and whose first output has the type of their first input.
 const AS_FIRST: &str = "\
     Abs Acos Acosh Add And Asin Asinh Atan Atanh Attention AveragePool BatchNormalization BitShift \
     BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Celu Clip Col2Im Compress Conv ConvTranspose \
@@ -27,14 +28,14 @@ const AS_FIRST: &str = "\
     STFT Selu Shrink Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Swish Tan Tanh \
     ThresholdedRelu TopK Trilu Unique Xor";
 
-/// Operators whose first output is of `BOOL`.
+/// Operators whose first output has type `BOOL`.
 const OF_BOOL: &[&str] =
     &["Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"];
 
-/// Operators whose first output is of `INT64`.
+/// Operators whose first output has type `INT64`.
 const OF_INT64: &[&str] = &["ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "Shape", "Size"];
 
-/// The element types by the tensors' names, as numbers of `TensorProto.DataType`.
+/// The element type of each tensor, by the tensor's name, as a number of `TensorProto.DataType`.
 pub(super) struct ElementTypes<'a>(HashMap<&'a str, i32>);
 
 impl<'a> ElementTypes<'a> {
@@ -47,7 +48,8 @@ impl<'a> ElementTypes<'a> {
         self.0.get(name).copied()
     }
 
-    /// Adds the types of a node's outputs, after the types of its inputs. Types that are already known are kept.
+    /// Adds the types of a node's outputs. The types of the node's inputs must have been added before.
+    /// Known types are not changed.
     pub(super) fn add(&mut self, node: &'a proto::Node) {
         if !domain(&node.domain).is_empty() || !node.overload.is_empty() {
             return;

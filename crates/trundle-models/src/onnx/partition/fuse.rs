@@ -1,4 +1,5 @@
-//! Rewrites a model with its movement-only subgraphs as single nodes. All other bytes are kept.
+//! Rewrites a model: each subgraph that only moves elements becomes a single node. All other bytes are
+//! kept.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -19,32 +20,34 @@ use crate::{Error, Result, order};
 const DOMAIN: &str = "trundle";
 const VERSION: i64 = 1;
 
-/// Limits the bytes of initializers in all new nodes, as a multiple of the file's size. Nodes that need the same
-/// tensor each hold it, and a small model must not become a large one.
+/// The limit on the bytes of initializers in all new nodes, as a multiple of the file's size. Each node
+/// that needs a tensor has a copy of it; without a limit, a small model could become a large one.
 const MOST_HELD: usize = 2;
 
-/// The minimum of this limit, in bytes.
+/// This limit is never less than so many bytes.
 const LEAST_HELD: usize = 1 << 20;
 
-/// Limits the steps that follow shapes through the model, as a multiple of the model's nodes.
+/// The limit on the steps that follow shapes through the model, as a multiple of the number of nodes.
 const MOST_STEPS: usize = 4;
 
-/// The minimum of this limit.
+/// This limit is never less than so many steps.
 const LEAST_STEPS: usize = 1 << 14;
 
-/// A model with movement-only subgraphs replaced by `trundle.Move` nodes, for ONNX Runtime with trundle's
-/// operators.
+/// A model in which `trundle.Move` nodes have replaced movement-only subgraphs. ONNX Runtime runs it with
+/// trundle's operators.
 #[derive(Debug)]
 pub struct Fused {
-    /// The bytes of the file, in pieces. If no subgraph is fused, these are the bytes of the original model.
+    /// The bytes of the file, in pieces. If no subgraph was fused, they are the bytes of the original
+    /// model.
     pub file: Vec<Bytes>,
     /// The new nodes.
     pub nodes: Vec<FusedNode>,
-    /// The subgraphs that could not be fused: their operators and the reason. Excludes subgraphs without a gain.
+    /// The subgraphs that could not be fused: the operators of each, and the reason. Subgraphs that would
+    /// not be faster are not included.
     pub refused: Vec<(Vec<String>, Error)>,
-    /// The number of subgraphs that are unchanged because fusing them gains nothing.
+    /// The number of subgraphs that were not fused because that would not be faster.
     pub unchanged: usize,
-    /// Whether the model has external data, which it finds only in its own folder.
+    /// Whether the model has external data. Then the new file must be in the same folder.
     pub is_external: bool,
 }
 
@@ -53,21 +56,21 @@ pub struct Fused {
 pub struct FusedNode {
     /// The node's name.
     pub name: String,
-    /// The labels of the operators that it replaces (as in messages).
+    /// The names (as in messages) of the operators that it replaces.
     pub operators: Vec<String>,
     /// The names of its inputs.
     pub inputs: Vec<String>,
     /// The names of its outputs.
     pub outputs: Vec<String>,
-    /// The number of tensors that a runtime writes if it runs one operator after another.
+    /// The number of tensors that a runtime writes if it runs the original operators one after another.
     pub written: usize,
 }
 
 impl Partition {
-    /// Returns the model with each subgraph replaced by one node where that is faster.
+    /// Returns the model. Each subgraph for which one node is faster has been replaced by that node.
     ///
-    /// A node is faster if it writes fewer bytes (fewer tensors if sizes are unknown), or if ONNX Runtime is slow
-    /// at one of the operators. All other nodes are kept byte for byte.
+    /// A node is faster if it writes fewer bytes (or fewer tensors, if sizes are unknown), or if ONNX
+    /// Runtime is slow at one of the operators. All other nodes are kept byte for byte.
     ///
     /// # Errors
     /// If the model is malformed.
@@ -91,19 +94,20 @@ impl Partition {
     }
 }
 
-/// The parts of the original model that stay.
+/// The parts of the original model that are kept.
 struct KeptParts<'a> {
     nodes: BTreeSet<usize>,
-    /// The names of all tensors that are read.
+    /// The names of all tensors that a node or the caller reads.
     read: HashSet<&'a str>,
 }
 
 impl<'a> KeptParts<'a> {
-    /// Finds the nodes that the computing nodes, the new nodes and the model's outputs need.
+    /// Finds the nodes of the original model that the computing nodes, the new nodes and the outputs need.
     ///
-    /// A node that stays may need the shape of a tensor that is not written any more. If the model's shapes are
-    /// fixed, the original nodes stay: a runtime infers the shape from them and does not run them. Otherwise the
-    /// new node that contains the tensor also returns its shape.
+    /// A node that is kept may need the shape of a tensor that is no longer written. If the model's shapes
+    /// are fixed, the nodes that make the tensor are kept, too: a runtime infers the shape from them and
+    /// does not run them. Otherwise the new node that contains the tensor also returns the shape of the
+    /// tensor.
     fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> KeptParts<'a> {
         let Partition { nodes, roles, outputs, .. } = source.partition;
         let within = names_within(source, chosen);
@@ -147,7 +151,7 @@ impl<'a> KeptParts<'a> {
         kept
     }
 
-    /// Builds the file with the chosen nodes, and describes these nodes.
+    /// Builds the file with the chosen nodes. Also describes these nodes.
     fn file(
         &self,
         source: &Source<'a>,
@@ -168,8 +172,8 @@ impl<'a> KeptParts<'a> {
         for part in &source.fields {
             let stays = match part.number {
                 field::NODE => false,
-                // Drops initializers that are no longer read, because runtimes complain about them, unless they are
-                // inputs.
+                // Drops initializers that nothing reads any more, because runtimes warn about them.
+                // Initializers that are also inputs are kept.
                 field::INITIALIZER => tensors.next().is_none_or(|name| {
                     self.read.contains(name.as_str())
                         || !read.contains(name.as_str())
@@ -182,7 +186,7 @@ impl<'a> KeptParts<'a> {
             }
         }
         for name in chosen.iter().flat_map(|candidate| &candidate.outputs) {
-            // ONNX Runtime takes the type from here if it cannot infer the shape in advance.
+            // ONNX Runtime takes the type from here if it cannot infer the shape before it runs.
             if let Some(elem_type) = source.types.get(name)
                 && !source.partition.infos.contains_key(*name)
             {
@@ -207,12 +211,12 @@ impl<'a> KeptParts<'a> {
         Ok((file, nodes.collect()))
     }
 
-    /// Returns a topological order of all nodes, which follows the file where possible.
+    /// Returns a topological order of all nodes. It is the order of the file where possible.
     fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<NodeOrigin>> {
         let kept = self.nodes.iter().map(|index| NodeOrigin::Kept(*index));
         let mut origins: Vec<NodeOrigin> =
             kept.chain((0..chosen.len()).map(NodeOrigin::Chosen)).collect();
-        // A new node can run once the last of its members could.
+        // A new node comes where the last of its members was.
         origins.sort_by_key(|origin| match origin {
             NodeOrigin::Kept(index) => Some(*index),
             NodeOrigin::Chosen(of) => chosen[*of].subgraph.members.iter().max().copied(),
@@ -233,8 +237,8 @@ impl<'a> KeptParts<'a> {
     }
 }
 
-/// Returns the names of tensors inside of subgraphs, which are not written any more, with the index of the
-/// candidate.
+/// Returns the names of the tensors that are inside subgraphs and therefore no longer written, each with
+/// the index of its candidate.
 fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'a str, usize> {
     let mut within = HashMap::new();
     for (number, candidate) in chosen.iter().enumerate() {
@@ -251,7 +255,7 @@ fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'
 #[derive(Clone, Copy)]
 enum NodeOrigin {
     Kept(usize),
-    /// A new one.
+    /// A new node.
     Chosen(usize),
 }
 
@@ -307,7 +311,7 @@ fn node(source: &Source, candidate: &Candidate, name: &str) -> Result<Vec<u8>> {
     Ok(node.encode_to_vec())
 }
 
-/// Returns the import of the domain `trundle`, unless the model already has it.
+/// Returns the import of the domain `trundle`; `None` if the model already has it.
 fn import(source: &Source) -> Option<Bytes> {
     let is_ours = |import: &Bytes| {
         proto::OperatorSetId::decode(import.clone()).is_ok_and(|import| import.domain == DOMAIN)

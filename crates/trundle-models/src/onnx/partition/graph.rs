@@ -1,4 +1,4 @@
-//! The graph of a model: which node produces which tensor, and which nodes can be merged.
+//! The graph of a model: which node produces each tensor, and which nodes can be merged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,7 +30,7 @@ impl<'a> Graph<'a> {
         self.giver.get(name).copied()
     }
 
-    /// Returns the indices of the nodes whose outputs a node reads.
+    /// Returns the indices of the nodes from which a node reads.
     pub(super) fn reads(&self, index: usize) -> Vec<usize> {
         names_read(&self.nodes[index]).into_iter().filter_map(|name| self.giver(name)).collect()
     }
@@ -42,8 +42,8 @@ impl<'a> Graph<'a> {
             .map_err(|(index, problem)| Error::Node { node: named(index), problem })
     }
 
-    /// Returns the indices of the nodes that read each tensor. The outputs of the model have one more reader, the
-    /// caller, whose index is the number of nodes.
+    /// Returns the indices of the nodes that read each tensor. An output of the model has one more reader,
+    /// the caller, which has the number of nodes as its index.
     pub(super) fn readers<'b>(&'b self, outputs: &'b [String]) -> HashMap<&'b str, Vec<usize>> {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, node) in self.nodes.iter().enumerate() {
@@ -55,8 +55,9 @@ impl<'a> Graph<'a> {
         readers
     }
 
-    /// Groups the nodes that move and can become one node: a node, and readers of its output or of its shape,
-    /// without computation in between. Groups, and the nodes in each group, are in topological order.
+    /// Groups the nodes that move elements: each group can become one node. A group consists of a node and
+    /// readers of its output or of its output's shape, without computation in between. Both the groups and
+    /// the nodes in each group are in topological order.
     pub(super) fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
         let mut levels = Levels::new(self, sorted, roles);
         levels.wait(self, sorted, roles);
@@ -69,7 +70,7 @@ impl<'a> Graph<'a> {
         members.into_values().collect()
     }
 
-    /// Returns these nodes and the nodes that control their movement, in the file's order.
+    /// Returns `members` and the nodes that decide how they move elements, in the file's order.
     pub(super) fn with_known(&self, members: &[usize], roles: &[Role]) -> Vec<usize> {
         let mut all: BTreeSet<usize> = members.iter().copied().collect();
         let mut left = members.to_vec();
@@ -110,7 +111,7 @@ impl Levels {
         Levels { of, follows }
     }
 
-    /// Returns a union-find forest of the nodes that must be merged.
+    /// Returns a union-find forest: nodes that must be merged are in the same tree.
     fn linked(&self, graph: &Graph, sorted: &[usize]) -> Vec<usize> {
         let mut first: Vec<usize> = (0..self.of.len()).collect();
         for index in sorted.iter().copied().filter(|index| self.follows[*index]) {
@@ -157,19 +158,19 @@ pub(super) fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
     node.output.iter().map(String::as_str).filter(|name| !name.is_empty())
 }
 
-/// Returns the names of a node's inputs, including tensors read in its branches and bodies.
+/// Returns the names of a node's inputs, and of the outside tensors that its branches and bodies read.
 pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
     let mut names = Vec::new();
     for node in with_inner([node]) {
         names.extend(node.input.iter().map(String::as_str));
-        // A branch may return a tensor from outside.
+        // A branch may return a tensor from outside the branch.
         let given = attribute_graphs(node).flat_map(|graph| &graph.output);
         names.extend(given.map(|info| info.name.as_str()));
     }
     names
 }
 
-/// Returns nodes and all nodes of the graphs that they hold.
+/// Returns the nodes, and all nodes of the graphs inside them.
 pub(super) fn with_inner<'a>(
     nodes: impl IntoIterator<Item = &'a proto::Node>,
 ) -> Vec<&'a proto::Node> {

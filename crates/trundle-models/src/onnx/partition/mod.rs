@@ -1,4 +1,4 @@
-//! Finds the movement-only parts of a model that also computes.
+//! Finds the parts of a computing model that only move elements.
 
 mod candidate;
 mod element_types;
@@ -29,18 +29,18 @@ use role::{Role, is_view, role};
 
 pub use fuse::{Fused, FusedNode};
 
-/// Limits the bytes that all subgraphs together may read, as a multiple of the model's size. Subgraphs that need
-/// the same tensor each read it, and a small model must not take long.
+/// The limit on the bytes that all subgraphs together may read, as a multiple of the model's size. Each
+/// subgraph that needs a tensor reads it again; without a limit, a small model could take very long.
 const MOST_SHARED: u64 = 64;
 
-/// The minimum of this limit, in bytes. It leaves room for external data, which counts too.
+/// This limit is never less than so many bytes, because external data counts, too.
 const LEAST_SHARED: u64 = 4 << 30;
 
-/// An ONNX model that computes, and its movement-only subgraphs.
+/// An ONNX model that computes, and its subgraphs that only move elements.
 ///
-/// A subgraph is as large as possible: operators that move elements, connected by the tensors between them, without
-/// computation in between, so that they can become one operator. Nodes that compute sizes or axes from shapes and
-/// constants belong to each subgraph that needs them.
+/// A subgraph is as large as possible. It consists of operators that move elements and are connected
+/// without computation in between, so that they can become one operator. Nodes that compute sizes or axes
+/// from shapes and constants belong to every subgraph that needs them.
 #[derive(Debug)]
 pub struct Partition {
     file: Bytes,
@@ -54,7 +54,7 @@ pub struct Partition {
     initializers: HashMap<String, proto::Tensor>,
     /// The names of the initializers, in the file's order.
     initializer_names: Vec<String>,
-    /// The initializers that are also inputs, and whether callers may override them.
+    /// The names of the initializers that are also inputs.
     initialized_inputs: HashSet<String>,
     has_defaults: bool,
     /// The types and shapes that the file states for other values, by name.
@@ -66,26 +66,27 @@ pub struct Partition {
     subgraphs: Vec<Subgraph>,
 }
 
-/// A movement-only part of a model.
+/// A part of a model that only moves elements.
 #[derive(Debug)]
 pub struct Subgraph {
-    /// The labels of its operators that move (as in messages), in topological order.
+    /// The names (as in messages) of the operators that move elements, in topological order.
     pub operators: Vec<String>,
-    /// The names of the tensors that it reads: inputs of the model and outputs of nodes that compute.
+    /// The names of the tensors that the subgraph reads: inputs of the model, and outputs of computing
+    /// nodes.
     pub inputs: Vec<String>,
-    /// The names of the tensors that other nodes read, or that are outputs of the model.
+    /// The names of its tensors that other nodes read or that are outputs of the model.
     pub outputs: Vec<String>,
-    /// The names of the tensors that a runtime writes if it runs one operator after another.
+    /// The names of the tensors that a runtime writes if it runs the operators one after another.
     pub written: Vec<String>,
-    /// The indices of the nodes that move.
+    /// The indices of the nodes that move elements.
     members: Vec<usize>,
-    /// The indices of all nodes: the nodes that move and the nodes that control the movement.
+    /// The indices of all nodes: those that move elements, and those that decide how elements are moved.
     nodes: Vec<usize>,
 }
 
 impl Partition {
-    /// Reads the ONNX model `path`. External data may be links to the places that `links` allows, and is not read
-    /// yet.
+    /// Reads the ONNX model `path`, without its external data. External data may be links, if `links`
+    /// allows their destinations.
     ///
     /// # Errors
     /// If the file cannot be read or is malformed.
@@ -131,8 +132,8 @@ impl Partition {
             initializers,
             initializer_names,
             initialized_inputs,
-            // Before version 4, every initializer had to be an input too, and runtimes did not let callers override
-            // it.
+            // Before IR version 4, every initializer also had to be an input, and runtimes did not let
+            // callers override it.
             has_defaults: model.ir_version.is_some_and(|version| version >= 4),
             infos: infos.map(|info| (info.name.clone(), info)).collect(),
             folder: folder.to_owned(),
@@ -155,12 +156,12 @@ impl Partition {
         self.nodes.len()
     }
 
-    /// Returns the operators that compute (as named in messages), with the number of nodes of each.
+    /// Returns the names (as in messages) of the operators that compute, and the number of nodes of each.
     pub fn others(&self) -> impl Iterator<Item = (&str, usize)> {
         self.others.iter().map(|(name, count)| (&name[..], *count))
     }
 
-    /// Returns the number of nodes that only give a tensor another shape and belong to no subgraph.
+    /// Returns the number of nodes that only change the shape of a tensor and belong to no subgraph.
     pub fn views(&self) -> usize {
         self.views
     }
@@ -170,12 +171,12 @@ impl Partition {
         &self.subgraphs
     }
 
-    /// Returns the model's inputs, in its order.
+    /// Returns the model's inputs, in the order of the file.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
-    /// Returns the named sizes, given the shapes of inputs by name.
+    /// Returns the values of the named sizes, for inputs with the given names and shapes.
     ///
     /// # Errors
     /// If the model has no such input, or a shape does not match the model.
@@ -194,8 +195,8 @@ impl Partition {
         Ok(sizes)
     }
 
-    /// Adds the named sizes of the tensor `name`, which has this shape, to `sizes`. The outputs of a subgraph
-    /// determine sizes for later subgraphs.
+    /// Adds to `sizes` the named sizes that follow from the shape of the tensor `name`. The outputs of a
+    /// subgraph determine named sizes for later subgraphs.
     pub fn add_sizes(&self, name: &str, shape: &Shape, sizes: &mut HashMap<String, usize>) {
         let declared = self.infos.get(name).map(|info| tensor_type(info, name));
         if let Some(Ok((_, declared))) = declared {
@@ -203,11 +204,12 @@ impl Partition {
         }
     }
 
-    /// Builds the model of a subgraph with the outputs `outputs`, with named sizes replaced by `sizes`.
+    /// Builds the model of a subgraph with the given outputs. Named sizes are replaced by the numbers in
+    /// `sizes`.
     ///
     /// # Errors
-    /// If the model does not state the type of an input of the subgraph, or a node is malformed or not supported in
-    /// its form.
+    /// If the model does not state the type of an input of the subgraph, or if a node is malformed or has a
+    /// form that is not supported.
     pub fn model(
         &self,
         subgraph: &Subgraph,
@@ -234,11 +236,11 @@ impl Partition {
         let graph =
             proto::Graph { node, name, initializer, input, output, ..proto::Graph::default() };
         let external = ExternalData::new(Some(&self.folder), self.links);
-        // Function calls count as computation, so that subgraphs have none.
+        // Function calls count as computation, so a subgraph contains none.
         model_of(&graph, Functions::new(&[])?, self.opset, external)
     }
 
-    /// Determines the role of each node, and groups the nodes that move into subgraphs.
+    /// Determines the role of each node, and groups the nodes that move elements into subgraphs.
     fn divide(&mut self, functions: &Functions) -> Result<()> {
         let graph = Graph::new(&self.nodes)?;
         let sorted = graph.sorted()?;
@@ -257,7 +259,7 @@ impl Partition {
         }
 
         let readers = graph.readers(&self.outputs);
-        // The claimed sizes of external data do not count.
+        // The sizes that the file claims for external data do not count.
         let initializers = self.initializers.values().map(proto::Tensor::encoded_len);
         let file: usize = self.nodes.iter().map(proto::Node::encoded_len).chain(initializers).sum();
         let mut left = LEAST_SHARED + MOST_SHARED * file as u64;
@@ -284,13 +286,14 @@ impl Partition {
         Ok(())
     }
 
-    /// Estimates the number of bytes to read for a node and its initializers.
+    /// Estimates the number of bytes that are read for a node and its initializers.
     fn cost_of_node(&self, node: &proto::Node) -> u64 {
         let initializers = node.input.iter().filter_map(|name| self.initializers.get(name));
         initializers.map(cost).fold(node.encoded_len() as u64, u64::saturating_add)
     }
 
-    /// Builds the subgraph of the moving nodes `members`. `nodes` also has the nodes that control the movement.
+    /// Builds the subgraph of the nodes `members`, which move elements. `nodes` also has the nodes that
+    /// decide how they move.
     fn subgraph(
         &self,
         members: Vec<usize>,
@@ -301,7 +304,7 @@ impl Partition {
         let of = |place: &usize| &self.nodes[*place];
         let own: HashSet<usize> = members.iter().copied().collect();
         let given: Vec<&str> = members.iter().map(of).flat_map(names_given).collect();
-        // A reader that only needs the shape does not need the tensor.
+        // A reader that needs only the shape does not need the tensor.
         let needs_it =
             |place: &usize| !own.contains(place) && roles.get(*place) != Some(&Role::Known);
         let is_read =
@@ -333,7 +336,7 @@ fn bind(declared: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usiz
     dimensions.len() == shape.rank() && dimensions.iter().zip(shape.sizes()).all(fits)
 }
 
-/// Estimates the number of bytes to read for a tensor, including external data.
+/// Estimates the number of bytes that are read for a tensor, including external data.
 fn cost(tensor: &proto::Tensor) -> u64 {
     let sizes = tensor.dims.iter().map(|size| size.unsigned_abs());
     let elements = match &tensor.external_data[..] {
@@ -343,7 +346,7 @@ fn cost(tensor: &proto::Tensor) -> u64 {
     (tensor.encoded_len() as u64).saturating_add(elements.saturating_mul(8))
 }
 
-/// Returns the entry of a value with named sizes replaced by numbers.
+/// Returns a copy of a value's entry in which numbers replace the named sizes.
 fn with_sizes(info: &proto::ValueInfo, sizes: &HashMap<String, usize>) -> proto::ValueInfo {
     let mut info = info.clone();
     let tensor = info.r#type.as_mut().and_then(|r#type| r#type.tensor.as_mut());

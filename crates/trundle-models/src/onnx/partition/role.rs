@@ -1,4 +1,4 @@
-//! Classifies the nodes of a model: known in advance, moving or computing.
+//! Classifies the nodes of a model: known before the model runs, moving or computing.
 
 use std::collections::HashSet;
 
@@ -7,11 +7,12 @@ use crate::onnx::operators::versions;
 use crate::onnx::proto;
 use crate::onnx::unsupported::unsupported;
 
-/// The names of the inputs whose elements operators move. All other inputs control the movement.
+/// The names of the inputs whose elements are moved. All other inputs decide how elements are moved.
 const MOVED_INPUTS: [&str; 7] =
     ["X", "data", "input", "input_data", "past_cache", "update", "updates"];
 
-/// Operators that return the elements of their input in the same order. Runtimes move nothing for them.
+/// Operators that return the elements of their input in the same order. Runtimes do not move elements for
+/// them.
 const VIEWS: [&str; 6] = ["Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,8 @@ pub(super) enum Role {
     Computes,
 }
 
-/// Returns the role of a node, given the names of the known tensors, and its name in messages if it computes.
+/// Returns the role of a node and, if it computes, its name in messages. `known` has the names of the known
+/// tensors.
 pub(super) fn role<'a>(
     node: &'a proto::Node,
     functions: &Functions<'a>,
@@ -50,8 +52,8 @@ pub(super) fn role<'a>(
     }
 }
 
-/// Returns an entry for each input of an operator that moves elements: `None` if the input is moved, else its name.
-/// Inputs after the list are moved. Returns `None` for arithmetic.
+/// Returns an entry for each input of an operator that moves elements: `None` if its elements are moved,
+/// otherwise its name. Inputs beyond the list are moved. Returns `None` for arithmetic.
 pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
     if crate::onnx::arithmetic::is_arithmetic(kind)
         || matches!(kind, "ConstantOfShape" | "EyeLike" | "Range")
@@ -64,12 +66,12 @@ pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
     Some(names.into_iter().map(|name| (!MOVED_INPUTS.contains(&name)).then_some(name)).collect())
 }
 
-/// Whether a node only gives its input another shape.
+/// Whether a node only changes the shape of its input.
 pub(super) fn is_view(node: &proto::Node) -> bool {
     VIEWS.contains(&node.op_type.as_str())
 }
 
-/// Whether a node reads only the shape of its input.
+/// Whether a node uses only the shape of its input.
 pub(super) fn says_shape(node: &proto::Node) -> bool {
     matches!(node.op_type.as_str(), "Shape" | "Size")
 }

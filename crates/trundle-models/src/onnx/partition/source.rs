@@ -30,7 +30,8 @@ pub(super) mod field {
     pub(in super::super) const VALUE_INFO: u32 = 13;
 }
 
-/// The maximum size, in bytes, of a tensor that a node holds only to compute the shape of another tensor.
+/// The maximum size, in bytes, of a tensor that a node contains only to compute the shape of another
+/// tensor.
 const MOST_SHORT: u64 = 1 << 10;
 
 /// A model and its encoded file.
@@ -42,7 +43,7 @@ pub(super) struct Source<'a> {
     pub(super) fields: Vec<Field>,
     /// The position of each node in a topological order.
     order: Vec<usize>,
-    /// The encoded nodes, in the file's order, and the encoded initializers.
+    /// The encoded nodes, in the file's order.
     pub(super) nodes: Vec<Bytes>,
     pub(super) tensors: HashMap<&'a str, Bytes>,
     pub(super) types: ElementTypes<'a>,
@@ -52,7 +53,7 @@ impl<'a> Source<'a> {
     /// Splits the file of a partition into its parts.
     ///
     /// # Errors
-    /// If its graph is in several pieces.
+    /// If the file has several fields for its graph, or a node that is not a message.
     pub(super) fn new(partition: &'a Partition) -> Result<Source<'a>> {
         let graph = Graph::new(&partition.nodes)?;
         let model = fields(&partition.file)?;
@@ -101,7 +102,8 @@ impl<'a> Source<'a> {
         initializers.is_some_and(|tensor| cost(tensor) <= MOST_SHORT) && !self.is_default(name)
     }
 
-    /// Returns the names of known tensors that are computed from the shape of one of the subgraph's own tensors.
+    /// Returns the names of the known tensors that depend on the shape of one of the subgraph's own tensors
+    /// (`own`).
     pub(super) fn reckoned_from(&self, own: &HashSet<&str>, nodes: &[usize]) -> HashSet<&'a str> {
         let all = &self.partition.nodes;
         let mut known: Vec<usize> = nodes.to_vec();
@@ -121,7 +123,7 @@ impl<'a> Source<'a> {
     /// Returns the element type of a tensor.
     ///
     /// # Errors
-    /// If neither the file nor an operator determines the type, or it is not supported.
+    /// If neither the file nor an operator determines the type, or if the type is not supported.
     pub(super) fn element_type(&self, name: &str) -> Result<ElementType> {
         let number = self.types.get(name).ok_or_else(|| {
             Error::Input(format!("the model does not state the type of {name:?}"))
@@ -129,7 +131,7 @@ impl<'a> Source<'a> {
         element_type(number, &format!("{name:?}")).map(|(_, element)| element)
     }
 
-    /// Returns the shape of a tensor, if the file states it completely.
+    /// Returns the shape of a tensor, if the file states all its sizes.
     pub(super) fn shape(&self, name: &str) -> Option<Shape> {
         if let Some(tensor) = self.partition.initializers.get(name) {
             let sizes = tensor.dims.iter().map(|size| usize::try_from(*size).ok());
@@ -139,7 +141,7 @@ impl<'a> Source<'a> {
         Shape::new(declared.sizes()?).ok()
     }
 
-    /// Whether all inputs of the model have a fixed shape.
+    /// Whether all inputs of the model have fixed shapes.
     pub(super) fn is_of_fixed_shapes(&self) -> bool {
         self.partition.inputs.iter().all(|input| input.shape.sizes().is_some())
     }

@@ -1,4 +1,5 @@
-//! The encoded fields of a message. They let a rewritten file keep every byte that does not change.
+//! Reads and writes the encoded fields of a message, so that a rewritten file keeps every byte that does
+//! not change.
 
 use bytes::{Buf, Bytes};
 use prost::encoding::{
@@ -13,7 +14,7 @@ pub(super) struct Field {
     pub(super) number: u32,
     /// The encoded field, including its number.
     pub(super) whole: Bytes,
-    /// The content of a string, bytes or message field.
+    /// The content, if the field is a string, bytes or message.
     pub(super) payload: Option<Bytes>,
 }
 
@@ -42,19 +43,19 @@ pub(super) fn fields(message: &Bytes) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// Returns the contents of the fields with this number, in order.
+/// Returns the contents of all fields with this number, in order.
 pub(super) fn payloads(fields: &[Field], number: u32) -> impl Iterator<Item = &Bytes> {
     let of_number = fields.iter().filter(move |field| field.number == number);
     of_number.filter_map(|field| field.payload.as_ref())
 }
 
-/// Appends the start of a field; the caller appends its `bytes` bytes.
+/// Appends the start of a field. The caller must then append `bytes` bytes.
 pub(super) fn start_field(message: &mut Vec<u8>, number: u32, bytes: usize) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(bytes as u64, message);
 }
 
-/// Appends a field with these bytes.
+/// Appends a field that contains `bytes`.
 pub(super) fn add_field(message: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     start_field(message, number, bytes.len());
     message.extend_from_slice(bytes);

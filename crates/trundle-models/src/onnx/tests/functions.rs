@@ -1,4 +1,4 @@
-//! Functions that the model file defines.
+//! Functions that are defined in the model file.
 
 use super::super::proto::Function;
 use super::*;
@@ -24,7 +24,7 @@ fn with(functions: Vec<Function>, nodes: Vec<Node>) -> Proto {
     Proto { functions, ..model(17, nodes, FLOAT) }
 }
 
-/// Lists the name, operator, inputs and outputs of each node.
+/// Lists the name, the operator, the inputs and the outputs of each node.
 fn written(model: &Proto) -> Vec<String> {
     let ids =
         |ids: Vec<ValueId>| ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",");
@@ -90,7 +90,7 @@ fn attributes_are_those_of_the_call_or_the_default() {
         vec![outer, inner],
         vec![
             call("Outer", &["x"], &["p"], vec![ints("order", &[1, 0])]),
-            // An attribute without default or value is left out.
+            // An attribute without a default and without a value is omitted.
             call("Outer", &["p"], &["q"], vec![]),
             call("Inner", &["q"], &["y"], vec![int("axis", 0)]),
         ],
@@ -222,7 +222,7 @@ fn functions_that_make_no_sense_are_refused() {
     }
 }
 
-/// Functions that each call the next one twice, 2^60 nodes when inlined.
+/// Each function calls the next one twice. Inlined, they would be 2^60 nodes.
 #[test]
 fn growth_is_bounded() {
     let last = function("F60", &["a"], &["b"], vec![node("Identity", &["a"], &["b"], vec![])]);
@@ -237,7 +237,7 @@ fn growth_is_bounded() {
     assert!(refused.ends_with(expected), "{refused}");
 }
 
-/// A long list that thousands of nodes refer to.
+/// Thousands of nodes refer to one long list.
 #[test]
 fn growth_by_attributes_is_bounded() {
     let perm = || vec![reference("perm", attribute_type::INTS, "order")];
@@ -274,7 +274,7 @@ fn depth_is_bounded() {
     }
 }
 
-/// A constant in a function body is held once, however often the function is called.
+/// A constant in a function's body is stored once, however often the function is called.
 #[test]
 fn constants_of_a_body_are_shared() {
     let data = Tensor { raw_data: vec![7; 1000].into(), ..tensor("w", 2, &[1000]) };

@@ -1,4 +1,4 @@
-//! Inputs, outputs, names and order.
+//! Inputs, outputs, names and the order of nodes.
 
 use super::super::proto::Dimension as Dim;
 use super::*;
@@ -74,7 +74,7 @@ fn inputs_and_outputs_that_are_no_tensors_are_refused() {
     assert_eq!(refusal(&proto), r#"input "x" has no element type"#);
 }
 
-/// In old files, all initializers are inputs too.
+/// In old files, every initializer is also an input.
 #[test]
 fn an_initializer_makes_an_input_not_required() {
     let data = Tensor { int64_data: vec![2, 3], ..tensor("shape", INT64, &[2]) };
@@ -101,7 +101,7 @@ fn nodes_are_put_in_order() {
     assert_eq!(kinds(&read(&proto).unwrap()), ["Identity", "Transpose", "Squeeze", "Flatten"]);
 }
 
-/// Nodes that are already sorted keep their order.
+/// Nodes that are sorted remain in the same order.
 #[test]
 fn an_order_is_kept() {
     let nodes = vec![

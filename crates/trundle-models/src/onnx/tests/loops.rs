@@ -1,4 +1,4 @@
-//! Loop: each iteration repeats the body.
+//! Loop, in which each iteration runs the body again.
 
 use trundle_core::Shape;
 
@@ -10,7 +10,7 @@ pub(super) const BOOL: i32 = 9;
 /// An input or output of a body: its name and element type.
 pub(super) type TypedName<'a> = (&'a str, i32);
 
-/// The attribute `body`, a graph with these inputs and outputs.
+/// Returns the attribute `body`: a graph with these inputs and outputs.
 pub(super) fn body(
     inputs: &[TypedName<'_>],
     node: Vec<Node>,
@@ -24,7 +24,7 @@ pub(super) fn body(
     Attribute { g: Some(Box::new(graph)), ..attribute("body", attribute_type::GRAPH) }
 }
 
-/// A constant list.
+/// Returns a list as a constant.
 pub(super) fn list(name: &str, values: &[i64]) -> Node {
     node("Constant", &[], &[name], vec![ints("value_ints", values)])
 }
@@ -33,7 +33,8 @@ pub(super) fn number(name: &str, value: i64) -> Node {
     node("Constant", &[], &[name], vec![int("value_int", value)])
 }
 
-/// A model with a float input x and the inputs `others`. Its output is the first output of the last node.
+/// Returns a model with a float input x and the inputs `others`. Its output is the first output of the last
+/// node.
 pub(super) fn looping(nodes: Vec<Node>, others: &[TypedName<'_>]) -> Proto {
     let mut proto = model(17, nodes, FLOAT);
     let graph = proto.graph.as_mut().unwrap();
@@ -43,8 +44,8 @@ pub(super) fn looping(nodes: Vec<Node>, others: &[TypedName<'_>]) -> Proto {
     proto
 }
 
-/// Runs a model and returns the sizes and elements of its first output. The input x has these sizes and the
-/// elements 0, 1, 2, ...; the other inputs are scalars with these bytes.
+/// Runs a model. Returns the sizes and the elements of its first output. The input x has these sizes and
+/// the elements 0, 1, 2, ... The other inputs are scalars with these bytes.
 pub(super) fn run(
     proto: &Proto,
     sizes: &[usize],
@@ -76,12 +77,12 @@ const STILL: TypedName<'_> = ("still", BOOL);
 const C: TypedName<'_> = ("c", FLOAT);
 const D: TypedName<'_> = ("d", FLOAT);
 
-/// A node that copies `goes` to `still`.
+/// Returns a node that copies `goes` to `still`.
 fn goes_on() -> Node {
     node("Identity", &["goes"], &["still"], vec![])
 }
 
-/// Collects the rows of x, last row first.
+/// Returns nodes that collect the rows of x, the last row first.
 fn rows_backward() -> Vec<Node> {
     let within = vec![
         goes_on(),
@@ -106,10 +107,10 @@ fn a_loop_puts_together_what_its_iterations_make() {
     let proto = looping(rows_backward(), &[]);
     let (sizes, numbers) = run(&proto, &[3, 2], &[]).unwrap();
     assert_eq!((sizes, numbers), (vec![3, 2], vec![4.0, 5.0, 2.0, 3.0, 0.0, 1.0]));
-    // One iteration for each row, so none here.
+    // There is one iteration for each row. Here, there are none.
     assert_eq!(run(&proto, &[0, 2], &[]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&proto, &[1000, 1], &[]).unwrap().1[..2], [999.0, 998.0]);
-    // Constants of a body are moved out.
+    // Constants of a body are moved out of the body.
     let nodes = read(&proto).unwrap();
     assert_eq!(kinds(&nodes).last(), Some(&"Loop"));
     assert_eq!(nodes.nodes.last().unwrap().bodies()[0].nodes.len(), 5);
@@ -126,7 +127,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     let [m, go] = [("m", INT64), ("go", BOOL)];
     let three = 3i64.to_le_bytes();
     let turned = (vec![3, 2], vec![0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
-    // Only M: the loop ignores the condition of the body.
+    // Only M is given, so the loop ignores the condition that the body returns.
     let stops = || {
         vec![
             number("zero", 0),
@@ -135,10 +136,10 @@ fn what_is_left_out_does_not_end_a_loop() {
     };
     assert_eq!(run(&once("m", "", stops(), &[m]), &[2, 3], &[&three]).unwrap(), turned);
     assert_eq!(run(&once("m", "", vec![goes_on()], &[m]), &[2, 3], &[&three]).unwrap(), turned);
-    // Only cond: the body stops after at most one iteration.
+    // Only cond is given. The body stops after at most one iteration.
     assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[1]]).unwrap(), turned);
     assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[0]]).unwrap().0, [2, 3]);
-    // Both M and cond.
+    // Both M and cond are given.
     let both = once("m", "go", vec![goes_on()], &[m, go]);
     assert_eq!(run(&both, &[2, 3], &[&three, &[1]]).unwrap(), turned);
     assert_eq!(run(&both, &[2, 3], &[&three, &[0]]).unwrap().0, [2, 3]);
@@ -149,7 +150,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     assert_eq!(refused(&neither, &[2, 3], &[]), expected);
 }
 
-/// `while x.size(0) > 1`: concatenates the halves side by side.
+/// `while x.size(0) > 1`: the halves are concatenated side by side.
 #[test]
 fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
     let is_long = |of: &str, is: &str| {
@@ -176,7 +177,7 @@ fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
     assert_eq!(odd, expected);
 }
 
-/// A loop that stacks row `i` of x.
+/// Returns a loop that stacks row `i` of x in iteration `i`.
 fn stacking(declared: Option<TensorShape>) -> Proto {
     let within = vec![goes_on(), node("Gather", &["x", "i"], &["row"], vec![])];
     let mut within = body(&[I, GOES], within, &[STILL, ("row", FLOAT)]);
@@ -190,7 +191,7 @@ fn fixed(sizes: &[i64]) -> TensorShape {
     TensorShape { dim: sizes.iter().map(size).collect() }
 }
 
-/// A body may read the output of a node that follows the loop in the file.
+/// A body may read the output of a node that comes after the loop in the file.
 #[test]
 fn a_body_reads_what_is_around_it() {
     let within = vec![goes_on(), node("Concat", &["c", "turned"], &["d"], vec![int("axis", 0)])];
@@ -206,7 +207,7 @@ fn a_body_reads_what_is_around_it() {
     assert_eq!(run(&proto, &[2, 2], &[]).unwrap(), (vec![4, 2], expected));
 }
 
-/// Some exporters state that the iteration number is a list.
+/// Some exporters state that the iteration index is a list.
 #[test]
 fn the_number_of_an_iteration_has_the_rank_that_is_stated() {
     let mut proto = stacking(None);
@@ -235,7 +236,7 @@ fn what_iterations_give_is_stacked() {
     let resolved = read(&stacking(None)).unwrap().resolve(&given).unwrap();
     assert_eq!(resolved.name(resolved.outputs()[0]), "y");
 
-    // Without iterations, the shape is inferred from a first iteration or stated.
+    // If there are no iterations, the shape is the stated one, or that of a first iteration.
     assert_eq!(run(&stacking(None), &[3, 2], &[&none]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&stacking(Some(fixed(&[2]))), &[0, 2], &[&none]).unwrap().0, [0, 2]);
     let unknown = refused(&stacking(None), &[0, 2], &[&none]);
@@ -245,7 +246,7 @@ fn what_iterations_give_is_stacked() {
 
 #[test]
 fn what_is_stacked_must_be_alike() {
-    // Later iterations must match the sizes and the type of the first.
+    // Later iterations must have the same sizes and the same type as the first.
     let taken = vec![
         goes_on(),
         node("Unsqueeze", &["i", "first"], &["to"], vec![]),
@@ -258,7 +259,7 @@ fn what_is_stacked_must_be_alike() {
         refused(&looping(nodes, &[]), &[3], &[]),
         "Loop \"y\": stacked output 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
     );
-    // Carried tensors may change their sizes, but not their type.
+    // The size of a carried tensor may change, but not its type.
     let same = |of: TypedName<'_>| {
         let within = body(&[I, GOES, ("c", of.1)], vec![goes_on()], &[STILL, of]);
         refused(
@@ -278,10 +279,10 @@ fn what_is_stacked_must_be_alike() {
     assert_eq!(same(("c", INT64)), expected);
 }
 
-/// A loop in a branch in a loop, all of it in a function.
+/// There is a loop in a branch in a loop, and all of them are in a function.
 #[test]
 fn loops_are_within_loops_branches_and_functions() {
-    // Appends the elements of row i, one by one.
+    // The inner loop appends the elements of row i one after another.
     let inner = vec![
         node("Gather", &["x", "i"], &["row"], vec![]),
         node("Gather", &["row", "j"], &["element"], vec![]),
@@ -315,7 +316,7 @@ fn loops_are_within_loops_branches_and_functions() {
         node("Slice", &["row_major", "first", "first"], &["none"], vec![]),
         node("Loop", &["three", "", "none"], &["y"], vec![outer]),
     ];
-    // Row 1 is left out.
+    // Row 1 is omitted.
     let expected = (vec![4], vec![0.0, 6.0, 7.0, 8.0]);
     let flat = list("flat", &[-1]);
     let proto = looping([vec![flat.clone()], nodes.clone()].concat(), &[]);
@@ -392,7 +393,7 @@ fn what_is_no_loop_is_refused() {
     );
     let twice = body(&[I, GOES, ("x", FLOAT)], vec![goes_on()], &[STILL, ("x", FLOAT)]);
     assert_eq!(of(&carries, &["y"], vec![twice]), "Loop \"y\", body: \"x\" is produced twice");
-    // Inputs of a body are not visible outside, and the loop's outputs not inside.
+    // Inputs of a body cannot be used outside, and outputs of the loop cannot be used inside.
     let leaks = vec![
         number("m", 2),
         node("Loop", &carries, &["y"], vec![good()]),
@@ -427,7 +428,7 @@ fn what_is_no_loop_is_refused() {
     assert_eq!(refused(&number_of, &[], &[]), "Loop \"y\": cond must be of type boolean, got i64");
 }
 
-/// The elements of x have no influence here.
+/// The elements of x do not influence the number of iterations.
 #[test]
 fn a_number_that_elements_say_must_be_given() {
     let proto = stacking(None);
@@ -472,7 +473,7 @@ fn loops_without_an_end_have_one() {
     assert_eq!(run(&ends(Some(100), true), &[2], &[]).unwrap().1, [0.0, 1.0]);
 }
 
-/// Each loop multiplies the iterations by ten.
+/// Each loop has ten iterations, so each level of nesting multiplies the total by ten.
 #[test]
 fn loops_that_multiply_are_bounded() {
     let nested = |depth: usize| {
@@ -499,7 +500,7 @@ fn a_body_that_doubles_is_bounded() {
     };
     let twice = || node("Concat", &["c", "c"], &["d"], vec![int("axis", 0)]);
     assert_eq!(run(&doubles(3, twice()), &[1], &[]).unwrap().0, [8]);
-    // Only planned, because the output is too large to move.
+    // This is only planned, because the output is too large to be moved.
     let shape = Shape::new([1]).unwrap();
     let given = [Given { shape, data: None }];
     let large = read(&doubles(50, twice())).unwrap().resolve(&given).unwrap();
@@ -509,7 +510,7 @@ fn a_body_that_doubles_is_bounded() {
     assert!(too_large.starts_with("Concat \"y/body/d\" in iteration "), "{too_large}");
 }
 
-/// An index tensor in the file that every iteration reads again.
+/// Every iteration reads the same tensor of indices in the file again.
 #[test]
 fn indices_that_are_read_again_and_again_are_bounded() {
     let within = vec![node("Gather", &["x", "indices"], &["taken"], vec![])];

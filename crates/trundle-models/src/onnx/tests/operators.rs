@@ -1,12 +1,12 @@
-//! Each operator in each of its versions.
+//! Each version of each operator.
 
 use trundle_core::Shape;
 
 use super::*;
 use crate::Given;
 
-/// The cases of a table: each line that is not indented, with the indented line after it. Empty lines and lines
-/// that start with `#` are left out.
+/// Returns the cases of a table: each line that is not indented, with the indented line after it. Empty
+/// lines and lines that begin with `#` are skipped.
 fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     std::iter::from_fn(move || {
@@ -15,7 +15,7 @@ fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Describes the last node of the model that was read, or the refusal.
+/// Describes the last node of the model that was read, or returns the error.
 fn read_as(version: i64, node: Node) -> String {
     match read(&model(version, vec![node], FLOAT)) {
         Ok(model) => format!("{:?}", model.nodes.last().expect("there is a node").operator),
@@ -23,7 +23,7 @@ fn read_as(version: i64, node: Node) -> String {
     }
 }
 
-/// As [`read_as`], of opset 17.
+/// As [`read_as`], for opset 17.
 fn said(node: &str) -> String {
     read_as(17, nodes(node).remove(0))
 }
@@ -60,11 +60,11 @@ fn constant_of_shape() {
     assert!(refused.starts_with(r#"its value"#), "{refused}");
 }
 
-/// The value is stated as a float, but has the data's type in the graph.
+/// The attribute states the value as a float. In the graph, the value has the type of the data.
 #[test]
 fn the_value_of_an_old_pad_has_the_type_of_its_data() {
     let bytes = |elem_type| {
-        // An operator produces the data, and follows the pad in the file.
+        // An operator that comes after the pad in the file produces the data.
         let nodes = nodes("y = Pad<pads = [0, 1], value = -1.5>(t) t = Identity(x)");
         let mut model = model(10, nodes, elem_type);
         model.graph.as_mut().unwrap().output = vec![value("y", elem_type)];
@@ -161,7 +161,7 @@ fn attributes_that_are_not_known_are_refused() {
     }
 }
 
-/// Writers may omit a value of 0 if the type is stated. The first version of the format had no types.
+/// If the type is stated, a missing value means 0. The first version of the format did not state types.
 #[test]
 fn attributes_may_lack_their_value_or_their_type() {
     let of = |attribute| node("Flatten", &["x"], &["y"], vec![attribute]);

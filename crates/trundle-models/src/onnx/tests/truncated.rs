@@ -3,7 +3,8 @@
 use super::super::proto::{Function, StringEntry};
 use super::*;
 
-/// A model with all kinds of messages. The functions come last, so that a truncated model calls unknown functions.
+/// Returns a model with messages of all kinds. The functions come last, so if the model is truncated, it
+/// calls unknown functions.
 fn whole() -> Vec<u8> {
     let data = Tensor {
         float_data: vec![1, 2, 3, 4, 5, 6],
@@ -45,7 +46,7 @@ fn a_file_that_ends_too_early_is_refused() {
     }
 }
 
-/// Changing a byte never makes the reader panic, although many results are still models.
+/// If a byte is changed, the reader never panics. In many cases, the result is still a model.
 #[test]
 fn any_byte_may_be_another() {
     let bytes = whole();
@@ -66,17 +67,17 @@ fn other_files_are_refused() {
     }
 }
 
-/// Groups may be nested; the decoder must limit the depth.
+/// Groups may be nested, so the decoder must limit their depth.
 #[test]
 fn deep_groups_are_refused() {
     let refused = read_bytes(vec![0x7b; 1 << 20], None).unwrap_err().to_string();
     assert!(refused.starts_with("not an ONNX model: "), "{refused}");
 }
 
-/// A length beyond the end of the file does not cause an allocation.
+/// A length that exceeds the end of the file causes no allocation.
 #[test]
 fn a_length_beyond_the_file_is_refused() {
-    // Field 7, the graph, of 2^40 bytes.
+    // Field 7, which is the graph, states a length of 2^40 bytes.
     let bytes = vec![0x08, 0x08, 0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
     assert!(read_bytes(bytes, None).is_err());
 }

@@ -1,4 +1,4 @@
-//! Models whose input types are given by the caller.
+//! Models for which the caller gives the types of inputs.
 
 use super::*;
 use crate::onnx::read_typed;
@@ -8,12 +8,12 @@ use trundle_core::DType;
 const F16: ElementType = ElementType::Fixed(DType::F16);
 const I64: ElementType = ElementType::Fixed(DType::I64);
 
-/// A value with a name and nothing else.
+/// Returns a value that has only a name.
 fn named(name: &str) -> ValueInfo {
     ValueInfo { name: name.to_owned(), r#type: None }
 }
 
-/// A reshape of `x` to `shape`, which the file may hold.
+/// Returns a model that reshapes `x` to `shape`. The shape may be an initializer.
 fn reshaped(input: Vec<ValueInfo>, initializer: Vec<Tensor>) -> Vec<u8> {
     let node = vec![node("Reshape", &["x", "shape"], &["y"], vec![])];
     let graph = Graph { node, input, initializer, output: vec![named("y")], ..Graph::default() };

@@ -1,4 +1,4 @@
-//! Single layers, in the form that documentation shows.
+//! Single layers in the form in which OpenVINO's documentation shows them.
 
 use super::super::read_layer;
 use super::{refusal, said};

@@ -1,4 +1,4 @@
-//! Tests that build small models as text and read them.
+//! Tests that write small models as text and read them.
 
 mod arithmetic;
 mod constants;
@@ -14,7 +14,7 @@ mod refusals;
 use super::read_parts;
 use crate::{Model, Operator, Result};
 
-/// A model under construction: the text of its graph and the bytes of its constants.
+/// A model that is being built: the text of its graph, and the bytes of its constants.
 struct Ir {
     version: u32,
     layers: Vec<String>,
@@ -22,7 +22,7 @@ struct Ir {
     weights: Vec<u8>,
 }
 
-/// An output of a layer: the id of the layer and of the port.
+/// An output of a layer: the ids of the layer and of the port.
 type From = (usize, usize);
 
 impl Ir {
@@ -44,7 +44,8 @@ impl Ir {
         self.layer("", "Const", "opset1", &data, &[], 1)
     }
 
-    /// Adds a layer and returns its first output. Port ids count inputs first, then outputs.
+    /// Adds a layer and returns its first output. The ids of ports count first the inputs, then the
+    /// outputs.
     fn layer(
         &mut self,
         name: &str,
@@ -96,7 +97,7 @@ fn said(operator: &Operator) -> String {
     format!("{operator:?}")
 }
 
-/// Returns the error message of a refusal.
+/// Returns the error message of a model that must be refused.
 fn refusal<T: std::fmt::Debug>(read: Result<T>) -> String {
     read.expect_err("this is to be refused").to_string()
 }

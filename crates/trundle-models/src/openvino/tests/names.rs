@@ -3,8 +3,8 @@
 use super::super::read_parts;
 use crate::{Model, Result};
 
-/// Two Results that read one Transpose of a Parameter. `tensors` are attributes of the output ports of Parameter
-/// and Transpose, `results` attributes of the Results.
+/// Returns a model with two Results that read one Transpose of a Parameter. `tensors` has attributes for
+/// the output ports of Parameter and Transpose. `results` has attributes for the Results.
 fn model(version: u32, tensors: [&str; 2], results: [&str; 2]) -> Result<Model> {
     let [given, moved] = tensors;
     let [first, second] = results;

@@ -1,4 +1,4 @@
-//! Error messages, and inputs that must not cause a panic.
+//! Error messages. No input may cause a panic.
 
 use super::{Ir, read_parts, refusal};
 
@@ -31,7 +31,7 @@ const GOOD: &str = r#"<?xml version="1.0"?>
 
 const WEIGHTS: [u8; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
 
-/// Returns the error message for the valid model with one text replaced.
+/// Returns the error message for the valid model in which one text has been replaced.
 #[track_caller]
 fn refused(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old:?} is in the good model");
@@ -42,7 +42,7 @@ fn refused(old: &str, new: &str) -> String {
 fn the_good_model_is_read() {
     let model = read_parts(GOOD, &WEIGHTS).unwrap();
     assert_eq!((model.nodes.len(), model.values), (2, 3));
-    // A byte order mark is allowed.
+    // A byte order mark at the start is allowed.
     assert!(read_parts(&format!("\u{FEFF}{GOOD}"), &WEIGHTS).is_ok());
 }
 
@@ -81,7 +81,7 @@ fn messages_hold_no_controls() {
 
 #[test]
 fn a_body_is_not_looked_into() {
-    // Deeper than any call stack.
+    // This body is deeper than any call stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
     let message = refused("type=\"Roll\" version=\"opset7\">", &format!("type=\"If\">{body}"));
     assert!(

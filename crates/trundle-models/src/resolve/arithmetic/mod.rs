@@ -1,5 +1,5 @@
-//! Computes arithmetic on values that follow from shapes and constants, so that the results are constants of
-//! the resolved model.
+//! Computes arithmetic on values that depend only on shapes and constants. The results are constants of the
+//! resolved model.
 //!
 //! Source: ONNX's operators up to opset 28 and OpenVINO's operation sets; both broadcast as numpy.
 
@@ -43,7 +43,7 @@ pub(super) fn arithmetic(site: &mut Site, what: &Arithmetic) -> Checked<TensorId
     }
 }
 
-/// Converts input 0 to another type. Data that has this type already need not be known.
+/// Converts input 0 to another type. If it already has this type, its elements need not be known.
 fn converted(site: &mut Site, to: DType) -> Checked<TensorId> {
     let data = site.data()?;
     if site.builder.element(data) == ElementType::Fixed(to) {
@@ -57,7 +57,8 @@ fn converted(site: &mut Site, to: DType) -> Checked<TensorId> {
     site.made(&Known { dtype: to, ..cast })
 }
 
-/// Folds all inputs from the left. A single input is returned unchanged and need not be known.
+/// Applies an operator to all inputs, from the left. A single input is returned unchanged and need not be
+/// known.
 fn folded(site: &mut Site, by: Binary) -> Checked<TensorId> {
     if site.inputs.len() == 1 {
         return site.data();
@@ -97,7 +98,8 @@ fn clipped(site: &mut Site) -> Checked<TensorId> {
     site.made(&known)
 }
 
-/// Folds numbers along axes in index order; along all axes if `axes` is empty.
+/// Combines the numbers along axes, in the order of indices. If `axes` is empty, it combines them along all
+/// axes.
 fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked<Known> {
     let rank = known.shape.rank();
     let mut is_reduced = vec![axes.is_empty(); rank];
@@ -108,7 +110,8 @@ fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked
         known.shape.iter().zip(&is_reduced).map(|(size, is)| if *is { 1 } else { *size }).collect();
     let full = Shape::new(full)?;
     let mut numbers: Vec<Option<Number>> = vec![None; full.elements()];
-    // Maps each number to its result by broadcasting the reduced shape back.
+    // For each number, `places` gives the index of its result: the reduced shape is broadcast back to the
+    // full shape.
     let target = Known { dtype: known.dtype, shape: full.clone(), numbers: Vec::new() };
     for (number, at) in known.numbers.iter().zip(target.indices(&known.sizes())?) {
         numbers[at] = Some(match numbers[at] {
@@ -129,7 +132,7 @@ fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked
     Ok(Known { dtype: known.dtype, shape: Shape::new(kept)?, numbers })
 }
 
-/// The result of reducing no numbers, if it is defined.
+/// The result of a reduction without any numbers, if it is defined.
 fn of_none(by: Binary, dtype: DType) -> Option<Number> {
     let (integer, float) = match by {
         Binary::Add => (0, 0.0),

@@ -1,4 +1,4 @@
-//! Select and Where: elements of one of two tensors, by a condition.
+//! Select and Where: each element of the output comes from one of two tensors, depending on a condition.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::super::slices::cut;
 use super::known::{Known, shape_of_all};
 use crate::problem::{Checked, wrong};
 
-/// Takes input 1 where input 0 is true, else input 2. Only the condition has to be known; the inputs are then
-/// moved.
+/// Takes elements of input 1 where input 0 is true, and elements of input 2 elsewhere. Only the condition
+/// has to be known; elements of the other inputs are moved.
 pub(super) fn selected(site: &mut Site) -> Checked<TensorId> {
     let condition = site.known(0)?;
     if condition.dtype != DType::Boolean {
@@ -38,7 +38,8 @@ pub(super) fn selected(site: &mut Site) -> Checked<TensorId> {
 /// The largest number of boxes that a condition may cut the output into.
 const MOST_BOXES: usize = 1 << 15;
 
-/// Joins boxes of inputs 1 and 2 according to the condition; a band takes two or three boxes in each row.
+/// Joins boxes of inputs 1 and 2 according to the condition. For example, if the condition is true in a
+/// band around the diagonal of a matrix, each row has two or three boxes.
 fn chosen(site: &mut Site, condition: &Known) -> Checked<TensorId> {
     let inputs = [site.input(1)?, site.input(2)?];
     let of_input = |sizes, input: &TensorId| both_ways(site.builder.shape(*input), sizes);
@@ -51,7 +52,8 @@ fn chosen(site: &mut Site, condition: &Known) -> Checked<TensorId> {
     if shape.elements() == 0 {
         return Ok(tensors[0]);
     }
-    // The axes along which the condition varies; there are few, since it has few elements.
+    // The axes along which the condition varies, with their strides. There are few, because the condition
+    // has few elements.
     let (mut axes, mut stride) = (Vec::new(), condition.numbers.len());
     for (axis, size) in (shape.rank() - condition.shape.rank()..).zip(condition.shape.iter()) {
         stride /= size;
@@ -72,7 +74,8 @@ struct Boxes {
 }
 
 impl Boxes {
-    /// Joins the part of the output that `entries` of the condition choose; they vary along `axes`.
+    /// Joins a part of the output. `condition` has the entries of the condition for this part, which vary
+    /// along `axes`.
     fn joined(
         &mut self,
         site: &mut Site,

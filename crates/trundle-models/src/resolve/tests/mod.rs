@@ -1,4 +1,4 @@
-//! Tests every operator element by element against its specification, and every refusal.
+//! Compares every operator element by element with its specification, and tests every error.
 #![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
 
 mod arithmetic;

@@ -1,9 +1,9 @@
-//! Reference movements, computed element by element without index maps.
+//! Reference movements. They are computed element by element, without index maps.
 
 use super::sketch::Tagged;
 
 impl Tagged {
-    /// Takes indices of an axis, in this order.
+    /// Selects indices of an axis, in this order.
     pub(super) fn take(&self, axis: usize, indices: &[usize]) -> Tagged {
         let mut sizes = self.sizes.clone();
         sizes[axis] = indices.len();
@@ -58,7 +58,7 @@ impl Tagged {
         self.scatter(&sizes, |index| order.iter().map(|axis| index[*axis]).collect())
     }
 
-    /// Reverses an axis of each batch entry up to its length.
+    /// For each batch entry, reverses the first elements along an axis, as many as its length.
     pub(super) fn reverse_sequence(&self, batch: usize, axis: usize, lengths: &[usize]) -> Tagged {
         self.scatter(&self.sizes, |index| {
             let (mut to, length) = (index.to_vec(), lengths[index[batch]]);
@@ -83,7 +83,7 @@ impl Tagged {
         })
     }
 
-    /// Pads one axis; negative amounts crop.
+    /// Pads one axis. Negative amounts crop it.
     pub(super) fn pad(&self, axis: usize, before: i64, after: i64, value: u64) -> Tagged {
         let size = self.sizes[axis] as i64;
         let mut sizes = self.sizes.clone();
@@ -100,7 +100,7 @@ impl Tagged {
         })
     }
 
-    /// Moves channels to two spatial axes.
+    /// Moves blocks of channels to two spatial axes.
     pub(super) fn depth_to_space(&self, block: usize, blocks_first: bool) -> Tagged {
         let [batch, channels, height, width] = self.sizes[..] else { panic!("rank 4") };
         let depths = channels / (block * block);
@@ -116,7 +116,7 @@ impl Tagged {
     }
 }
 
-/// The indices that a slice reads, in order.
+/// Returns the indices that a slice reads, in order.
 pub(super) fn visited(start: i64, stop: i64, step: i64, size: usize) -> Vec<usize> {
     let size = size as i64;
     let from_front = |bound: i64| if bound < 0 { bound + size } else { bound };

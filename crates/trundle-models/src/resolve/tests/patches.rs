@@ -3,7 +3,8 @@
 use super::sketch::{Sketch, Tagged, refuse, strings};
 use crate::{Operator, PatchPadding};
 
-/// The patches by the specification: for each output element its element of the image, or 0 outside.
+/// Returns the patches as the specification defines them: each output element is an element of the image,
+/// or 0 outside the image.
 fn said(
     data: &Tagged,
     sizes: [usize; 2],
@@ -28,7 +29,7 @@ fn said(
     let (channels, columns) = (data.sizes[1], sizes[1]);
     let to = [data.sizes[0], channels * sizes[0] * sizes[1], counts[0], counts[1]];
     Tagged::of(&to, |index| {
-        // The positions in the patch row by row, and for each all channels.
+        // The order is: rows of the patch, positions in a row, channels.
         let (place, channel) = (index[1] / channels, index[1] % channels);
         let within = [place / columns, place % columns];
         let mut source = vec![index[0], channel];

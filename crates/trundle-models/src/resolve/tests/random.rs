@@ -1,4 +1,4 @@
-//! Small random models; each element of each tensor is compared with a naive evaluation.
+//! Small random models. Each element of each tensor is compared with a naive evaluation.
 
 use trundle::lowering::Device;
 use trundle_core::Backend;
@@ -10,7 +10,7 @@ use crate::{
     BlockOrder, IndexRule, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize,
 };
 
-/// A splitmix64 random number generator.
+/// A splitmix64 generator of random numbers.
 struct Random(u64);
 
 impl Random {
@@ -34,7 +34,7 @@ impl Random {
         (0..self.below(5)).map(|_| [1, 2, 3, 4, 2, 3, 0][self.below(7)]).collect()
     }
 
-    /// An axis, and the possibly negative index that a model may use for it.
+    /// Returns an axis, and an index for it that a model may use. The index may be negative.
     fn axis(&mut self, rank: usize) -> (usize, i64) {
         let axis = self.below(rank);
         let called = axis as i64 - if self.below(2) == 0 { 0 } else { rank as i64 };
@@ -48,11 +48,11 @@ impl Random {
     }
 }
 
-/// A model under construction, with the expected contents of its values.
+/// A model that is being built, with the contents that are expected for its values.
 struct Growing {
     random: Random,
     sketch: Sketch,
-    /// The values of type u64, with their expected contents.
+    /// The values of type u64, with the contents that are expected.
     values: Vec<(usize, Tagged)>,
 }
 
@@ -67,7 +67,7 @@ impl Growing {
         Growing { random, sketch: Sketch::new(&data), values }
     }
 
-    /// Passes a list to the next node, as a parameter or through an input.
+    /// Gives a list to the next node, as a parameter or as an input.
     fn list(&mut self, entries: &[i64], inputs: &mut Vec<usize>) -> Integers {
         if self.random.below(2) == 0 {
             return given(entries);
@@ -78,7 +78,8 @@ impl Growing {
         from_input(inputs.len() - 1, IntegerTypes::I64)
     }
 
-    /// One or more indices of an axis of this size, some negative; `None` if the size is 0.
+    /// Returns one or more indices of an axis with this size. Some are negative. Returns `None` if the size
+    /// is 0.
     fn indices(&mut self, size: usize, most: usize) -> Option<Vec<i64>> {
         let (count, size) = (1 + self.random.below(most), size as i64);
         (size > 0).then(|| (0..count).map(|_| self.random.between(-size, size - 1)).collect())
@@ -96,7 +97,7 @@ impl Growing {
         value
     }
 
-    /// Adds a random operator, unless it does not fit the chosen data.
+    /// Adds a random operator, unless it does not fit the data that was chosen.
     fn grow(&mut self) {
         let pick = self.random.below(self.values.len());
         let (value, data) = self.values[pick].clone();
@@ -309,13 +310,14 @@ impl Growing {
     }
 }
 
-/// Converts negative indices to count from the front.
+/// Converts negative indices, which count from the end.
 fn front(indices: &[i64], size: usize) -> Vec<usize> {
     let counted = |index: &i64| usize::try_from(index.rem_euclid(size as i64)).unwrap();
     indices.iter().map(counted).collect()
 }
 
-/// Planning budgets: the device's, three with single limits, and a minimal one.
+/// Returns budgets for planning: the device's budget, three budgets in which one limit is small, and a
+/// minimal one.
 fn budgets() -> [Budget; 5] {
     let all = || Device::default().budget();
     [
@@ -336,7 +338,7 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             growing.grow();
         }
         let Growing { mut sketch, values, .. } = growing;
-        // The last node, which has the most operators before it, and one other.
+        // Tests the last node, which depends on the most operators, and one other node.
         let nodes = &values[sketch.data.len()..];
         let count = nodes.len();
         assert_eq!(count, sketch.model.outputs.len());
@@ -378,6 +380,6 @@ fn random_models_are_what_their_nodes_say_one_by_one() {
         let outputs = sketch.run().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert!(outputs == expected, "seed {seed}: {outputs:?}\n{expected:?}\n{:?}", sketch.model);
     }
-    // Most of the models are long.
+    // Most of the models have many nodes.
     assert!(nodes[5..].iter().sum::<usize>() > 2000, "{nodes:?}");
 }

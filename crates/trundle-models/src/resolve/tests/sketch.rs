@@ -1,4 +1,4 @@
-//! A builder for small models, which resolves them and evaluates outputs element by element.
+//! Builds small models, resolves them, and evaluates outputs element by element.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub(super) struct Tagged {
 }
 
 impl Tagged {
-    /// A tensor with elements `first`, `first + 1`, and so on.
+    /// Returns a tensor with the elements `first`, `first + 1`, and so on.
     pub(super) fn counting(sizes: &[usize], first: u64) -> Tagged {
         let tags = (first..).take(sizes.iter().product()).collect();
         Tagged { sizes: sizes.to_vec(), tags }
     }
 
-    /// A tensor whose elements `at` returns for each index.
+    /// Returns a tensor. `at` returns its element at each index.
     pub(super) fn of(sizes: &[usize], mut at: impl FnMut(&[usize]) -> u64) -> Tagged {
         let mut tags = Vec::new();
         let count: usize = sizes.iter().product();
@@ -65,7 +65,7 @@ pub(super) fn constant(dtype: DType, sizes: &[usize], bytes: Vec<u8>) -> Constan
     }
 }
 
-/// A list of i64; a scalar if `sizes` is empty.
+/// Returns a tensor of i64, which is a scalar if `sizes` is empty.
 pub(super) fn i64s(sizes: &[usize], entries: &[i64]) -> Constant {
     let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     constant(DType::I64, sizes, bytes)
@@ -88,14 +88,14 @@ pub(super) fn from_input(input: usize, types: IntegerTypes) -> Integers {
     Integers::Input { input, types }
 }
 
-/// A model under construction; its first values are its inputs.
+/// A model that is being built. Its first values are its inputs.
 pub(super) struct Sketch {
     pub(super) model: Model,
     pub(super) data: Vec<Constant>,
 }
 
 impl Sketch {
-    /// A model with these inputs, whose declared shapes are unknown.
+    /// Creates a model with these inputs. The model does not state their shapes.
     pub(super) fn new(data: &[Constant]) -> Sketch {
         let inputs = data
             .iter()
@@ -119,7 +119,7 @@ impl Sketch {
         Sketch { model, data: data.to_vec() }
     }
 
-    /// Adds a node; its outputs become outputs of the model.
+    /// Adds a node. Its outputs become outputs of the model.
     pub(super) fn node(
         &mut self,
         operator: Operator,
@@ -143,7 +143,7 @@ impl Sketch {
         outputs.into_iter().map(|value| value.0).collect()
     }
 
-    /// Resolves the model for the shapes and elements of its inputs.
+    /// Resolves the model for the shapes and the elements of its inputs.
     pub(super) fn resolve(&self) -> Result<ResolvedModel> {
         let given: Vec<Given<'_>> = self
             .data
@@ -157,7 +157,7 @@ impl Sketch {
         self.data.iter().map(|input| input.data.clone()).collect()
     }
 
-    /// Evaluates all outputs, which must be of u64.
+    /// Evaluates all outputs. They must have type u64.
     pub(super) fn run(&self) -> Result<Vec<Tagged>> {
         let (model, inputs) = (self.resolve()?, self.inputs());
         let asked = |output: &TensorId| {
@@ -184,7 +184,7 @@ impl Sketch {
     }
 }
 
-/// Traces an element to the tensor that holds it, and the index there.
+/// Traces an element to the tensor that holds it. Returns this tensor and the index in it.
 fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usize) {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -206,7 +206,7 @@ fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usiz
     }
 }
 
-/// A model of one node with one output, over data of the given sizes and further inputs.
+/// Returns a model of one node with one output. Its inputs are data of the given sizes, and further inputs.
 fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
     let mut data = vec![Tagged::counting(sizes, 100).constant()];
     data.extend_from_slice(others);
@@ -216,8 +216,8 @@ fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
     sketch
 }
 
-/// Expects an operator to turn data of `sizes` into shape `to`; `source` returns the input index of each
-/// output element.
+/// Expects that an operator turns data of `sizes` into a tensor with the shape `to`. `source` returns the
+/// input index of each output element.
 #[track_caller]
 pub(super) fn expect(
     operator: Operator,
@@ -236,7 +236,7 @@ pub(super) fn expect(
     }
 }
 
-/// Expects an operator to change only the shape.
+/// Expects that an operator changes only the shape.
 #[track_caller]
 pub(super) fn expect_shape(operator: Operator, sizes: &[usize], others: &[Constant], to: &[usize]) {
     let words = format!("{operator:?} of {sizes:?} with {others:?}");

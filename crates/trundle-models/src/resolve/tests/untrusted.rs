@@ -1,4 +1,4 @@
-//! Malformed models that no reader should produce, and small files that declare much.
+//! Malformed models, which no reader should produce, and small files that state large sizes.
 
 use trundle_core::{DType, Shape};
 
@@ -88,7 +88,7 @@ fn constants_hold_what_they_claim() {
     assert!(claims(mixed, &[2]).contains("its type is u8, but it holds texts"));
 }
 
-/// A reshape to a high rank, followed by many transposes.
+/// A reshape to a high rank, and many transposes of the result.
 #[test]
 fn ranks_that_multiply_are_bounded() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[1], 0).constant()]);
@@ -104,7 +104,7 @@ fn ranks_that_multiply_are_bounded() {
     assert!(message.contains("more than 2097152 axes in all"), "{message}");
 }
 
-/// A chain of rolls of a list, with many readers at its end.
+/// A list that is rolled many times, and many nodes that read the result.
 #[test]
 fn steps_to_lists_are_bounded() {
     let mut sketch = Sketch::new(&[i64s(&[], &[0]), i64s(&[500], &[0; 500])]);
@@ -156,7 +156,7 @@ fn what_is_long_is_cut_where_it_would_be_repeated() {
     assert!(message(&sketch).contains("7, 7] and 986 more have -1 twice"), "{}", message(&sketch));
 }
 
-/// The deepest graph that a file may hold; resolving it does not recurse.
+/// The deepest graph that a file can contain. Resolving it does not recurse.
 #[test]
 fn deep_graphs_need_no_stack() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[2], 0).constant(), i64s(&[1], &[1])]);
