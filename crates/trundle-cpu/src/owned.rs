@@ -12,11 +12,12 @@ use crate::slices::raw;
 
 impl Plan {
     /// Moves all `values` to their new positions in `moved`, whose previous contents are dropped first. `values` is
-    /// empty afterwards. No moved value is cloned or dropped, so `T` can be any type, such as `String`, `Box` or a lock.
+    /// empty afterwards. No moved value is cloned or dropped, so `T` can be any type, such as `String`, `Box` or a
+    /// lock.
     ///
     /// # Errors
-    /// The errors of [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if there is
-    /// not enough memory for `moved`. After an error, `values` is unchanged.
+    /// The errors of [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if there
+    /// is not enough memory for `moved`. After an error, `values` is unchanged.
     pub fn run_owned<T>(&self, values: &mut Vec<T>, moved: &mut Vec<T>) -> Result<()> {
         self.check_owned::<T>(values.len())?;
         moved.clear();

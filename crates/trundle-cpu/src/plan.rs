@@ -140,7 +140,7 @@ impl Plan {
         matches!(self.work, Work::SubByte(_))
     }
 
-    /// Returns the units of all steps, in execution order.
+    /// Returns the units of all steps, grouped into parts, in execution order.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }

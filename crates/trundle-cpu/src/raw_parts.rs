@@ -4,8 +4,8 @@ use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut}
 
 /// Makes a view of elements of T. `first` points to the element whose index is 0 on every axis.
 ///
-/// There is one stride for each axis of `shape`. Strides count elements and may be zero or negative. If the shape has no
-/// elements, any pointer is allowed.
+/// There is one stride for each axis of `shape`. Strides count elements and may be zero or negative. If the shape has
+/// no elements, any pointer is allowed.
 ///
 /// ```
 /// use trundle_core::Shape;

@@ -45,11 +45,12 @@ impl ScatterPlan {
     /// map of a gather with the same indices has this form.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) if the shape of a layout differs from that
-    /// of the map, [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a layout starts before its
-    /// buffer, [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if two elements of `out`
-    /// overlap, [`MoveError::NotOnePass`](trundle_core::MoveError::NotOnePass) if the map splits or merges axes across
-    /// gaps of `out`, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the table does not fit in memory.
+    /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) if the shape of a layout differs from
+    /// that of the map, [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a layout starts before
+    /// its buffer, [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if two elements of
+    /// `out` overlap, [`MoveError::NotOnePass`](trundle_core::MoveError::NotOnePass) if the map splits or merges axes
+    /// across gaps of `out`, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the table does not fit in
+    /// memory.
     pub fn new(
         places: &IndexMap,
         width: usize,
@@ -114,8 +115,8 @@ impl ScatterPlan {
         Ok(places)
     }
 
-    /// Returns the number of pieces and the size of a piece in bytes. A piece is one or more elements that are contiguous
-    /// in the updates and in the output.
+    /// Returns the number of pieces and the size of a piece in bytes. A piece is one or more elements that are
+    /// contiguous in the updates and in the output.
     pub fn pieces(&self) -> (usize, usize) {
         (self.places.len(), self.piece)
     }
