@@ -128,7 +128,7 @@ impl Planner {
 const RUN_BYTES: usize = 512;
 
 impl InPlacePlan {
-    /// Returns the most scratch bytes of a run.
+    /// Returns the maximum scratch memory of a run, in bytes.
     pub fn scratch_bytes(&self) -> usize {
         self.passes.iter().map(|pass| pass.scratch_bytes()).max().unwrap_or(0)
     }
@@ -183,7 +183,7 @@ impl InPlacePlan {
     /// The buffer must have the bytes of the plan, and no other code may access it during the run.
     unsafe fn run_raw(&self, buffer: *mut u8) {
         let memory = Memory::new(buffer);
-        // SAFETY: the buffer is valid and unshared by the contract of this function.
+        // SAFETY: the caller guarantees that the buffer is valid and not shared.
         self.passes.iter().for_each(|pass| unsafe { pass.run(memory) });
     }
 }
