@@ -84,7 +84,7 @@ pub struct Kernel {
     pub roles: Roles,
     /// Whether the kernel can move tiles of this pattern. The number is the size of a vector in bytes.
     applies: fn(&Pattern, usize) -> bool,
-    /// The number of rows and columns of its tiles.
+    /// Returns the number of rows and columns of the kernel's tiles.
     tile: fn(&Space) -> (usize, usize),
     /// The stores that the kernel can use: streaming and ordinary stores, or only ordinary ones.
     stores: Store,
