@@ -42,7 +42,7 @@ pub struct GatherTile<'a> {
     pub width: usize,
     /// The loop over rounds.
     pub rounds: AffineLoop,
-    /// The offsets.
+    /// The tables of offsets.
     pub tables: &'a Tables,
     /// How the result is written.
     pub store: Store,

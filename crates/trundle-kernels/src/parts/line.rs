@@ -50,7 +50,7 @@ impl<V: Vector> Line<V> {
     pub(crate) unsafe fn load(token: Token<V>, src: *const u8) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
-            // SAFETY: the parts make up the line.
+            // SAFETY: all parts are within the line.
             line.0[part].write(unsafe { V::load(token, src.add(part * V::BYTES)) });
         }
         line
@@ -77,7 +77,7 @@ impl<V: Vector> Line<V> {
     #[inline(always)]
     pub(crate) unsafe fn store(&self, dst: *mut u8) {
         for part in 0..Self::PARTS {
-            // SAFETY: the parts make up the line.
+            // SAFETY: all parts are within the line.
             unsafe { self.0[part].assume_init().store(dst.add(part * V::BYTES)) };
         }
     }
