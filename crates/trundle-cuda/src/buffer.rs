@@ -54,8 +54,8 @@ impl Cuda {
     /// - The device can read the whole range, and no other code writes to it.
     /// - If the buffer is a destination, the device can write the whole range, and no other code reads it.
     /// - The source and the destination of a move do not overlap.
-    /// - Packed elements are written by atomic operations on whole words. Other bits of the first and the last word keep
-    ///   their values, but the device must be able to access these words.
+    /// - Packed elements are written by atomic operations on whole words. Other bits of the first and the last word
+    ///   keep their values, but the device must be able to access these words.
     ///
     /// If the stream is captured into a graph, the same must be true during each replay of the graph.
     pub unsafe fn borrowed(&self, memory: DeviceBytes) -> CudaBuffer {
@@ -91,8 +91,8 @@ impl Cuda {
     /// Waits for all work on the stream, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the buffer belongs to another stream.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter. `bytes` is
+    /// unchanged then. [`Error::DeviceFailed`] if the device fails or the buffer belongs to another stream.
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;
@@ -106,8 +106,8 @@ impl Cuda {
     /// Copies host bytes to the start of a buffer, in stream order.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the buffer belongs to another stream.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter. It is unchanged
+    /// then. [`Error::DeviceFailed`] if the device fails or the buffer belongs to another stream.
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;
