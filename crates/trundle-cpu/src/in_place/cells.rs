@@ -13,8 +13,8 @@ use crate::text::plural;
 use crate::tiles::TilePlan;
 use crate::{Machine, Planner};
 
-/// A cycle of at most this many cells is moved when its first cell is visited, which is found by following the cycle.
-/// In longer cycles, each moved cell is marked instead.
+/// Maximum length of a short cycle. Each cell of such a cycle can find out whether it has the smallest index in the
+/// cycle, and only that cell starts the move. In longer cycles, moved cells are marked instead.
 const SHORT_CYCLE: usize = 8;
 
 /// Maximum number of axes, after axes that stay together have been merged.

@@ -6,7 +6,7 @@ use crate::tile::Store;
 
 /// Bytes that are assembled in the first-level cache and written as whole cache lines.
 pub(crate) struct Lines {
-/// The assembled bytes. The first of them belongs to the start of a destination line.
+    /// The assembled bytes. The first of them belongs to the start of a destination line.
     made: *mut u8,
     /// The address of this destination line.
     dst: *mut u8,

@@ -75,7 +75,7 @@ impl Filling {
         if next < self.width { next } else { next - self.width }
     }
 
-    /// Returns the smallest number of bytes that is a multiple of a line and certainly of the element.
+    /// Returns the number of bytes after which the filling repeats. It is a multiple of a line.
     fn period(&self) -> usize {
         self.width * LINE
     }
@@ -188,7 +188,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     let unaligned = tile.dst.addr() | bytes;
     // SAFETY: the caller upholds `# Safety`. All positions in the destination are multiples of W.
     unsafe {
-    by_grain_and_level!(unaligned, tile.tuning.rolled_level, stream_rows::<V>(token, tile));
+        by_grain_and_level!(unaligned, tile.tuning.rolled_level, stream_rows::<V>(token, tile));
     }
 }
 

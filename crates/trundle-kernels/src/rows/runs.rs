@@ -38,7 +38,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     for row in 0..tile.rows.len {
         // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
         unsafe {
-        let (src, dst) = tile.row(row);
+            let (src, dst) = tile.row(row);
             if into_l2 {
                 stream_run::<V, L2>(token, src, dst, bytes, tile.next(row), &tile.tuning);
             } else {

@@ -1,4 +1,4 @@
-//! Instruction sets. Kernels are generic over [`Vector`], the register type that each instruction set defines.
+//! Instruction sets. Kernels are generic over `Vector`, the register type that each instruction set defines.
 
 /// Makes an array with a number for each index. The compiler computes it, even without optimization.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

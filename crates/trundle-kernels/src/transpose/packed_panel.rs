@@ -57,9 +57,9 @@ fn is_packed(tile: &Tile, rows: &RowBlock) -> bool {
 
 /// Two packed panels: one that is being packed, and one that is being transposed.
 pub(crate) struct PackedPanels {
-/// The source address of the first row in column 0.
-src: *const u8,
-/// The size of a column, and the distance between packed columns, in bytes.
+    /// The source address of the first row in column 0.
+    src: *const u8,
+    /// The size of a column, and the distance between packed columns, in bytes.
     bytes: usize,
     pitch: usize,
     /// The panel that is being packed, and the one that is being transposed.

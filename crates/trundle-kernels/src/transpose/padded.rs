@@ -35,7 +35,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// As [`Call::Tile`](crate::Call::Tile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-// SAFETY: the caller upholds `# Safety`. P is at least the size of an element.
+    // SAFETY: the caller upholds `# Safety`. P is at least the size of an element.
     unsafe {
         match tile.width {
             3 => micro_tiles::<V, 4>(token, tile),

@@ -38,10 +38,10 @@ fn aliasing(tile: &Tile) -> bool {
 
 /// The current panel.
 pub(crate) struct Panel<V> {
-pub(crate) token: Token<V>,
-/// The number of columns of the tile that come before this panel.
-pub(crate) done: usize,
-/// The source address of the first row, for each column.
+    pub(crate) token: Token<V>,
+    /// The number of columns of the tile that come before this panel.
+    pub(crate) done: usize,
+    /// The source address of the first row, for each column.
     pub(crate) srcs: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
     /// The address to prefetch, for each column.
     pub(crate) aheads: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
