@@ -21,7 +21,7 @@ const RUN_BYTES: RangeInclusive<usize> = LINE..=8 << 10;
 
 impl Picker<'_> {
     /// Plans an indexed block without cut loops. If each index moves many bytes, it gets a tile of its own, for which
-    /// any kernel can be used. Otherwise elements are moved one by one.
+    /// any kernel can be used. Otherwise elements are moved one at a time.
     pub(super) fn indexed_step(&self, block: &Block, all: Common) -> Step {
         let table = merged(block);
         let varies = |at: &usize| table.strides[*at] != 0;

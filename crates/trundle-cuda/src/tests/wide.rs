@@ -13,7 +13,7 @@ use super::moves::part;
 use crate::launch::{Ends, Launch};
 use crate::{Cuda, CudaBuffer, CudaPlan};
 
-/// Runs a move with the 64-bit divisions that moves of more than 2 GiB need.
+/// A backend that runs moves with the 64-bit divisions that moves of more than 2 GiB need.
 struct Wide(Cuda);
 
 impl Backend for Wide {

@@ -31,8 +31,8 @@ const COLS_AHEAD: usize = 8;
 const LEAST_COL_BYTES: usize = 256;
 const LEAST_ROW_BYTES: usize = 1024;
 
-/// Rows of elements of 1 and 2 bytes that are shorter than this (in bytes) are always packed, unless columns jump.
-/// Other rows are packed only if the columns alias.
+/// Rows of elements of 1 and 2 bytes that are shorter than this (in bytes) are packed even if the columns do not alias,
+/// unless columns jump. Other rows are packed only if the columns alias.
 const LONG_ROW_BYTES: usize = 4096;
 
 /// Columns whose distance is a multiple of this are in few sets of a first-level cache. The first value is for elements
