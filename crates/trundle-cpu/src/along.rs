@@ -1,9 +1,8 @@
-//! Takes and puts elements at indices along an axis. The indices are data of the call and are used directly, without
-//! making a plan.
+//! Reads or writes elements at indices along an axis. The indices are an argument of each call, and no plan is made.
 //!
-//! A planned gather stores its checked indices as a table. Building that table costs as much as moving single
-//! elements, so one-time calls skip it. The semantics match `Take` and `TakeAlongAxis`;
-//! `crates/trundle-cpu/tests/suite/along.rs` checks that.
+//! A plan for a gather stores its indices in a table. If indices are used only once, making the table takes as long as
+//! moving the elements, so these functions read the indices directly. The results are those of the operators `Take` and
+//! `TakeAlongAxis`; `crates/trundle-cpu/tests/suite/along.rs` checks that.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +17,11 @@ use trundle_kernels::{
 use crate::buffers::Buffers;
 use crate::threads::{TASKS_PER_THREAD, for_each_task};
 
-/// A row-major tensor seen along one axis: `outer` x `size` x `inner` elements of `width` bytes.
+/// Describes a row-major tensor and one of its axes: `outer` x `size` x `inner` elements of `width` bytes.
 ///
-/// `count` elements are taken or put along the axis, so the taken part has `outer` x `count` x `inner` elements. The
-/// methods take tensors as bytes and at most `threads` threads. Negative indices count from the end of the axis.
+/// The methods read (take) or write (put) `count` elements along the axis. The part that is read or written therefore
+/// has `outer` x `count` x `inner` elements. Tensors are passed as bytes. `threads` is the maximum number of threads.
+/// Negative indices count from the end of the axis.
 ///
 /// ```
 /// use trundle_cpu::Along;
@@ -34,13 +34,13 @@ use crate::threads::{TASKS_PER_THREAD, for_each_task};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Along {
-    /// Number of positions of the axes before this one.
+    /// Product of the sizes of the axes before this one.
     pub outer: usize,
     /// Size of the axis.
     pub size: usize,
     /// Number of indices along the axis.
     pub count: usize,
-    /// Number of positions of the axes after this one.
+    /// Product of the sizes of the axes after this one.
     pub inner: usize,
     /// Size of an element in bytes.
     pub width: usize,
@@ -49,7 +49,7 @@ pub struct Along {
 const LEAST_TASK_BYTES: usize = 256 << 10;
 
 impl Along {
-    /// Returns the bytes of the tensor and of the taken part; `None` on overflow.
+    /// Returns the sizes of the tensor and of the part in bytes, or `None` on overflow.
     fn bytes(&self) -> Option<(usize, usize)> {
         let rows = self.outer.checked_mul(self.inner)?.checked_mul(self.width)?;
         Some((rows.checked_mul(self.size)?, rows.checked_mul(self.count)?))
@@ -57,23 +57,24 @@ impl Along {
 
     /// Copies the elements at `indices` along the axis to `out`.
     ///
-    /// `data` is the whole tensor and `out` the taken part. The `count` indices apply to all positions of the other
-    /// axes.
+    /// `data` is the whole tensor and `out` the part that is read. The same `count` indices are used for every position
+    /// on the other axes.
     ///
     /// Source: numpy's `take`.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for buffers or indices of another size,
-    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) for sizes that cannot be addressed,
-    /// [`OpError::IndexOutOfRange`]: `out` may be partly written then.
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if a buffer or the list of indices has the
+    /// wrong size, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if a size exceeds the address space,
+    /// [`OpError::IndexOutOfRange`] if an index is out of range. After the last error, `out` may be partly written.
     pub fn take(&self, data: &[u8], indices: &[i64], out: &mut [u8], threads: usize) -> Result<()> {
         self.take_in_mode(IndexMode::Raise, data, indices, out, threads)
     }
 
-    /// Copies elements as [`Along::take`], with `mode` for indices out of range.
+    /// Copies elements as [`Along::take`] does. `mode` determines what happens with indices that are out of range.
     ///
     /// # Errors
-    /// As [`Along::take`]. If the axis is not empty, only indices that `mode` refuses are errors.
+    /// As [`Along::take`]. [`OpError::IndexOutOfRange`] is returned only if `mode` is [`IndexMode::Raise`] or the axis
+    /// is empty.
     pub fn take_in_mode(
         &self,
         mode: IndexMode,
@@ -104,9 +105,10 @@ impl Along {
         })
     }
 
-    /// Copies for each position the element of its row at that position's own index.
+    /// Copies elements along the axis, with a separate index for each element of `out`.
     ///
-    /// `data` is the whole tensor and `out` the taken part. `indices` has one entry for each element of `out`.
+    /// `data` is the whole tensor and `out` the part that is read. `indices` has one entry for each element of `out`:
+    /// the index along the axis. The other coordinates of an element stay the same.
     ///
     /// Source: numpy's `take_along_axis`.
     ///
@@ -145,7 +147,7 @@ impl Along {
                 }
             });
         }
-        // A long axis is processed in groups of columns, so that a larger part of it stays in the caches.
+        // If the axis is too large for the caches, a few columns at a time are processed, so that more of it is cached.
         let most = if self.is_far() { inner.min(LEAST_COLUMNS) } else { inner };
         let parts = inner.div_ceil(most.max(1));
         let ahead = Ahead { elements: None, ..Ahead::of(self, parts) };
@@ -159,22 +161,23 @@ impl Along {
                 let at = (outer * count + row) * inner + first;
                 let dst = ends.dst.wrapping_add(at * width);
                 let own = &indices[at..][..most.min(inner - first)];
-                // SAFETY: as in `take_in_mode`; each element of a row belongs to its own column.
+                // SAFETY: as in `take_in_mode`. Element i of a row is read from column i.
                 unsafe { copy_elements(src, own, how, (inner, width), dst, is_within) };
                 (part, row) = if row + 1 == count { (part + 1, 0) } else { (part, row + 1) };
             }
         })
     }
 
-    /// Writes each element of `updates` to its row of `out` at the element's own index.
+    /// Writes elements along the axis, with a separate index for each element of `updates`.
     ///
-    /// `out` is the whole tensor and `updates` the part. `indices` has one entry for each element of `updates`. If
-    /// several elements go to one position, the last wins.
+    /// `out` is the whole tensor and `updates` the part that is written. `indices` has one entry for each element of
+    /// `updates`: the index along the axis. The other coordinates of an element stay the same. If several elements have
+    /// the same position in `out`, the last one remains.
     ///
     /// Source: numpy's `put_along_axis`.
     ///
     /// # Errors
-    /// As [`Along::take`], but `out` is unchanged then.
+    /// As [`Along::take`], but after any error `out` is unchanged.
     pub fn put_along(
         &self,
         out: &mut [u8],
@@ -187,7 +190,7 @@ impl Along {
         self.check_range(indices, threads)?;
         let ends = Buffers { src: updates.as_ptr(), dst: out.as_mut_ptr() };
         let Along { outer, size, count, inner, width } = *self;
-        // A task owns some positions of the other axes, so writes to one position happen in order.
+        // All writes to one position of `out` belong to one task, so they happen in order.
         let columns = inner.min(LEAST_COLUMNS);
         let (parts, each) = (inner.div_ceil(columns.max(1)), columns);
         let bytes = count * columns * width;
@@ -199,7 +202,7 @@ impl Along {
                 let columns = part * each..((part + 1) * each).min(inner);
                 let dst = ends.dst.wrapping_add(outer * size * inner * width);
                 if inner == 1 {
-                    // Rows of one element each are processed together.
+                    // The rows have one element each, so all of them are processed in one call.
                     let own = &indices[outer * count..][..count];
                     let src = ends.src.wrapping_add(outer * count * width);
                     // SAFETY: `position` clamps each index to the axis, and no other task writes this row.
@@ -254,7 +257,7 @@ impl Along {
         if are_within { Ok(()) } else { self.check_each(indices) }
     }
 
-    /// Finds the first index out of range.
+    /// Returns an error with the position of the first index that is out of range, if there is one.
     fn check_each(&self, indices: &[i64]) -> Result<()> {
         let limit = self.size.cast_signed() as i64;
         let is_outside = |index: &i64| *index < -limit || *index >= limit;
@@ -269,7 +272,8 @@ impl Along {
         }
     }
 
-    /// Calls `work` in parallel with ranges of `0..positions`; each position writes `bytes`.
+    /// Calls `work` in parallel with ranges of `0..positions`. For each position, `work` writes `bytes` bytes. If a
+    /// call clears its flag, an index is out of range, and this returns the error.
     fn each(
         &self,
         positions: usize,
@@ -289,8 +293,8 @@ impl Along {
     }
 }
 
-/// Calls `work` in parallel with ranges of `0..positions`, each position of `bytes`. Returns whether no call cleared
-/// its flag.
+/// Calls `work` in parallel with ranges of `0..positions`. For each position, `work` reads or writes `bytes` bytes.
+/// Returns true if no call cleared its flag.
 fn for_each_stretch(
     positions: usize,
     bytes: usize,
@@ -312,11 +316,11 @@ fn for_each_stretch(
     are_set.into_inner()
 }
 
-/// Whether all indices are in range. May return false for an axis longer than `i64::MAX / 2`. Branchless and limited
-/// to basic vector operations, so that memory is the bottleneck.
+/// Whether all indices are in range. May return false for an axis longer than `i64::MAX / 2`. The code has no branches
+/// and only basic vector operations, so that it is as fast as the memory.
 fn are_within(indices: &[i64], size: i64) -> bool {
     let last = size.wrapping_mul(2).wrapping_sub(1);
-    // The sign bit is set for an index out of range.
+    // The sign bit of the result is set if the index is out of range.
     let outside = |index: i64| {
         let from_first = index.wrapping_add(size);
         from_first | last.wrapping_sub(from_first)
@@ -330,17 +334,17 @@ fn are_within(indices: &[i64], size: i64) -> bool {
     left.iter().fold(found, |all, index| all | outside(*index)) >= 0
 }
 
-/// Rows with fewer elements are processed inline, because a call would cost more than the copy. A separate
-/// function processes longer rows, because its loop can use all registers.
+/// Rows with fewer elements are copied by inlined code, because a call would take longer than the copy. Longer rows are
+/// copied by a separate function, because its loop can use all registers.
 const SHORT: usize = 128;
 
-/// Indices checked per step.
+/// Number of indices that are checked at once.
 const LANES: usize = 8;
 
-/// Least columns per group: several cache lines each, but few enough that the caches hold more of the axis.
+/// Number of columns that are processed together: several cache lines, but few enough that more of the axis is cached.
 const LEAST_COLUMNS: usize = 256;
 
-/// The size of a nonempty axis.
+/// The size of a nonempty axis, and the mode for indices that are out of range.
 #[derive(Clone, Copy)]
 struct Limit {
     size: i64,
@@ -352,12 +356,12 @@ impl Limit {
         Limit { size: along.size.cast_signed() as i64, mode: IndexMode::Raise }
     }
 
-    /// Returns the position of an index and clears `is_within` if it was out of range. The result is always within
-    /// the axis, even if other threads change the indices during the call.
+    /// Returns the position of an index on the axis. Clears `is_within` if the mode does not accept the index. The
+    /// result is always within the axis, even if other threads change the indices during the call.
     #[inline(always)]
     fn position(self, index: i64, is_within: &mut bool) -> usize {
         let (position, size) = (index.cast_unsigned(), self.size.cast_unsigned());
-        // Most indices are not negative; a predicted branch is cheaper than a select.
+        // Most indices are not negative, and a predicted branch is faster than a select instruction.
         if position < size {
             return position as usize;
         }
@@ -370,8 +374,8 @@ impl Limit {
         position
     }
 
-    /// Returns the position that the mode gives to an index out of range, and whether the mode accepts the index.
-    /// Kept out of line to free registers in the loops.
+    /// Returns the position that the mode gives to an index out of range, and whether the mode accepts the index. This
+    /// function is not inlined, so that the loops have more registers.
     #[cold]
     #[inline(never)]
     fn nearest(self, index: i64) -> (usize, bool) {
@@ -386,31 +390,32 @@ impl Limit {
 /// The prefetches for each group of [`AT_ONCE`] elements.
 #[derive(Clone, Copy)]
 struct Ahead {
-    /// Prefetch distance of the indices in bytes.
+    /// Prefetch distance for the indices, in bytes.
     indices: usize,
-    /// Prefetch distance of the elements if they are read sequentially.
+    /// Prefetch distance for the elements in bytes, if they are read sequentially.
     elements: Option<usize>,
     rows: RowPrefetch,
 }
 
+/// The prefetches of the elements that the indices select.
 #[derive(Clone, Copy)]
 enum RowPrefetch {
     /// No prefetches: the elements are in the caches.
     Near,
-    /// One by one, some elements ahead: the axis exceeds the caches.
+    /// Each element is prefetched separately, some elements ahead: the axis is larger than the caches.
     Far,
-    /// Sequentially, from `bytes` after the current row, `step` bytes per group. Every line of the row will be read,
-    /// but in an order that hardware prefetchers do not detect.
+    /// A later row is prefetched sequentially: it begins `bytes` after the current row, and each group advances by
+    /// `step` bytes. All lines of that row will be read, but in an order that hardware prefetchers do not predict.
     Next { bytes: usize, step: usize },
 }
 
 impl Ahead {
-    /// Chooses the prefetching along the axis, if the positions after it are split into `parts`.
+    /// Chooses the prefetches. `parts` is the number of parts into which the columns are divided.
     fn of(along: &Along, parts: usize) -> Ahead {
         let Along { inner, width, .. } = *along;
         let (indices, elements) = match parts {
             0 | 1 => (FOLLOWING_AHEAD_BYTES, FOLLOWING_AHEAD_BYTES),
-            // The same part of the next position.
+            // Prefetch the same columns of the next row.
             _ => (inner.saturating_mul(size_of::<i64>()), inner.saturating_mul(width)),
         };
         Ahead { indices, elements: Some(elements), rows: RowPrefetch::of(along) }
@@ -434,7 +439,7 @@ impl RowPrefetch {
     }
 }
 
-/// Least prefetch distance for short rows, and the distance for sequential reads.
+/// Minimum prefetch distance for short rows, and the distance for sequential reads, in bytes.
 const ROWS_AHEAD_BYTES: usize = 8 << 10;
 const FOLLOWING_AHEAD_BYTES: usize = 4 << 10;
 
@@ -452,7 +457,7 @@ macro_rules! copy_each {
     ) => {{
         // A local flag, because the compiler must assume that writes to `$dst` change `$is_within`.
         let mut is_within = *$is_within;
-        /// Copies the elements after the first `$done` one by one.
+        /// Copies the elements after the first `$done`, one at a time.
         macro_rules! rest {
             ($indices_left:expr, $done:expr, $bytes:expr) => {
                 for ($at, index) in ($done..).zip($indices_left) {
@@ -479,7 +484,7 @@ macro_rules! copy_each {
                         && let Some(later) = stretches.get(number + AHEAD)
                     {
                         for (k, index) in later.iter().enumerate() {
-                            // Invalid indices are detected when they are used.
+                            // Whether these indices are in range is checked later, when they are used.
                             let ($at, $position) =
                                 (first + AHEAD * AT_ONCE + k, $limit.position(*index, &mut true));
                             prefetch($src.wrapping_add($from * $narrow));
@@ -514,10 +519,10 @@ macro_rules! copy_each {
     }};
 }
 
-/// Copies one row of `row` bytes per index.
+/// Copies a row of `row` bytes for each index.
 ///
 /// # Safety
-/// `src` must be valid for reads of the whole axis, and `dst` for writes of one row per index.
+/// `src` must be valid for reads of the whole axis, and `dst` for writes of a row for each index.
 #[inline(always)]
 unsafe fn copy_rows(
     src: *const u8,
@@ -533,10 +538,10 @@ unsafe fn copy_rows(
     );
 }
 
-/// Copies elements, each from its own column: element i of a row lies `i` elements further on.
+/// Copies an element for each index. Element i comes from column i, that is, i elements after the row's start.
 ///
 /// # Safety
-/// As [`copy_rows`], with rows of the axis `inner` elements apart.
+/// As [`copy_rows`]. The rows of the axis are `inner` elements apart.
 #[inline(always)]
 unsafe fn copy_elements(
     src: *const u8,
@@ -552,11 +557,11 @@ unsafe fn copy_elements(
     );
 }
 
-/// The inverse of [`copy_elements`]: writes element i of `src` at its index, in its own column.
+/// The inverse of [`copy_elements`]: writes element i of `src` to column i of the row that its index selects.
 ///
 /// # Safety
-/// `src` must be valid for reads of one element per index, and `dst` for writes of the axis in `inner`
-/// columns.
+/// `src` must be valid for reads of one element per index, and `dst` for writes of all rows of the axis, which have
+/// `inner` columns.
 #[inline(always)]
 unsafe fn put_elements(
     src: *const u8,
@@ -572,7 +577,7 @@ unsafe fn put_elements(
     );
 }
 
-/// [`put_elements`] for rows of one element each.
+/// [`put_elements`] for an axis whose rows have one element each.
 ///
 /// # Safety
 /// As [`put_elements`].

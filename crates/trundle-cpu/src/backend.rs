@@ -28,13 +28,13 @@ impl Cpu {
         Cpu { planner }
     }
 
-    /// Plans `work` for one buffer as source and destination, with at most `most_scratch` bytes of scratch memory.
-    /// Returns `None` if that is not possible.
+    /// Plans `work` within one buffer, which is source and destination. A run uses at most `most_scratch` bytes of
+    /// scratch memory. Returns `None` if `work` cannot be done in this way.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
         self.planner.plan_in_place(work, most_scratch)
     }
 
-    /// [`Backend::plan_pass`] for slices of any type: a move and the fill around it become one plan.
+    /// Plans a move and the fill around it together, for slices of any type; see [`Backend::plan_pass`].
     pub fn plan_slices<T: Copy + 'static>(
         &self,
         parts: &[&Move],
@@ -48,7 +48,7 @@ impl Cpu {
     }
 }
 
-/// A move of rows and the fill around it, which are two sources.
+/// A plan that moves rows from one source and fills the space around them from the other.
 #[derive(Debug)]
 struct Filled {
     plan: FilledPlan,
@@ -99,7 +99,7 @@ impl Backend for Cpu {
     fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {
         let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
         Vec::<u8>::new().try_reserve_exact(bytes).map_err(too_large)?;
-        // Memory zeroed by the system, so that nothing is written twice.
+        // The system provides zeroed pages, so no zeros are written here.
         let mut buffer: Vec<u8> = vec![0; bytes];
         prefer_large_pages(&mut buffer);
         Ok(buffer.into_boxed_slice())

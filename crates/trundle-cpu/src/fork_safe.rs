@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A shared, lazily created value. Unlike `OnceLock` it takes no lock: in a forked child, a lock held by another
-/// thread would never be released.
+/// A shared value that is created on first use. Unlike `OnceLock`, it uses no lock: if another thread holds a lock
+/// during a fork, the lock is never released in the child.
 pub(crate) struct ForkSafe<T>(AtomicPtr<T>);
 
 impl<T: Sync + 'static> ForkSafe<T> {
@@ -11,8 +11,9 @@ impl<T: Sync + 'static> ForkSafe<T> {
         ForkSafe(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Returns the stored value if `is_right` accepts it; otherwise stores and returns the result of `make`, which
-    /// must satisfy `is_right`. If several threads create a value at the same time, one is kept.
+    /// Returns the stored value if `is_right` accepts it. Otherwise stores and returns the result of `make`, which must
+    /// satisfy `is_right`. If several threads create a value at the same time, all of them get the one that was stored
+    /// first.
     pub(crate) fn get(
         &self,
         is_right: impl Fn(&T) -> bool,
@@ -29,7 +30,7 @@ impl<T: Sync + 'static> ForkSafe<T> {
         let made: &'static T = Box::leak(Box::new(make()));
         let pointer = std::ptr::from_ref(made).cast_mut();
         let swapped = self.0.compare_exchange(before, pointer, Ordering::AcqRel, Ordering::Acquire);
-        // Another thread has stored a value in the meantime: that one is used. This one is leaked, which is rare.
+        // If another thread has stored a value in the meantime, its value is used and `made` is leaked. This is rare.
         swapped.err().and_then(there).unwrap_or(made)
     }
 }

@@ -1,11 +1,11 @@
 //! Returns freed memory to the system.
 
 /// Makes the process's allocator return buffers of 1 MiB and more to the system when they are freed. Use it in
-/// programs with a memory limit; each large buffer then consists of new pages.
+/// programs with a memory limit. The system must then provide new pages for each large buffer.
 ///
-/// By default glibc adapts its threshold and keeps freed buffers of up to 32 MiB in every thread. This function also
+/// By default, glibc raises its threshold and keeps freed buffers of up to 32 MiB for every thread. This function also
 /// limits glibc to two arenas for small buffers. The default is eight arenas per core, and an arena never shrinks.
-/// Without glibc on Linux this function does nothing.
+/// On systems other than Linux with glibc, this function does nothing.
 pub fn give_freed_memory_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
@@ -17,7 +17,7 @@ pub fn give_freed_memory_back() {
 
         /// `M_MMAP_THRESHOLD`, see mallopt(3). Setting it disables the adaptation.
         const MMAP_THRESHOLD: c_int = -3;
-        /// `M_ARENA_MAX`: number of arenas. With one, threads that decode small chunks block each other.
+        /// `M_ARENA_MAX`: the number of arenas. With one arena, threads that decode small chunks block each other.
         const ARENA_MAX: c_int = -8;
 
         for (parameter, value) in [(MMAP_THRESHOLD, 1 << 20), (ARENA_MAX, 2)] {

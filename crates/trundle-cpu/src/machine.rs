@@ -22,16 +22,16 @@ pub struct Machine {
     pub l3_bytes: usize,
     /// Widest instruction set that kernels may use.
     pub simd: Simd,
-    /// Tuned limits, see [`tuning::used`].
+    /// Settings from a tuning run, see [`tuning::used`].
     pub tuning: Tuning,
 }
 
 impl Machine {
-    /// Returns this machine, detected once.
+    /// Returns the machine that executes this program. It is detected once per process.
     ///
-    /// The thread count is `TRUNDLE_NUM_THREADS`, or else the number of cores available to the process. The instruction
-    /// set is `TRUNDLE_SIMD`, or else the widest available. If [`Machine::forced_simd`] refuses the variable, a warning
-    /// is printed to stderr once.
+    /// The thread count comes from the environment variable `TRUNDLE_NUM_THREADS`; the default is the number of cores
+    /// available to the process. The instruction set comes from `TRUNDLE_SIMD`; the default is the widest available
+    /// one. If [`Machine::forced_simd`] returns an error, a warning is printed to stderr once.
     pub fn detect() -> &'static Machine {
         static MACHINE: ForkSafe<Machine> = ForkSafe::empty();
         MACHINE.get(|_| true, Machine::look)
@@ -101,13 +101,13 @@ fn forced_or_widest_simd() -> Simd {
     }
 }
 
-/// Warns on stderr that a setting has no effect.
+/// Prints to stderr why a setting has no effect.
 #[expect(clippy::print_stderr, reason = "who sets a variable must see that it has no effect")]
 pub(crate) fn warn(problem: &str) {
     eprintln!("trundle: {problem}");
 }
 
-/// Parses an instruction set that this machine must have.
+/// Parses the name of an instruction set. Fails if this machine lacks it. Returns `None` for an empty name.
 fn simd_of(name: &str) -> Result<Option<Simd>, String> {
     let name = name.trim();
     if name.is_empty() {
@@ -131,7 +131,7 @@ pub(crate) fn l3_bytes() -> usize {
     cache_bytes("3", "Unified").unwrap_or(8 << 20)
 }
 
-/// Returns the size of the first core's cache of a level and type, if Linux reports it.
+/// Returns the size in bytes of the first core's cache of the given level and type, if Linux reports it.
 fn cache_bytes(level: &str, kind: &str) -> Option<usize> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     caches.flatten().find_map(|cache| {

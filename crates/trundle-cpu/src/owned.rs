@@ -1,6 +1,6 @@
-//! Runs plans on values with ownership, which are moved, never copied or dropped.
+//! Runs plans on values of any type, which are moved as bytes and never cloned or dropped.
 //!
-//! Values are moved as bytes. A trial run on numbers first proves that the plan moves every element exactly once.
+//! A trial run on numbers first proves that the plan moves every element exactly once.
 
 use std::ptr::slice_from_raw_parts_mut;
 
@@ -11,12 +11,13 @@ use crate::cancellation::Cancellation;
 use crate::slices::raw;
 
 impl Plan {
-    /// Moves all values to their new positions in `moved` and drops its previous contents. No value is cloned or
-    /// dropped and no code of `T` runs, so `T` can be any type, such as `String`, `Box` or a lock.
+    /// Moves all `values` to their new positions in `moved`, whose previous contents are dropped first. `values` is
+    /// empty afterwards. No moved value is cloned or dropped, so `T` can be any type, such as `String`, `Box` or a
+    /// lock.
     ///
     /// # Errors
-    /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if `moved` has no
-    /// capacity for the values and cannot get it. `values` are unchanged then.
+    /// The errors of [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if there
+    /// is not enough memory for `moved`. After an error, `values` is unchanged.
     pub fn run_owned<T>(&self, values: &mut Vec<T>, moved: &mut Vec<T>) -> Result<()> {
         self.check_owned::<T>(values.len())?;
         moved.clear();
@@ -26,9 +27,9 @@ impl Plan {
         }
         let bytes = size_of_val(values.as_slice());
         moved.try_reserve_exact(values.len()).map_err(|_| too_large(bytes))?;
-        // SAFETY: the vector has capacity for the bytes of the values. During the run, also if it panics, `values`
-        // owns all values and `moved` none. Afterwards `moved` holds each once, because the plan is a bijection of
-        // whole elements.
+        // SAFETY: `moved` has capacity for all values. During the run, `values` owns all of them and `moved` owns
+        // none, even if the run panics. After the run, `moved` holds each value once, because the plan is a bijection
+        // of whole elements.
         unsafe {
             let dst = slice_from_raw_parts_mut(moved.as_mut_ptr().cast(), bytes);
             self.run_raw(raw(values), dst, &Cancellation::never())?;
@@ -38,11 +39,11 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that the plan moves `len` values of `T`, each exactly once. The first call does a trial run on numbers
-    /// of the same size, which takes about as long as moving the values.
+    /// Checks that the plan moves `len` values of `T`, each exactly once. The first call runs the plan on numbers that
+    /// have the size of `T`; this takes about as long as moving the values.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for another number of values,
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the plan is for another number of bytes,
     /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split values,
     /// [`MoveError::NotABijection`] if some values would be lost or duplicated,
     /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if there is not enough memory for the
@@ -65,13 +66,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that every element is moved exactly once, by moving element numbers.
+    /// Checks that every element is moved exactly once: moves the numbers of the elements and looks for duplicates.
     fn check_bijection(&self, elements: usize, width: usize) -> Result<()> {
         let bytes = elements * width;
         let mut labels = zeroes(bytes, bytes)?;
         let mut moved = zeroes(bytes, bytes)?;
         let mut numbers: Vec<usize> = zeroes(elements, elements * size_of::<usize>())?;
-        // Narrow elements hold one digit of their number per trial.
+        // If an element is too small for its number, each trial run moves one digit of the number.
         let digit_bytes = width.min(size_of::<usize>());
         for digit in 0..size_of::<usize>().div_ceil(digit_bytes) {
             let (from, to) = (digit * digit_bytes, (digit + 1) * digit_bytes);
@@ -97,7 +98,7 @@ impl Plan {
     }
 }
 
-/// Allocates `len` zeros, or reports `bytes` as too large.
+/// Allocates `len` zeros. If that fails, the error names the size `bytes`.
 fn zeroes<T: Default + Clone>(len: usize, bytes: usize) -> Result<Vec<T>> {
     let mut zeroes = Vec::new();
     zeroes.try_reserve_exact(len).map_err(|_| too_large(bytes))?;

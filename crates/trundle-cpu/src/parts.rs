@@ -4,39 +4,39 @@ use std::ops::Range;
 
 use crate::threads::TASKS_PER_THREAD;
 
-/// Units `first..end` of a step.
+/// A range of units of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepPart {
     /// Index of the step.
     pub step: usize,
     /// First unit.
     pub first: usize,
-    /// Unit after the last.
+    /// Index after that of the last unit.
     pub end: usize,
 }
 
-/// One step of a plan: one block of a move, cut into units.
+/// A step of a plan. It moves one block, which is cut into units: the smallest shares that a thread can take.
 pub(crate) trait Units {
     fn units(&self) -> usize;
 
-    /// Returns the approximate size of a unit in bytes; units at edges are smaller. Sub-byte elements count as one
-    /// byte.
+    /// Returns the approximate size of a unit in bytes. Units at the edges of the block may be smaller. A sub-byte
+    /// element counts as one byte.
     fn unit_bytes(&self) -> usize;
 
-    /// Returns where a unit is written, in bytes or sub-byte elements from the start of the destination.
+    /// Returns the offset of a unit in the destination, in bytes, or in elements if these are smaller than a byte.
     fn dst_of(&self, unit: usize) -> isize;
 }
 
 const LEAST_TASK_BYTES: usize = 64 << 10;
 
-/// Most bytes per part. Blocks that meet within rows, as in a roll, access adjacent cache lines; their parts should
-/// follow each other while those lines are cached.
+/// Maximum number of bytes per part. In a roll, two blocks write the two ends of the same rows, and so access the same
+/// or adjacent cache lines. Small parts in destination order run soon after each other, while those lines are cached.
 const MOST_PART_BYTES: usize = 64 << 10;
 
-/// Approximate limit on the number of parts of a plan; more would not help.
+/// Approximate maximum number of parts of a plan. More parts would not make it faster.
 const MOST_PARTS: usize = 1 << 14;
 
-/// Returns the units of all steps ordered by destination address.
+/// Groups the units of all steps into parts, and sorts the parts by their offset in the destination.
 pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<StepPart> {
     let most = MOST_PART_BYTES.max(moved_bytes / MOST_PARTS);
     let mut parts: Vec<StepPart> = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<StepPart> 
     parts
 }
 
-/// Divides the parts into tasks of about equal size; each is a range of consecutive parts.
+/// Divides the parts into tasks of about equal size. A task is a range of consecutive parts.
 pub(crate) fn tasks<S: Units>(
     parts: &[StepPart],
     steps: &[S],

@@ -1,4 +1,4 @@
-//! The plan of a move as data. It can be printed and compared, and runs without allocating.
+//! The plan of a move as data. A plan can be printed and compared, and running it does not allocate memory.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::text::write_size;
 use crate::threads::{for_each_task, threads_for};
 use crate::tiles::{self, Step};
 
-/// A move planned down to kernels, tiles and tasks.
+/// A planned move: its kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Least sizes of the buffers in bytes.
+    /// Minimum sizes of the buffers in bytes.
     pub(crate) src_bytes: usize,
     pub(crate) dst_bytes: usize,
     pub(crate) moved_bytes: usize,
@@ -26,7 +26,7 @@ pub struct Plan {
     pub(crate) grain_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) work: PlanSteps,
-    /// The units of all steps, in execution order.
+    /// The units of all steps, grouped into parts, in execution order.
     pub(crate) parts: Vec<StepPart>,
     /// The tasks, as ranges of `parts`. Threads take them in this order.
     pub(crate) tasks: Vec<Range<usize>>,
@@ -35,13 +35,13 @@ pub struct Plan {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PlanSteps {
-    /// Tiles of elements of whole bytes, in destination order.
+    /// Steps for elements of whole bytes, sorted by destination. Each step moves one block in tiles.
     Tiles(Vec<Step>),
     /// Boxes of sub-byte elements, which are unpacked, moved and packed.
     SubByte(SubByteSteps),
 }
 
-/// Whether a check has proved the plan a bijection. Ignored when plans are compared.
+/// Whether a check has proved that the plan is a bijection. Comparisons of plans ignore it.
 #[derive(Debug, Default)]
 pub(crate) struct Checked(AtomicBool);
 
@@ -127,7 +127,7 @@ impl Plan {
         });
     }
 
-    /// Returns the steps in destination order; empty if elements share bytes.
+    /// Returns the steps, sorted by destination. The result is empty if elements share bytes.
     pub fn steps(&self) -> &[Step] {
         match &self.work {
             PlanSteps::Tiles(steps) => steps,
@@ -140,7 +140,7 @@ impl Plan {
         matches!(self.work, PlanSteps::SubByte(_))
     }
 
-    /// Returns the units of all steps, in execution order.
+    /// Returns the units of all steps, grouped into parts, in execution order.
     pub fn parts(&self) -> &[StepPart] {
         &self.parts
     }
@@ -159,7 +159,7 @@ impl Plan {
         work + size_of_val(&self.parts[..]) + size_of_val(&self.tasks[..])
     }
 
-    /// Returns the most threads that take part.
+    /// Returns the maximum number of threads of a run.
     pub fn threads(&self) -> usize {
         self.threads
     }

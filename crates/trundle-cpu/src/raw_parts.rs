@@ -2,16 +2,16 @@
 
 use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut};
 
-/// Makes a view of elements of T from the pointer to the element at index 0 of every axis.
+/// Makes a view of elements of T. `first` points to the element whose index is 0 on every axis.
 ///
-/// There is one stride for each axis of `shape`. Strides count elements and may be zero or negative. For a shape
-/// without elements, any pointer is allowed.
+/// There is one stride for each axis of `shape`. Strides count elements and may be zero or negative. If the shape has
+/// no elements, any pointer is allowed.
 ///
 /// ```
 /// use trundle_core::Shape;
 ///
 /// let numbers = [1u16, 2, 3, 4, 5, 6];
-/// // SAFETY: the rows, from the last to the first, are those of `numbers`.
+/// // SAFETY: the view covers `numbers`, whose rows it has in reverse order.
 /// let rows = unsafe {
 ///     trundle_cpu::view_from_raw_parts(&raw const numbers[4], &Shape::new([3, 2])?, &[-2, 1])?
 /// };
@@ -21,8 +21,8 @@ use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut}
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`] if there is not one stride for each axis, [`ShapeError::TooLarge`] if the
-/// strides reach beyond the address space.
+/// [`ShapeError::SizesDiffer`] if there is not one stride for each axis, [`ShapeError::TooLarge`] if the view would be
+/// larger than the address space.
 ///
 /// # Safety
 /// The memory from the first to the last element of the view, including gaps, must be valid for reads and hold values
@@ -35,7 +35,7 @@ pub unsafe fn view_from_raw_parts<'a, T: 'static>(
     let Some((before, len)) = reach::<T>(shape, strides_elems)? else {
         return TensorView::from_strided(&[], shape, 0, strides_elems);
     };
-    // SAFETY: the range is that of the view, which is valid by the contract of this function.
+    // SAFETY: the caller guarantees that the range of the view is valid.
     let elements = unsafe { std::slice::from_raw_parts(first.sub(before), len) };
     TensorView::from_strided(elements, shape, before, strides_elems)
 }
@@ -43,8 +43,8 @@ pub unsafe fn view_from_raw_parts<'a, T: 'static>(
 /// Makes a mutable view, as [`view_from_raw_parts`] does. Elements may be [`MaybeUninit`](std::mem::MaybeUninit).
 ///
 /// # Errors
-/// As [`view_from_raw_parts`], and [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if
-/// two elements share a byte.
+/// The errors of [`view_from_raw_parts`], and
+/// [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if two elements share a byte.
 ///
 /// # Safety
 /// The memory from the first to the last element of the view, including gaps, must be valid for reads and writes and
@@ -57,13 +57,13 @@ pub unsafe fn view_mut_from_raw_parts<'a, T: 'static>(
     let Some((before, len)) = reach::<T>(shape, strides_elems)? else {
         return TensorViewMut::from_strided(&mut [], shape, 0, strides_elems);
     };
-    // SAFETY: the range is that of the view, which is valid by the contract of this function.
+    // SAFETY: the caller guarantees that the range of the view is valid.
     let elements = unsafe { std::slice::from_raw_parts_mut(first.sub(before), len) };
     TensorViewMut::from_strided(elements, shape, before, strides_elems)
 }
 
-/// Returns how many elements the view reaches before the one at index 0, and how many in total; `None` if the view is
-/// empty.
+/// Returns the number of elements of memory before the element at index 0, and the total number that the view spans,
+/// including gaps. Returns `None` if the view is empty.
 fn reach<T>(shape: &Shape, strides_elems: &[isize]) -> Result<Option<(usize, usize)>> {
     if shape.elements() == 0 {
         return Ok(None);
@@ -71,7 +71,7 @@ fn reach<T>(shape: &Shape, strides_elems: &[isize]) -> Result<Option<(usize, usi
     // With a width of one byte, the span counts elements.
     let span = Layout::strided(shape, 0, strides_elems)?.span(1)?;
     let (before, len) = (span.start.unsigned_abs(), span.start.abs_diff(span.end));
-    // Slices cannot be larger.
+    // A slice has at most `isize::MAX` bytes.
     if len.saturating_mul(size_of::<T>()) > isize::MAX.unsigned_abs() {
         let what = format!("shape {shape} with strides {strides_elems:?} in elements");
         return Err(ShapeError::TooLarge { what }.into());

@@ -1,19 +1,18 @@
-//! Scatters elements into an existing tensor, at positions decided once.
+//! Scatters updates into an existing tensor, at positions that are computed once.
 //!
-//! As a program, a scatter is a gather from two tensors, with a table entry for every element of the result. If the
-//! other tensor already exists or has been copied, only the updates need an entry each, whatever the tensor's size
-//! and the layouts.
+//! A program expresses a scatter as a gather from two tensors, which needs a table entry for every element of the
+//! result. If the result already holds the other tensor's elements, this plan needs an entry only for every update.
 
 use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_shape};
 
-/// Positions of the elements of a tensor of updates in another tensor, for given layouts of both.
+/// Plans where each element of a tensor of updates is written in an output tensor, for given layouts of both.
 ///
 /// ```
 /// use trundle_core::ops::{GatherNd, Indices};
 /// use trundle_core::{Layout, Shape};
 /// use trundle_cpu::ScatterPlan;
 ///
-/// // Scatters to two rows of three elements; the second column is not written.
+/// // The output is the first and last column of two rows of three elements.
 /// let (row, pairs) = (Shape::new([2])?, Indices::new(Shape::new([2, 2])?, [1, -1, 0, 0])?);
 /// let targets = GatherNd::new(0, pairs).index_map(&Shape::new([2, 2])?)?;
 /// let out = Layout::strided(&Shape::new([2, 2])?, 0, &[3, 2])?;
@@ -25,17 +24,17 @@ use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_sh
 /// ```
 #[derive(Clone, Debug)]
 pub struct ScatterPlan {
-    /// Bytes that stay together.
+    /// Bytes per piece. A piece is one or more elements that are contiguous in the updates and in the output.
     piece: usize,
     /// Byte offset of each piece in the output, in row-major order of the updates.
     targets: Vec<usize>,
-    /// Byte offset of the updates.
+    /// Byte offset of the first update in its buffer.
     first: usize,
-    /// Loops around the runs of updates, outermost first: count and stride.
+    /// Count and byte stride of each loop over runs of updates, outermost first.
     loops: Vec<(usize, isize)>,
-    /// Bytes of a contiguous run of updates.
+    /// Bytes per run: updates that are contiguous in their buffer.
     run: usize,
-    /// Least sizes of the updates and the output in bytes.
+    /// Minimum sizes in bytes of the buffers of the updates and the output.
     bytes: [usize; 2],
 }
 
@@ -64,7 +63,7 @@ impl ScatterPlan {
         }
         out.check_writable(width)?;
         updates.check_within("updates", width, usize::MAX)?;
-        // The gather by this map from `out` to contiguous updates.
+        // The reverse of the scatter: a gather from `out` to contiguous updates.
         let work = Move::new(targets, width, out, &Layout::row_major(shape, width)?, usize::MAX)?;
         let mut plan = ScatterPlan {
             piece: width,
@@ -88,7 +87,7 @@ impl ScatterPlan {
         Ok(plan)
     }
 
-    /// Merges elements that stay together on both sides into pieces.
+    /// Enlarges the pieces to the width of `work`, if the updates allow that.
     fn put_together(&mut self, work: &Move) {
         let wider = work.width();
         let mut fits = self.run.is_multiple_of(wider);
@@ -114,7 +113,8 @@ impl ScatterPlan {
         Ok(targets)
     }
 
-    /// Returns the number of pieces and the bytes of each. A piece is one or more elements that stay together.
+    /// Returns the number of pieces and the size of a piece in bytes. A piece is one or more elements that are
+    /// contiguous in the updates and in the output.
     pub fn pieces(&self) -> (usize, usize) {
         (self.targets.len(), self.piece)
     }
@@ -124,13 +124,13 @@ impl ScatterPlan {
         size_of_val(&self.targets[..])
     }
 
-    /// Writes `updates` to their positions in `out`, both as bytes, and leaves all other bytes unchanged.
+    /// Writes `updates` to their positions in `out`. All other bytes of `out` stay unchanged.
     ///
-    /// If several updates go to one position, the last in row-major order wins.
+    /// If several updates have the same position, the last one in row-major order is written.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a buffer is shorter than its
-    /// layout; nothing is written then.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a buffer is shorter than its layout.
+    /// `out` is unchanged then.
     pub fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
         let buffers = [("updates", updates.len()), ("out", out.len())];
         for ((argument, buffer), needed) in buffers.into_iter().zip(self.bytes) {

@@ -1,6 +1,6 @@
-//! Scoped thread settings: how many threads, and whose, the moves inside a closure use.
+//! Thread settings for all moves inside a closure: the number of threads, and the thread pool.
 //!
-//! No function needs a parameter for this, and a plan made once runs on the pool of the current caller.
+//! Functions that move elements therefore need no parameter for threads, and one plan can run on different pools.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -34,28 +34,28 @@ use crate::Machine;
 /// assert_eq!(trundle_cpu::with_pool(&Started(3), trundle_cpu::threads), 3);
 /// ```
 pub trait ThreadPool: Sync {
-    /// Returns how many threads may take part in a move, including the caller if it takes part.
+    /// Returns the maximum number of threads for a move, including the calling thread if it also works.
     fn threads(&self) -> usize;
 
-    /// Calls `work` `times` times, on several threads at once if they are free, and returns after all calls have
-    /// ended. With rayon: `self.0.scope(|scope| (0..times).for_each(|_| scope.spawn(|_| work())))`.
+    /// Calls `work` `times` times, if possible on several threads at once, and returns after all calls have returned.
+    /// With rayon: `self.0.scope(|scope| (0..times).for_each(|_| scope.spawn(|_| work())))`.
     ///
-    /// Each call takes parts of a move until none are left, so late calls return at once. The caller does the parts
-    /// that no call has taken. A wrong number of calls therefore costs only time.
+    /// Each call moves parts until none are left, so a call that starts late returns at once. trundle then moves all
+    /// remaining parts on the calling thread. If the number of calls is wrong, the move is only slower.
     fn run(&self, times: usize, work: &(dyn Fn() + Sync));
 }
 
 /// Calls `run` with a limit of `threads` threads.
 ///
-/// Inside `run`, the limit is the default for moves planned on this thread, and the maximum for moves run on it,
-/// even if they were planned for more.
+/// Inside `run`, moves planned on this thread are planned for `threads` threads by default. Moves run on this thread
+/// use at most `threads` threads, even if they were planned for more.
 pub fn with_threads<R>(threads: usize, run: impl FnOnce() -> R) -> R {
     within(Scope { threads: Some(threads.max(1)), ..SCOPE.get() }, run)
 }
 
-/// Calls `run` with all its moves on `pool`; the built-in threads are not used.
+/// Calls `run`, and runs all moves inside it on `pool` instead of the built-in threads.
 ///
-/// Inside `run`, the pool's thread count is the default for moves planned on this thread.
+/// Inside `run`, moves planned on this thread are planned for the pool's number of threads by default.
 pub fn with_pool<R>(pool: &dyn ThreadPool, run: impl FnOnce() -> R) -> R {
     let threads = Some(pool.threads().max(1));
     // SAFETY: only the lifetime is erased. The scope ends before this borrow does, also on a panic.
@@ -65,8 +65,8 @@ pub fn with_pool<R>(pool: &dyn ThreadPool, run: impl FnOnce() -> R) -> R {
     within(Scope { threads, pool: Some(pool) }, run)
 }
 
-/// Returns the default number of threads for a move planned on this thread: from [`with_threads`] or [`with_pool`],
-/// or else from [`Machine::detect`].
+/// Returns the default number of threads for a move planned on this thread. It comes from [`with_threads`] or
+/// [`with_pool`]; outside both, from [`Machine::detect`].
 #[inline]
 pub fn threads() -> usize {
     SCOPE.get().threads.unwrap_or_else(|| Machine::detect().threads)
@@ -83,7 +83,7 @@ struct Scope {
     pool: Option<NonNull<dyn ThreadPool>>,
 }
 
-/// Calls `run` in a scope and restores the previous one, also on a panic.
+/// Calls `run` in a scope and restores the previous scope, even if `run` panics.
 fn within<R>(scope: Scope, run: impl FnOnce() -> R) -> R {
     struct Around(Scope);
 
@@ -97,8 +97,8 @@ fn within<R>(scope: Scope, run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// Returns the threads and the pool for a run that was planned for `planned` threads; no pool means the built-in
-/// threads.
+/// Returns the number of threads and the pool for running a plan that was made for `planned` threads. `None` means the
+/// built-in pool.
 pub(crate) fn of_run<'a>(planned: usize) -> (usize, Option<&'a dyn ThreadPool>) {
     let Scope { threads, pool } = SCOPE.get();
     // SAFETY: the scope is active on this thread and outlives the runs inside it.
@@ -108,7 +108,7 @@ pub(crate) fn of_run<'a>(planned: usize) -> (usize, Option<&'a dyn ThreadPool>) 
 
 /// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads of a pool.
 ///
-/// Task assignment and completion do not depend on the pool, so a faulty pool cannot break memory safety.
+/// This function itself assigns the tasks and checks that all are done, so a faulty pool cannot break memory safety.
 ///
 /// # Panics
 /// Panics if a task panics.

@@ -10,7 +10,7 @@ use crate::Plan;
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
 
-/// Element types that a `T` can be written to: `T` itself and `MaybeUninit<T>`.
+/// An element type over which a `T` can be written: `T` itself or `MaybeUninit<T>`.
 pub trait Destination<T>: of::Destination<T> {}
 
 impl<T, D: of::Destination<T>> Destination<T> for D {}
@@ -18,7 +18,7 @@ impl<T, D: of::Destination<T>> Destination<T> for D {}
 mod of {
     use std::mem::MaybeUninit;
 
-    /// Sealed: implementors are valid after a `T` is written over them.
+    /// Seals [`super::Destination`]. A value of an implementing type stays valid if a `T` is written over it.
     pub trait Destination<T>: 'static {}
 
     impl<T: Copy + 'static> Destination<T> for T {}
@@ -30,16 +30,16 @@ impl Plan {
     /// Moves the elements of `src` to `dst`.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the planned
-    /// layouts, [`DTypeError::WidthMismatch`] if the plan would split elements of T; nothing has been written then.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is too short for its planned
+    /// layout, [`DTypeError::WidthMismatch`] if the plan would split elements of T. After an error, `dst` is unchanged.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check_whole::<T>()?;
         // SAFETY: only whole elements of T are written, which are valid values; none share bytes.
         unsafe { self.run_over(src, dst) }
     }
 
-    /// [`Plan::run_slice_into`] for uninitialized memory. The destination layout must have no gaps. Returns the part
-    /// of `dst` that the layout covers, initialized.
+    /// Moves the elements of `src` to uninitialized memory. The destination layout must have no gaps. Returns the part
+    /// of `dst` that the layout covers, which is now initialized.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the
@@ -50,22 +50,23 @@ impl Plan {
         dst: &'d mut [MaybeUninit<T>],
     ) -> Result<&'d mut [T]> {
         self.check_whole::<T>()?;
-        // SAFETY: elements of T stay whole, and none share bytes.
+        // SAFETY: the plan moves whole elements of T, and none share bytes.
         unsafe { self.run_whole(src, dst) }
     }
 
-    /// [`Plan::run_slice_uninit`] into a new vector.
+    /// Moves the elements of `src` to a new vector. The destination layout must have no gaps.
     ///
     /// # Errors
     /// As [`Plan::run_slice_uninit`].
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         self.check_whole::<T>()?;
-        // SAFETY: elements of T stay whole, and none share bytes.
+        // SAFETY: the plan moves whole elements of T, and none share bytes.
         unsafe { self.run_to_new(src) }
     }
 
-    /// [`Plan::run_slice_into`] for slices of elements or of bytes that hold elements, including sub-byte elements.
-    /// `dst` may be uninitialized; the elements that the layout covers are initialized afterwards.
+    /// Moves the elements of `src` to `dst`. The slices have elements of the planned width, or bytes that hold elements
+    /// of any width, including sub-byte elements. `dst` may be uninitialized; afterwards the elements that the layout
+    /// covers are initialized.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`].
@@ -81,30 +82,30 @@ impl Plan {
         unsafe { self.run_over(src, dst) }
     }
 
-    /// [`Plan::run_buffer_into`] into a new vector, for a destination without gaps. Padding bits after the last
-    /// sub-byte element are 0.
+    /// Moves the elements of `src` to a new vector, as [`Plan::run_buffer_into`] does. The destination layout must have
+    /// no gaps. Padding bits after the last sub-byte element are 0.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the
     /// destination has gaps.
     pub fn run_to_vec<T: Copy + 'static>(&self, src: &[T]) -> Result<Vec<T>> {
         self.check_buffer_of::<T>()?;
-        // SAFETY: elements of T stay whole, or T is u8; all bytes of `src` are initialized.
+        // SAFETY: the plan moves whole elements of T, or T is u8; all bytes of `src` are initialized.
         unsafe { self.run_to_new(src) }
     }
 
-    /// Moves the elements of `src` over `dst`.
+    /// Moves the elements of `src` to `dst`, which may have another element type.
     ///
     /// # Safety
-    /// The moved unit, whole elements of T or bytes, must be a valid value of D. If elements share bytes, T and D
+    /// The plan must move whole elements of T, or T must be u8. A T must be a valid D. If elements share bytes, T and D
     /// must be u8.
     #[inline]
     unsafe fn run_over<T: Copy, D>(&self, src: &[T], dst: &mut [D]) -> Result<()> {
-        // SAFETY: a shared and a unique reference cannot overlap. The types fit by the contract of this function.
+        // SAFETY: a shared and a unique reference cannot overlap. The caller guarantees that the types fit.
         unsafe { self.run_raw(raw(src), raw_mut(dst), &Cancellation::never()) }
     }
 
-    /// Moves the elements of `src` to the front of `dst` and returns that part.
+    /// Moves the elements of `src` to the front of `dst` and returns the written part of `dst`.
     ///
     /// # Safety
     /// The plan must move whole elements of T. If elements share bytes, T must be u8.
@@ -113,7 +114,7 @@ impl Plan {
         src: &[T],
         dst: &'d mut [MaybeUninit<T>],
     ) -> Result<&'d mut [T]> {
-        // The moved bytes equal the destination's size, and each is written once, so all of it is written.
+        // If as many bytes are moved as the destination has, all of it is written, because no byte is written twice.
         check_sizes(
             ("the bytes of the destination", self.dst_bytes),
             ("the bytes that are moved", self.moved_bytes),
@@ -149,7 +150,7 @@ impl Plan {
         Ok(moved)
     }
 
-    /// Checks that a buffer of T can hold the elements; bytes can hold any.
+    /// Checks that a buffer of T can hold the elements. A buffer of bytes can hold any elements.
     #[inline]
     fn check_buffer_of<T: 'static>(&self) -> Result<()> {
         if TypeId::of::<T>() == TypeId::of::<u8>() { Ok(()) } else { self.check_whole::<T>() }
@@ -165,15 +166,15 @@ impl Plan {
         check_whole::<T>(self.grain_bytes)
     }
 
-    /// Checks both buffers and moves the elements, unless `cancellation` is requested.
+    /// Checks the sizes of both buffers and moves the elements, unless the caller cancels the run.
     ///
     /// # Safety
     /// `src` must be valid for reads and `dst` for writes. They must not overlap, and nothing else may write to them
     /// during the run. If elements share bytes, all bytes must be initialized.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and
-    /// [`Error::Stopped`](trundle_core::Error::Stopped).
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a buffer is too short,
+    /// [`Error::Stopped`](trundle_core::Error::Stopped) if the caller has cancelled the run.
     #[inline]
     pub(crate) unsafe fn run_raw(
         &self,
@@ -189,7 +190,7 @@ impl Plan {
     }
 }
 
-/// Returns a slice as raw bytes, which may include padding.
+/// Returns a slice as raw bytes, including the padding of its elements.
 pub(crate) fn raw<T>(slice: &[T]) -> *const [u8] {
     slice_from_raw_parts(slice.as_ptr().cast(), size_of_val(slice))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Writes the size of a plan, its tasks and threads.
+/// Writes how many bytes, tasks and threads a plan has.
 pub(crate) fn write_size(
     f: &mut fmt::Formatter<'_>,
     bytes: usize,

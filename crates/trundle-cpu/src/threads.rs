@@ -1,4 +1,4 @@
-//! The built-in thread pool. Threads start once and sleep between moves; a move does not allocate.
+//! The built-in thread pool. Threads start once and sleep between moves. Running a move does not allocate memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,27 +7,27 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::fork_safe::ForkSafe;
 use crate::scope;
 
-/// Bytes of a move per thread. Waking a thread takes 5 to 10 us of the caller's time, long enough to copy half a
-/// megabyte, and cache lines must be transferred from the caller's core. Two threads are slower than one up to 1
-/// MiB, about even at 2 MiB and faster from 4 MiB on (measured; docs/kernels.md).
+/// Minimum number of bytes per thread. To wake a thread takes the caller 5 to 10 us, in which it could copy half a
+/// megabyte. The other thread must also get cache lines from the caller's core. Measured (docs/kernels.md): two threads
+/// are slower than one up to 1 MiB, as fast at 2 MiB, and faster from 4 MiB on.
 const LEAST_THREAD_BYTES: usize = 1 << 20;
 
-/// Limit on threads, because every requested thread is started; larger requests are assumed to be mistakes.
+/// Maximum number of threads. Every requested thread is started, so this limits the damage of a mistaken request.
 const MOST_THREADS: usize = 1024;
 
-/// Tasks per thread, so that faster threads can take over tasks of slower ones.
+/// Number of tasks per thread. It is more than one, so that a fast thread can do more tasks than a slow one.
 pub(crate) const TASKS_PER_THREAD: usize = 8;
 
-/// Returns how many threads, at most `most`, are worthwhile for a move of `bytes` bytes.
+/// Returns how many threads make a move of `bytes` bytes fastest, at most `most`.
 pub(crate) fn threads_for(bytes: usize, most: usize) -> usize {
     (bytes / LEAST_THREAD_BYTES).clamp(1, most.clamp(1, MOST_THREADS))
 }
 
-/// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads including the caller, or on the pool
-/// of the [scope](crate::scope). Free threads take the tasks in order.
+/// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads including the calling one. The threads
+/// are those of the [scope](crate::scope)'s pool, if it has one. Threads take the tasks in order.
 ///
-/// While another caller uses the built-in pool, the tasks run on the calling thread only: the cores are busy anyway,
-/// and this avoids waiting.
+/// While another caller uses the built-in pool, all tasks run on the calling thread. Waiting for the pool would not be
+/// faster, because the cores are busy.
 ///
 /// # Panics
 /// Panics if a task panics, after all threads have stopped.
@@ -61,8 +61,8 @@ fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + S
     (0..tasks).for_each(work);
 }
 
-/// Returns the pool of this process. A forked child has none of the parent's threads, and a lock held at the fork is
-/// never released. So only the process ID of an inherited pool is read.
+/// Returns the pool of this process. A forked child has none of the parent's threads, and a lock that a thread held
+/// during the fork is never released in the child. So the child reads only the process ID of the inherited pool.
 fn pool() -> &'static Pool {
     static POOL: ForkSafe<Pool> = ForkSafe::empty();
     let process = process_number();
@@ -71,7 +71,7 @@ fn pool() -> &'static Pool {
 
 /// Returns an ID that distinguishes a forked child from its parent.
 fn process_number() -> u32 {
-    // Other systems do not fork, and may have no process IDs.
+    // Other systems cannot fork a process, and may have no process IDs.
     if cfg!(unix) { std::process::id() } else { 0 }
 }
 
@@ -79,10 +79,10 @@ fn process_number() -> u32 {
 struct Pool {
     /// ID of the process that owns the threads.
     process: u32,
-    /// Held by the caller whose job is running.
+    /// Locked by the caller whose job is running.
     turn: Mutex<()>,
     state: Mutex<State>,
-    /// Signaled when seats are free.
+    /// Signaled when helpers may join a job.
     wake: Condvar,
     /// Signaled when the last helper has left the job.
     left: Condvar,
@@ -93,14 +93,14 @@ struct State {
     job: Option<Job>,
     /// How many more helpers may join the job.
     seats: usize,
-    /// Helpers working on the job.
+    /// Number of helpers that work on the job.
     joined: usize,
-    /// Threads started.
+    /// Number of started threads.
     workers: usize,
     panicked: bool,
 }
 
-/// A caller's tasks; the pointers lead to its stack.
+/// The tasks of one caller. The pointers point to the caller's stack.
 #[derive(Clone, Copy)]
 struct Job {
     work: *const (dyn Fn(usize) + Sync),
@@ -115,9 +115,9 @@ impl Job {
     /// Takes tasks until none are left.
     ///
     /// # Safety
-    /// The caller that made the job must wait until this returns.
+    /// The pointers must stay valid until this function returns.
     unsafe fn run(self) {
-        // SAFETY: both outlive the job, by the contract of this function.
+        // SAFETY: the caller guarantees that both pointers are valid.
         let (work, next) = unsafe { (&*self.work, &*self.next) };
         loop {
             let task = next.fetch_add(1, Ordering::Relaxed);
@@ -134,10 +134,11 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the tasks with `helpers` helpers.
+    /// Runs the tasks on the calling thread and `helpers` helper threads.
     ///
-    /// A task may return in a forked child, because it calls `go_on`, which may fork (for example in a Python signal
-    /// handler). The child has no helpers, and their tasks are half done, so the caller repeats all tasks alone.
+    /// A task calls the callback `go_on`, which may fork the process (for example in a Python signal handler). The task
+    /// then also returns in the child. There the helpers do not exist and their tasks are unfinished, so the calling
+    /// thread of the child repeats all tasks.
     fn run(&'static self, helpers: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let process = process_number();
@@ -154,7 +155,7 @@ impl Pool {
             }
             state.job = Some(job);
             state.seats = helpers;
-            // The previous caller did not read this flag if its own task panicked.
+            // If a task of the previous caller panicked on its own thread, that caller did not reset this flag.
             state.panicked = false;
         }
         for _ in 0..helpers {
@@ -170,7 +171,7 @@ impl Pool {
         assert!(!std::mem::take(&mut self.state().panicked), "a task of a move panicked");
     }
 
-    /// Starts a helper thread that never ends; returns false if the system refuses.
+    /// Starts a helper thread, which runs until the process ends. Returns false if the system starts no thread.
     fn start_worker(&'static self) -> bool {
         std::thread::Builder::new()
             .name("trundle".to_owned())
@@ -182,7 +183,7 @@ impl Pool {
             .is_ok()
     }
 
-    /// Waits for a free seat and helps with the job.
+    /// Waits for a job that needs another helper, and runs tasks of it.
     fn help(&self) {
         let mut state = self.state();
         let job = loop {
@@ -207,7 +208,7 @@ impl Pool {
     }
 }
 
-/// Ends a job on drop: closes it to helpers and waits until all have left.
+/// Ends a job on drop: no more helpers may join it, and the drop waits until all helpers have left.
 struct Leave {
     pool: &'static Pool,
     /// ID of the process that owns the helpers.
@@ -216,7 +217,7 @@ struct Leave {
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        // A forked child has no helpers to wait for, and one may have held the lock.
+        // A forked child has no helpers to wait for, and the lock may have been held by a helper during the fork.
         if process_number() != self.process {
             return;
         }
@@ -272,7 +273,7 @@ mod tests {
 
     #[test]
     fn panics_on_every_thread_end_with_their_job() {
-        // A separate pool. Both tasks wait for each other, so that the caller and a helper both panic.
+        // The test has a pool of its own. Both tasks wait for each other, so that the caller and a helper both panic.
         let pool: &Pool = Box::leak(Box::default());
         let arrived = AtomicUsize::new(0);
         let panics = catch_unwind(|| {
@@ -292,7 +293,7 @@ mod tests {
     fn nobody_joins_a_job_that_has_ended() {
         let pool: &Pool = Box::leak(Box::default());
         for _ in 0..100 {
-            // The caller often finishes before the helpers wake up; its frame is gone then.
+            // The caller often finishes before the helpers wake up. Its stack frame then no longer exists.
             pool.run(3, 4, &|_| ());
             let state = pool.state();
             assert!(state.job.is_none() && state.seats == 0 && state.joined == 0);

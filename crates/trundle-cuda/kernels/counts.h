@@ -1,8 +1,8 @@
-// Counts the memory accesses of the warps of a launch, for tests. Nothing here measures time.
+// Counts the memory accesses of the warps of a launch, for tests. It does not measure time.
 //
-// A warp is 32 neighbouring threads in lockstep. The n-th accesses of its threads with the same kind and size between
-// two barriers count as one request. If some threads of a warp skip an access, their later accesses are matched with
-// the wrong requests. So the counts are exact only if all threads of a warp take the same branches.
+// A warp is 32 adjacent threads that run in lockstep. For each kind and size of access, the n-th accesses of all its
+// threads since the last barrier count as one request. If some threads of a warp skip an access, their later accesses
+// are counted with the wrong requests. So the counts are exact only if all threads of a warp take the same branches.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,20 @@ constexpr u64 LINE = 128;
 
 // Accesses to global memory.
 struct Traffic {
-    // Bytes accessed by threads, and the number of warp requests.
+    // The number of bytes that threads access, and the number of requests of warps.
     u64 bytes;
     u64 requests;
-    // Sectors and cache lines, summed over the requests.
+    // The numbers of sectors and of cache lines, summed over all requests.
     u64 sectors;
     u64 lines;
-    // Different sectors touched, summed over the blocks, and how many of them a block touches only in part.
+    // The number of different sectors that a block accesses, summed over all blocks, and how many of these sectors a
+    // block accesses only in part.
     u64 distinct;
     u64 partial;
 };
 
-// Accesses to shared memory. A request takes as many wavefronts as the busiest bank has words to serve; `least` counts
-// the wavefronts without bank conflicts.
+// Accesses to shared memory. A request takes as many wavefronts as there are different words in the bank with the most
+// words. `least` is the number of wavefronts if there were no such conflicts.
 struct Wavefronts {
     u64 taken;
     u64 least;
@@ -63,11 +64,11 @@ struct Access {
     }
 };
 
-// The accesses of one phase, and the bytes of global memory that the current block has touched.
+// The accesses of one phase, and the bytes of global memory that the current block has accessed.
 struct Recorder {
     Counts* counts;
     std::vector<Access> accesses;
-    // For each kind, the touched sectors with a bit for each byte.
+    // For each kind, the accessed sectors, each with a bit for each accessed byte.
     std::vector<std::pair<u64, u32>> touched[NUMBERS + 1];
     u32 thread = ~u32(0);
     u32 turns[KINDS][5];
@@ -108,7 +109,7 @@ static void keep_different(std::vector<u64>& numbers) {
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
-// Returns the aligned parts of `size` bytes that the accesses touch, each once.
+// Returns the different aligned parts of `size` bytes that the accesses need.
 static std::vector<u64> parts_of(const Access* first, const Access* end, u64 size) {
     std::vector<u64> parts;
     for (; first < end; ++first)
@@ -118,8 +119,8 @@ static std::vector<u64> parts_of(const Access* first, const Access* end, u64 siz
     return parts;
 }
 
-// Shared memory serves half a warp at once for 8-byte accesses, and a quarter for 16-byte accesses. Banks are
-// 4 bytes wide.
+// Shared memory serves half a warp at a time for accesses of 8 bytes, and a quarter of a warp for accesses of 16 bytes.
+// Banks are 4 bytes wide.
 static void count_wavefronts(Wavefronts& wavefronts, const Access* first, const Access* end) {
     const u32 at_once = WARP * 4 / (first->bytes < 4 ? 4 : first->bytes);
     for (; first < end; first += at_once) {

@@ -1,4 +1,4 @@
-// Primitives of the kernels on a device. host.h has the same primitives for tests.
+// The primitives of the kernels, for a device. host.h has the same primitives for tests on the host.
 #pragma once
 
 #include "types.h"
@@ -7,13 +7,14 @@
 #define UNROLLED _Pragma("unroll")
 #define NOT_UNROLLED _Pragma("unroll 1")
 
-// A kernel consists of phases separated by barriers. Every thread of a block runs the code in EACH_THREAD; code
-// outside of it computes the same values in all threads.
+// A kernel consists of phases, with a barrier between two phases. Every thread of a block runs the code in EACH_THREAD.
+// Code outside of EACH_THREAD computes the same values in all threads.
 #define EACH_THREAD(thread) if (const u32 thread = threadIdx.x; true)
 #define BARRIER __syncthreads()
 #define SHARED(type, name, count) __shared__ type name[count]
 
-// `blocks` is the number of blocks to fit on a multiprocessor. Without it the compiler uses few registers and spills.
+// `blocks` is the number of blocks that should run on a multiprocessor at the same time. Without it, the compiler uses
+// too few registers and keeps variables in memory.
 #define KERNEL(name, blocks, body)                                                                                    \
     extern "C" __global__ void __launch_bounds__(WORKGROUP, blocks)                                                   \
         name(const __grid_constant__ Launch launch) {                                                                 \
@@ -32,7 +33,7 @@ template <> struct Unit<4> { typedef u32 type; };
 template <> struct Unit<8> { typedef u64 type; };
 template <> struct Unit<16> { typedef Vector type; };
 
-// Uses the read-only cache: nothing may write to this memory during the launch.
+// Loads through the read-only cache, so nothing may write to this memory during the launch.
 template <u32 BYTES> INLINE typename Unit<BYTES>::type load(u64 at) {
     return __ldg(reinterpret_cast<const typename Unit<BYTES>::type*>(at));
 }
@@ -46,8 +47,8 @@ INLINE i64 load_number(u64 at) {
     return __ldg(reinterpret_cast<const i64*>(at));
 }
 
-// Uses st.global because the compiler cannot tell that the address is in global memory. A generic store would
-// have to check.
+// Uses the instruction st.global, because the compiler does not know that the address is in global memory. A generic
+// store would have to check the address.
 template <u32 BYTES> INLINE void store(u64 at, typename Unit<BYTES>::type value);
 
 template <> INLINE void store<1>(u64 at, u8 value) {
@@ -73,8 +74,8 @@ template <> INLINE void store<16>(u64 at, Vector value) {
                  : "memory");
 }
 
-// Writes the covered bits of a byte atomically. Other threads may write other bits of the same word at the
-// same time.
+// Writes the bits of a byte that are set in `covered`, atomically. Other threads may write other bits of the same word
+// at the same time.
 INLINE void store_bits(u64 at, u32 made, u32 covered) {
     u32* word = reinterpret_cast<u32*>(at / 4 * 4);
     const u32 shift = 8 * u32(at % 4);
@@ -82,18 +83,18 @@ INLINE void store_bits(u64 at, u32 made, u32 covered) {
     atomicOr(word, made << shift);
 }
 
-// Selects four of the eight bytes of `a` (0 to 3) and `b` (4 to 7). Each 4-bit digit of `which`, from the lowest,
-// is the number of a byte.
+// Selects four of eight bytes. Bytes 0 to 3 are those of `a`, and bytes 4 to 7 those of `b`. The lowest 4 bits of
+// `which` are the index of the lowest byte of the result, the next 4 bits that of the next byte, and so on.
 INLINE u32 bytes_of(u32 a, u32 b, u32 which) {
     return __byte_perm(a, b, which);
 }
 
-// Returns 32 bits of the 64-bit value `high:low`, from bit `bit` on (0 to 31).
+// Returns 32 bits of the 64-bit number `high:low`, from bit `bit` on. `bit` is from 0 to 31.
 INLINE u32 upper_of(u32 low, u32 high, u32 bit) {
     return __funnelshift_r(low, high, bit);
 }
 
-// Keeps a product in a register. The compiler would otherwise multiply again for each addition, which is
+// Makes the compiler keep a product in a register. Otherwise it would multiply again for each addition, which is
 // slower.
 INLINE u64 summand(u64 product) {
     asm("" : "+l"(product));

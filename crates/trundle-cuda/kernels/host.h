@@ -1,5 +1,5 @@
-// Primitives of the kernels on the host, for tests: the threads run one after another, and each memory access
-// is checked.
+// The primitives of the kernels for tests on the host. Threads run one after another, and each memory access is
+// checked.
 #pragma once
 
 #include "types.h"
@@ -12,8 +12,8 @@
 #define UNROLLED
 #define NOT_UNROLLED
 
-// Threads of odd blocks run in descending order. So a thread that reads what another one writes in the same phase gets
-// a different value in odd and even blocks.
+// In blocks with an odd index, threads run in descending order. So if a thread reads what another thread writes in the
+// same phase, it gets different values in odd and even blocks.
 #define EACH_THREAD(thread)                                                                                           \
     for (u32 turn = 0, thread; turn < WORKGROUP; ++turn)                                                              \
         if (thread = now = backwards ? WORKGROUP - 1 - turn : turn; true)
@@ -131,7 +131,7 @@ INLINE u64 high_half(u64 a, u64 b) {
 
 struct Launch;
 
-// A kernel and its name. The namespace keeps two libraries of kernels in one process apart.
+// A kernel and its name. It is in an unnamed namespace, so that one process can load two libraries of kernels.
 namespace {
 struct Named {
     const char* name;
@@ -149,7 +149,7 @@ struct Named {
 };
 } // namespace
 
-// Runs all blocks of a launch in order. Returns the first fault, after which no further block runs, or null.
+// Runs all blocks of a launch in order, until a block has a fault. Returns the first fault, or null.
 extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const LaunchMemory* given) {
     memory = *given;
     fault[0] = 0;
@@ -167,7 +167,7 @@ extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, c
     return "there is no such kernel";
 }
 
-// Adds the memory accesses of this thread's launches to `counts` from now on. Null ends the counting.
+// Adds the memory accesses of all later launches by this thread to `counts`. If `counts` is null, ends the counting.
 extern "C" void count_into(Counts* counts) {
     static thread_local Recorder all;
     all.counts = counts;

@@ -1,4 +1,4 @@
-// The kernels by name; src/kernel.rs has the same names. On the host, the emulated driver calls them as functions.
+// All kernels with their names, which src/kernel.rs has too. On the host, the emulated driver calls them as functions.
 
 #ifdef __CUDACC__
 #include "device.h"
@@ -36,8 +36,8 @@ KERNEL(tiles_4_x3, 5, (tiles<4, 3, 10>))
 KERNEL(tiles_4_x4, 5, (tiles<4, 4, 10>))
 
 #ifndef __CUDACC__
-// Violates the rule of barriers; a test checks that this is detected. A thread writes an element that another thread
-// reads afterwards (0 rows), has read before (1), or writes too (2), without a barrier in between.
+// Breaks the rule that a barrier must separate accesses of different threads. A test checks that this is detected. A
+// thread writes an element that another thread reads later (0 rows), has read before (1 row), or also writes (2 rows).
 static void without_barrier(const Launch& launch, u64) {
     SHARED(u32, shared, WORKGROUP);
     u32 seen = 0;
@@ -52,7 +52,7 @@ static void without_barrier(const Launch& launch, u64) {
 
 KERNEL(without_barrier, 1, without_barrier)
 
-// src/tests/layout.rs compares these values with the struct in Rust.
+// src/tests/layout.rs compares these values with those of the struct in Rust.
 #define EXPORTED(name, value)                                                                                         \
     extern "C" {                                                                                                      \
     extern const u64 name;                                                                                            \

@@ -1,7 +1,7 @@
 // Transposes small squares of 1-byte and 2-byte elements within registers.
 #pragma once
 
-// Transposes a square of elements of WIDTH bytes: word i is row i before, and column i afterwards.
+// Transposes a square of elements of WIDTH bytes. On entry, word i is row i. On return, word i is column i.
 template <u32 WIDTH> INLINE void transpose_words(u32 (&words)[4 / WIDTH]) {
     if constexpr (WIDTH == 2) {
         const u32 low = bytes_of(words[0], words[1], 0x5410);

@@ -1,15 +1,15 @@
-// Transposes tiles of 1-byte and 2-byte elements. One word from each of several neighbouring rows makes a micro-tile,
-// which is transposed in registers. Shared memory holds the words of the columns.
+// Transposes tiles of 1-byte and 2-byte elements. A micro-tile consists of one word from each of several adjacent rows.
+// It is transposed in registers. Shared memory then holds the words of the columns.
 #pragma once
 
 // A tile that consists of micro-tiles of PARTS words: 2^across_shift across and 2^along_shift along. In shared memory,
-// word i of all micro-tiles makes plane i. A plane has the words of each column of micro-tiles one after another;
+// plane i has word i of all micro-tiles. In a plane, the words of each column of micro-tiles are contiguous, and
 // columns are `pitch` words apart.
 template <u32 WIDTH> struct Narrow {
     static constexpr u32 PARTS = 4 / WIDTH;
     static constexpr u32 LOG_PARTS = WIDTH == 1 ? 2 : 1;
     static constexpr u32 LOG_ELEMENTS = WIDTH == 1 ? 14 : 13;
-    // Micro-tiles per thread.
+    // The number of micro-tiles per thread.
     static constexpr u32 TURNS = (1 << (LOG_ELEMENTS - 2 * LOG_PARTS)) / WORKGROUP;
     static constexpr u32 PLANE = TURNS * WORKGROUP * 5 / 4;
 
@@ -17,7 +17,7 @@ template <u32 WIDTH> struct Narrow {
     u32 across_shift;
     u32 along_shift;
     u32 pitch;
-    // Whether all reads and writes are of whole aligned words.
+    // Whether all reads and writes access whole aligned words.
     bool is_aligned;
 };
 
@@ -28,7 +28,7 @@ template <u32 WIDTH> INLINE Narrow<WIDTH> narrow_of(const Launch& launch, u64 bl
     narrow.tile = tile_of(launch, block, along_shift, WIDTH);
     narrow.across_shift = launch.across_shift - N::LOG_PARTS;
     narrow.along_shift = along_shift - N::LOG_PARTS;
-    // The padding places the words of neighbouring columns in different banks.
+    // With the padding, the words of adjacent columns are in different banks.
     narrow.pitch = (1u << narrow.along_shift) + u32(greatest(32u >> narrow.across_shift, 1));
     const u64 places = narrow.tile.src | launch.along_src_stride | narrow.tile.dst | narrow.tile.dst_stride;
     narrow.is_aligned = (u32(places) | narrow.tile.across * WIDTH | narrow.tile.along * WIDTH) % 4 == 0;
@@ -92,7 +92,7 @@ template <u32 WIDTH> INLINE bool is_inside(const Launch& launch, const Tile& til
     return least(tile.src, last) >= launch.src + 3 && end <= launch.src + launch.src_bytes;
 }
 
-// Loads a word of the source. If parts of it may be outside the source, loads the other bytes one by one.
+// Loads a word of the source. If some of its bytes may be outside the source, loads the others one at a time.
 INLINE u32 load_word(const Launch& launch, u64 at, bool inside) {
     if (inside)
         return load<4>(at);
@@ -104,7 +104,7 @@ INLINE u32 load_word(const Launch& launch, u64 at, bool inside) {
     return word;
 }
 
-// For rows at any alignment: each word of a micro-tile is composed of two aligned words.
+// Reads rows of any alignment. Each word of a micro-tile is made from two aligned words.
 template <u32 WIDTH, class Words>
 INLINE void read_anywhere(const Launch& launch, const Narrow<WIDTH>& narrow, u32 thread, Words& shared) {
     typedef Narrow<WIDTH> N;
@@ -140,14 +140,15 @@ INLINE void read_anywhere(const Launch& launch, const Narrow<WIDTH>& narrow, u32
     }
 }
 
-// Writes the first or last word of a column if it is only partly in the column.
+// Writes the part of a column's first or last word that belongs to the column, unless the whole word belongs to it.
 template <u32 WIDTH, class Words> INLINE void write_end(const Narrow<WIDTH>& narrow, u32 column, bool last, Words& shared) {
     typedef Narrow<WIDTH> N;
     const u64 begin = narrow.tile.dst + column * narrow.tile.dst_stride;
     const u32 shift = u32(begin % 4);
     const u32 end = shift + narrow.tile.along * WIDTH;
     const u32 word = last ? end / 4 : 0;
-    // If the column is within one word, that word is the first one, unless it begins at a word boundary.
+    // If the column lies within one word, this word counts as the first one, or as the last one if the column begins at
+    // a word.
     if (last ? end % 4 == 0 || (word == 0 && shift) : shift == 0)
         return;
     const u32 place = column / N::PARTS * narrow.pitch + column % N::PARTS * N::PLANE + word;
@@ -161,14 +162,14 @@ template <u32 WIDTH, class Words> INLINE void write_end(const Narrow<WIDTH>& nar
     put(made);
 }
 
-// For columns at any alignment: writes the whole words of the columns, each composed of two words of shared memory, and
-// then the partial words at both ends.
+// Writes columns of any alignment: first the whole words, each made from two words of shared memory, and then the
+// incomplete words at both ends.
 template <u32 WIDTH, class Words> INLINE void write_anywhere(const Narrow<WIDTH>& narrow, u32 thread, Words& shared) {
     typedef Narrow<WIDTH> N;
     const Turns turns = turns_of<1>(thread, narrow.along_shift);
     const u32 bytes = narrow.tile.along * WIDTH;
     const u32 word = 4 * turns.unit;
-    // The least misalignment of a column for which this word lies entirely in the column.
+    // The least misalignment of a column with which all of this word lies in the column.
     const u32 least_shift = word + 4 > bytes ? word + 4 - bytes : 0;
     const u64 stride = summand(narrow.tile.dst_stride);
     const u64 step = summand((turns.lines - 1) * N::PARTS * narrow.tile.dst_stride);

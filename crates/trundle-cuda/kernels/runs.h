@@ -1,19 +1,19 @@
-// The runs kernels: each thread writes several vectors of elements that are contiguous in the source, forward
-// or reversed.
+// The runs kernels. Each thread writes several vectors. The elements of a vector are contiguous in the source, in
+// ascending or descending order.
 #pragma once
 
 constexpr u32 VECTOR = 16;
 
-// The source of a vector. `src` is 0 if its elements are not contiguous, or if an aligned vector needed for it is
-// partly outside the source.
+// The source address of a vector. `src` is 0 if its elements are not contiguous, or if an aligned vector that must be
+// loaded for it is partly outside the source.
 struct Run {
     u64 src;
     bool reversed;
-    // Whether all further vectors of the thread continue this run.
+    // Whether all later vectors of the thread continue this run.
     bool goes_on;
 };
 
-// Returns the source of the vector at a place.
+// Returns the source address of the vector at a place.
 template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place, const Stretch& stretch) {
     const u64 width = launch.width.by;
     const bool upwards = stretch.stride == width;
@@ -27,7 +27,7 @@ template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place,
     run.goes_on = place.within_element + span(VECTOR) <= width
                   || (place.within + span(VECTOR) <= stretch.size && (upwards || run.reversed));
     if constexpr (GRAIN < VECTOR) {
-        // Loads are of whole aligned vectors.
+        // Only whole aligned vectors are loaded.
         const u64 first = run.src / VECTOR * VECTOR;
         const u64 end = first + (run.src == first ? VECTOR : 2 * VECTOR);
         if (first < launch.src || end > launch.src + launch.src_bytes)
@@ -38,9 +38,9 @@ template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place,
     return run;
 }
 
-// Makes the vector at address `at`, or the part of it that belongs to the row beginning at `begin`. If the vector is
-// within one run, returns the run and leaves the store to the caller. Otherwise writes it here, by words where
-// possible.
+// Handles the vector at address `at`, or the part of it that belongs to the row that begins at `begin`. If the vector
+// is within one run, returns the run, and the caller does the store. Otherwise this function writes the vector, by
+// words if possible.
 template <u32 GRAIN> INLINE Run make_vector(const Launch& launch, u64 row, u64 begin, u64 at, Stretch& last) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
     const u64 end = least(begin + launch.row, at + VECTOR);
@@ -66,7 +66,7 @@ template <u32 GRAIN> INLINE Run make_vector(const Launch& launch, u64 row, u64 b
     return {0, false, false};
 }
 
-// Returns the 16 bytes that begin `shift` bytes after the start of `first`, continued by `second`.
+// Returns 16 bytes of the sequence `first`, `second`, from byte `shift` on.
 INLINE Vector vector_of(const Vector& first, const Vector& second, u32 shift) {
     u32 words[8];
     UNROLLED
@@ -87,7 +87,7 @@ INLINE Vector vector_of(const Vector& first, const Vector& second, u32 shift) {
     return made;
 }
 
-// Reverses the elements of a vector, of 1, 2, 4 or 8 bytes.
+// Reverses the elements of a vector. Elements have 1, 2, 4 or 8 bytes.
 INLINE Vector reversed_vector(const Vector& vector, u32 width) {
     const u32 which = width == 1 ? 0x0123 : width == 2 ? 0x1032 : 0x3210;
     Vector made;
@@ -97,8 +97,8 @@ INLINE Vector reversed_vector(const Vector& vector, u32 width) {
     return made;
 }
 
-// Moves the vectors of a thread. `run` gives the source of a vector (0: skip it), `at` its destination. All loads are
-// issued before the first store, so that they overlap.
+// Moves the vectors of a thread. `run` returns the source of a vector (if the address is 0, there is nothing to move),
+// and `at` its destination. All loads come before the first store, so that they overlap.
 template <u32 GRAIN, class RunOf, class PlaceOf>
 INLINE void move_vectors(const Launch& launch, const RunOf& run, const PlaceOf& at) {
     Vector values[STORES];

@@ -1,10 +1,10 @@
-// The kernel for elements that share bytes: each thread writes several whole groups of elements.
+// The kernel for elements that share bytes. Each thread writes several whole groups of elements.
 #pragma once
 
-// Groups per thread.
+// The number of groups per thread.
 constexpr u32 GROUPS = 4;
 
-// Returns bits of a group, which may be in two bytes.
+// Returns `bits` bits of the group at address `group`, from bit `bit` on. They may be in two bytes.
 INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
     u32 value = u32(load<1>(group + bit / 8)) >> bit % 8;
     if (bit % 8 + bits > 8)
@@ -12,8 +12,8 @@ INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
     return value & ones(bits);
 }
 
-// Reads an element of the source and returns its bits at position `within` of a group. They are contiguous, or two
-// fields. Adds the mask of the bits to `covered`.
+// Reads element `src` of the source, and returns its bits where they belong in a destination group, in which the
+// element has the index `within`. The bits are contiguous or in two fields. Also sets these bits in `covered`.
 INLINE u32 moved_bits(const Launch& launch, u64 src, u32 within, u32& covered) {
     const u64 group = launch.src + src / launch.group * launch.group_bytes;
     const u32 from = u32(src % launch.group);

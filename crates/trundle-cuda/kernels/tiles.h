@@ -1,13 +1,13 @@
-// Transposes tiles, one per block: copies the rows of a tile to shared memory, then writes its columns from there.
-// Neighbouring threads read and write neighbouring addresses.
+// Transposes tiles. A block copies the rows of a tile to shared memory, and then writes the columns of the tile from
+// there. Adjacent threads read and write adjacent addresses.
 //
-// A thread handles the same unit of a line in each turn, and advances by the number of lines that the block handles in
-// a turn. It issues all loads before it uses the first value, so that they overlap.
+// In each turn, the threads of a block move several lines (rows or columns). A thread moves the same unit of a line in
+// each turn. All its loads come before it uses the first value, so that they overlap.
 #pragma once
 
-// The tile of a block: the address of its first row in the source, the address of its first column in the destination,
-// the distance between columns, and the steps in both directions. If the source is reversed across, the last step is
-// first in memory, and the distance is negative.
+// The tile of a block: the source address of its first row, the destination address of its first column, the distance
+// between columns in the destination, and the lengths of the tile along both loops. If the loop `across` descends in
+// the source, its last element comes first in memory, and the distance between columns is negated.
 struct Tile {
     u64 src;
     u64 dst;
@@ -16,7 +16,8 @@ struct Tile {
     u32 along;
 };
 
-// Returns the tile of a block. A full tile has 2^across_shift steps across and 2^along_shift along.
+// Returns the tile of a block. A full tile has the lengths 2^across_shift along `across` and 2^along_shift along
+// `along`.
 INLINE Tile tile_of(const Launch& launch, u64 block, u32 along_shift, u32 width) {
     u64 matrix = block;
     const u64 along = divide(matrix, launch.tiles_along) << along_shift;
@@ -33,8 +34,8 @@ INLINE Tile tile_of(const Launch& launch, u64 block, u32 along_shift, u32 width)
     return tile;
 }
 
-// Assigns threads to units of lines (rows or columns): the line and the unit of a thread in the first turn, and the
-// lines that the block handles per turn. If lines do not divide the 256 threads evenly, some threads have no work.
+// The work of a thread: its line and unit in the first turn, and the number of lines that the block moves per turn. If
+// 256 threads are not a whole number of lines, some threads have no work.
 struct Turns {
     u32 line;
     u32 unit;
@@ -51,15 +52,15 @@ template <u32 COUNT> INLINE Turns turns_of(u32 thread, u32 shift) {
 // Transposes tiles of 2^LOG_ELEMENTS elements, each of COUNT units of UNIT bytes.
 template <u32 UNIT, u32 COUNT, u32 LOG_ELEMENTS> INLINE void tiles(const Launch& launch, u64 block) {
     typedef typename Unit<UNIT>::type Value;
-    // With three units, some threads have no work, so the others need more turns. The last ones may be beyond
-    // the tile.
+    // If an element has three units, some threads have no work, so the others need more turns. The last turns may be
+    // outside the tile.
     constexpr u32 TURNS = ((COUNT == 3 ? 4 : COUNT) << LOG_ELEMENTS) / WORKGROUP;
-    // Threads that shared memory serves at once.
+    // The number of threads that shared memory serves at once.
     constexpr u32 LANES = 128 / UNIT;
     SHARED(Value, shared, (COUNT << LOG_ELEMENTS) * (COUNT == 3 ? 7 : 5) / 4);
     const u32 across_shift = launch.across_shift;
     const u32 along_shift = LOG_ELEMENTS - across_shift;
-    // The padding places the units of a column, or of several short columns, in different banks.
+    // With the padding, the units of a column, or of several short columns, are in different banks.
     const u32 pitch = (COUNT << across_shift) + (LANES >> along_shift > COUNT ? LANES >> along_shift : COUNT);
     const Tile tile = tile_of(launch, block, along_shift, UNIT * COUNT);
     EACH_THREAD(thread) {

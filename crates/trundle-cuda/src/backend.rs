@@ -13,7 +13,8 @@ impl Backend for Cuda {
     type Buffer = CudaBuffer;
     type Plan = CudaPlan;
 
-    /// Plans `work` and uploads the tables its kernels need. If the upload fails, runs of the plan return that error.
+    /// Plans `work`, and copies the tables that its kernels need to the device. If the copy fails, runs of the plan
+    /// return its error.
     fn plan(&self, work: &Move) -> CudaPlan {
         CudaPlan::new(self.stream, work)
     }
@@ -34,19 +35,19 @@ impl Backend for Cuda {
         buffer.device_bytes().bytes
     }
 
-    /// Enqueues the work on the stream, one launch per block, and returns without waiting. Use [`Cuda::wait`] or
-    /// [`Cuda::read`] to wait.
+    /// Enqueues the move on the stream, with one launch for each block, and returns without waiting. Use [`Cuda::wait`]
+    /// or [`Cuda::read`] to wait.
     ///
-    /// Buffers must belong to this stream. A plan with tables ([`CudaPlan::has_tables`]) runs only on the stream it
-    /// was made on, because its tables are allocated and freed in the order of that stream. Other plans run on any
-    /// stream of their device.
+    /// Buffers must belong to this stream. A plan with tables ([`CudaPlan::has_tables`]) runs only on the stream for
+    /// which it was made, because its tables are allocated and freed in the order of that stream. Other plans run on
+    /// any stream of their device.
     ///
-    /// While the stream is captured into a graph, plans with tables and buffers allocated here are refused, since
-    /// they may be freed before the graph is replayed. Plans without tables between borrowed buffers can be captured.
+    /// While the stream is captured into a graph, only plans without tables can run, and only with borrowed buffers
+    /// ([`Cuda::borrowed`]). Tables and owned buffers may be freed before the graph is replayed.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] if a buffer or a plan violates the rules above; nothing has been enqueued
-    /// then. [`Error::Stopped`] if `go_on` returned false; launches already enqueued are waited for.
+    /// [`Error::DeviceFailed`] if a buffer or a plan violates these rules. Nothing has been enqueued then.
+    /// [`Error::Stopped`] if `go_on` returns false. The launches that were enqueued before have finished then.
     fn run_while(
         &self,
         plan: &CudaPlan,
@@ -60,13 +61,13 @@ impl Backend for Cuda {
         let ends = Ends { src, dst, numbers: plan.numbers()? };
         for some in plan.launches_between(&ends)?.chunks(LAUNCHES) {
             if !go_on() {
-                // Launches already enqueued must finish before the caller reuses the buffers.
+                // The launches that were enqueued before must finish before the caller reuses the buffers.
                 self.wait()?;
                 return Err(Error::Stopped);
             }
             // SAFETY: `launches_between` checked both buffer sizes, and `dst` is borrowed exclusively. Owned buffers
-            // and the plan's tables are freed in stream order; borrowed memory outlives the work by the contract of
-            // `Cuda::borrowed`.
+            // and the plan's tables are freed in stream order. The caller of `Cuda::borrowed` guarantees that
+            // borrowed memory outlives the work.
             unsafe { self.stream.launch(some, &ends)? };
         }
         Ok(())

@@ -7,8 +7,8 @@ use trundle_core::{Error, Result, check_buffer, check_sizes};
 use crate::stream::Stream;
 use crate::{Cuda, DeviceBytes};
 
-/// A buffer in device memory, bound to one stream. The memory is either the caller's ([`Cuda::borrowed`]) or owned.
-/// Owned memory is freed on drop, in the order of the stream.
+/// A buffer in device memory that belongs to one stream. The memory is either borrowed from the caller
+/// ([`Cuda::borrowed`]) or owned. Dropping a buffer frees owned memory, in the order of the stream.
 pub struct CudaBuffer {
     stream: Stream,
     memory: DeviceBytes,
@@ -39,14 +39,14 @@ impl CudaBuffer {
         Ok(CudaBuffer { stream, memory: DeviceBytes { address, bytes }, is_borrowed: false })
     }
 
-    /// Returns the address and size, for use by other code on the same stream.
+    /// Returns the address and the size, so that other code can use the memory on the same stream.
     pub fn device_bytes(&self) -> DeviceBytes {
         self.memory
     }
 }
 
 impl Cuda {
-    /// Wraps memory of the caller as a buffer. Dropping the buffer does not free the memory.
+    /// Makes a buffer from memory of the caller. Dropping the buffer does not free the memory.
     ///
     /// # Safety
     /// Until the stream has finished all work that uses the buffer:
@@ -54,10 +54,10 @@ impl Cuda {
     /// - The device can read the whole range, and no other code writes to it.
     /// - If the buffer is a destination, the device can write the whole range, and no other code reads it.
     /// - The source and the destination of a move do not overlap.
-    /// - Packed elements are written with atomic operations on whole words. The rest of the first and last word keeps
-    ///   its value, but must be accessible.
+    /// - Packed elements are written by atomic operations on whole words. Other bits of the first and the last word
+    ///   keep their values, but the device must be able to access these words.
     ///
-    /// The same holds for each replay of a graph that the stream is captured into.
+    /// If the stream is captured into a graph, the same must be true during each replay of the graph.
     pub unsafe fn borrowed(&self, memory: DeviceBytes) -> CudaBuffer {
         CudaBuffer { stream: self.stream, memory, is_borrowed: true }
     }
@@ -65,15 +65,15 @@ impl Cuda {
     /// Enqueues a copy of all bytes of `src` to `dst`, which has the same size. Use [`Cuda::wait`] to wait for it.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the sizes differ; nothing has been
-    /// enqueued then. [`Error::DeviceFailed`], also if a buffer belongs to another stream.
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the sizes differ. Nothing has been
+    /// enqueued then. [`Error::DeviceFailed`] if the device fails or a buffer belongs to another stream.
     pub fn copy(&self, src: &CudaBuffer, dst: &mut CudaBuffer) -> Result<()> {
         check_sizes(("data", src.memory.bytes), ("out", dst.memory.bytes))?;
         self.check_buffers(&[src, dst])?;
         match src.memory.bytes {
             0 => Ok(()),
             // SAFETY: both buffers have `bytes` bytes, and `dst` is borrowed exclusively. Owned buffers are freed in
-            // stream order; borrowed memory outlives the work by the contract of `Cuda::borrowed`.
+            // stream order. The caller of `Cuda::borrowed` guarantees that borrowed memory outlives the work.
             bytes => unsafe { self.stream.copy(src.memory.address, dst.memory.address, bytes) },
         }
     }
@@ -91,8 +91,8 @@ impl Cuda {
     /// Waits for all work on the stream, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the buffer belongs to another stream.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter. `bytes` is
+    /// unchanged then. [`Error::DeviceFailed`] if the device fails or the buffer belongs to another stream.
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;
@@ -106,8 +106,8 @@ impl Cuda {
     /// Copies host bytes to the start of a buffer, in stream order.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`], also if the buffer belongs to another stream.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter. It is unchanged
+    /// then. [`Error::DeviceFailed`] if the device fails or the buffer belongs to another stream.
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.memory.bytes)?;
         self.check_buffers(&[buffer])?;
@@ -118,7 +118,8 @@ impl Cuda {
         }
     }
 
-    /// Refuses buffers of other streams and, during graph capture, owned buffers, which may be freed before a replay.
+    /// Returns an error for a buffer of another stream. While the stream is captured into a graph, also returns an
+    /// error for an owned buffer, which may be freed before a replay.
     pub(crate) fn check_buffers(&self, buffers: &[&CudaBuffer]) -> Result<()> {
         if let Some(other) = buffers.iter().find(|buffer| !buffer.stream.is(self.stream)) {
             let message = format!("{other:?} is of another stream than {self:?}");
@@ -136,8 +137,8 @@ impl Cuda {
 impl Drop for CudaBuffer {
     fn drop(&mut self) {
         if !self.is_borrowed {
-            // SAFETY: the memory was allocated on this stream and is not shared; only work already enqueued still
-            // uses it.
+            // SAFETY: the memory was allocated on this stream and is not shared. Only work that has been enqueued
+            // before still uses it.
             unsafe { self.stream.free(self.memory.address) };
         }
     }

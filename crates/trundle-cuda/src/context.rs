@@ -1,7 +1,7 @@
-//! The primary context of a device and the kernels loaded into it.
+//! The primary context of a device, and the kernels that are loaded into it.
 //!
-//! CUDA's runtime and other libraries use the primary context too, so their pointers and streams are valid here.
-//! Every function restores the thread's current context before it returns.
+//! CUDA's runtime and other libraries use the primary context too, so their pointers and streams are valid in it. Every
+//! function of this crate restores the thread's current context before it returns.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -17,33 +17,33 @@ use crate::kernel::{Kernel, NAMES};
 use crate::ptx;
 use crate::staging::Staging;
 
-/// The primary context of a device and its loaded kernels.
+/// The primary context of a device, with the loaded kernels.
 pub(crate) struct Context {
     /// Device index, from 0.
     pub(crate) ordinal: usize,
     pub(crate) name: String,
-    /// Whether the device supports stream-ordered allocation.
+    /// Whether the device can allocate and free memory in the order of a stream.
     pub(crate) has_pools: bool,
     context: sys::CUcontext,
-    /// One function per entry of [`NAMES`].
+    /// One function for each name in [`NAMES`].
     functions: Vec<sys::CUfunction>,
     dropped: Mutex<Vec<(sys::CUstream, u64)>>,
     pub(crate) staging: Staging,
 }
 
-// SAFETY: the driver documents that all functions called with these handles may be called from any thread and
-// concurrently.
+// SAFETY: by the documentation of the driver, all functions that are called with these handles may be called from any
+// thread and concurrently.
 unsafe impl Send for Context {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Context {}
 
-/// NVIDIA's names of the driver library. cudarc tries more names; only these are reported.
+/// NVIDIA's names for the driver library. cudarc also tries other names, but errors report only these.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 impl Context {
-    /// Returns the context of a device, opening it on first use. Contexts are never closed, because streams and
-    /// graphs of the caller may keep launches of the kernels alive.
+    /// Returns the context of a device, which is opened on first use. Contexts are never closed, because streams and
+    /// graphs of the caller may still contain launches of the kernels.
     pub(crate) fn of_device(ordinal: usize) -> Result<&'static Context, NoDevice> {
         static OPENED: Mutex<BTreeMap<usize, &'static Context>> = Mutex::new(BTreeMap::new());
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,8 +57,8 @@ impl Context {
 
     fn open(ordinal: usize) -> Result<Context, NoDevice> {
         let no_device = |found: String| NoDevice { ordinal, libraries: LIBRARIES, found };
-        // SAFETY: loading the driver runs initialization code of the library that the system installed as the CUDA
-        // driver.
+        // SAFETY: loading the library runs its initialization code. The library is the CUDA driver that is installed on
+        // the system.
         if !unsafe { sys::is_culib_present() } {
             return Err(no_device("found no such library".to_owned()));
         }
@@ -106,10 +106,10 @@ impl Context {
         Ok(())
     }
 
-    /// Makes this context current on the calling thread until the returned guard is dropped.
+    /// Makes this context the current one of the calling thread, until the returned guard is dropped.
     pub(crate) fn current(&self) -> Result<Current, DriverError> {
         let mut current = null_mut();
-        // SAFETY: the pointer is to a local variable.
+        // SAFETY: the pointer points to a local variable.
         unsafe { sys::cuCtxGetCurrent(&raw mut current) }.result()?;
         let is_pushed = current != self.context;
         if is_pushed {
@@ -123,13 +123,13 @@ impl Context {
         self.functions[kernel.number()]
     }
 
-    /// Freed memory, with its stream, that is not yet returned to the driver.
+    /// Memory that was dropped but not yet freed: the stream and the address.
     pub(crate) fn dropped(&self) -> MutexGuard<'_, Vec<(sys::CUstream, u64)>> {
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Guard that pops the context if [`Context::current`] pushed it.
+/// A guard that restores the previous context if [`Context::current`] changed it.
 pub(crate) struct Current {
     is_pushed: bool,
 }
@@ -144,7 +144,7 @@ impl Drop for Current {
     }
 }
 
-/// Returns ten times the compute capability.
+/// Returns the compute capability, times ten.
 fn capability(device: sys::CUdevice) -> Result<u32, DriverError> {
     use sys::CUdevice_attribute as Attribute;
     let [major, minor] = [

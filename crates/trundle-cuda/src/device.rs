@@ -9,24 +9,24 @@ use crate::NoDevice;
 use crate::context::Context;
 use crate::stream::Stream;
 
-/// Runs moves on a CUDA device. All work is enqueued on one stream and runs in order. Clones share the stream, and
-/// several threads may use it.
+/// Runs moves on a CUDA device. All work is enqueued on one stream and runs in order. Clones use the same stream.
+/// Several threads may use it.
 #[derive(Clone)]
 pub struct Cuda {
     pub(crate) stream: Stream,
 }
 
 impl Cuda {
-    /// Opens device `ordinal` (from 0) on its default stream. The first call loads the driver; opening a device again
-    /// reuses its context.
+    /// Opens device `ordinal` (counted from 0), and uses its default stream. The first call loads the driver. If a
+    /// device is opened again, its context is reused.
     ///
     /// # Errors
-    /// [`NoDevice`] if the driver or the device is missing or unsuitable.
+    /// [`NoDevice`] if there is no such driver or device, or if it cannot be used.
     pub fn new(ordinal: usize) -> Result<Cuda, NoDevice> {
         Context::of_device(ordinal).map(|context| Cuda { stream: Stream::default_of(context) })
     }
 
-    /// Returns the same device on a stream of the caller, a `CUstream` or a `cudaStream_t`. Null means the default
+    /// Returns the same device with a stream of the caller: a `CUstream` or a `cudaStream_t`. Null is the default
     /// stream.
     ///
     /// # Safety
@@ -34,21 +34,21 @@ impl Cuda {
     /// outlive the returned value, its clones, and all their buffers and plans. `CU_STREAM_PER_THREAD` is a different
     /// stream in each thread, so a value on that stream, and its clones, buffers and plans, must stay on one thread.
     pub unsafe fn on(&self, stream: *mut c_void) -> Cuda {
-        // SAFETY: the stream belongs to this context and lives long enough, by the contract of this function.
+        // SAFETY: the caller guarantees that the stream belongs to this context and outlives the result.
         Cuda { stream: unsafe { Stream::of(self.stream.context, stream) } }
     }
 
-    /// Returns the device index, from 0.
+    /// Returns the index of the device, counted from 0.
     pub fn ordinal(&self) -> usize {
         self.stream.context.ordinal
     }
 
-    /// Returns the device name.
+    /// Returns the name of the device.
     pub fn name(&self) -> &str {
         &self.stream.context.name
     }
 
-    /// Whether this is the emulated driver of the tests. Its timings say nothing about a GPU.
+    /// Whether this is the emulated device of the tests. Its speed says nothing about a GPU.
     pub fn is_emulated(&self) -> bool {
         self.name() == "emulated"
     }
@@ -56,7 +56,8 @@ impl Cuda {
     /// Waits for all work on the stream.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`](trundle_core::Error::DeviceFailed) if the device fails, or failed since the last wait.
+    /// [`Error::DeviceFailed`](trundle_core::Error::DeviceFailed) if the device fails or has failed since the last
+    /// wait.
     pub fn wait(&self) -> Result<()> {
         self.stream.wait()
     }

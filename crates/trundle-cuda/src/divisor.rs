@@ -1,12 +1,12 @@
-//! Division by a number that is constant within a launch.
+//! Division by a number that is constant during a launch, by a multiplication.
 
-/// A divisor; mirrors the struct of the same name in `kernels/launch.h`. If `narrow` is not 0, dividends are below
-/// 2^31 and a quotient is a 32-bit multiply and a shift. Otherwise dividends are below 2^63 and the multiply has 64
-/// bits.
+/// A divisor. The struct of the same name in `kernels/launch.h` has the same layout. If `narrow` is not 0, dividends
+/// are below 2^31, and a quotient takes a 32-bit multiplication and a shift. Otherwise dividends are below 2^63, and
+/// the multiplication has 64 bits.
 ///
-/// Let `l` be the least number with `2^l >= by`. Both multipliers are `2^(p + l) / by`, rounded up, with `p` = 31 or
-/// 63. So `by * multiplier` exceeds `2^(p + l)` by less than `by`, and for a dividend below `2^p` this error does not
-/// reach the next quotient.
+/// Let `l` be the least number with `2^l >= by`. The multipliers are `2^(p + l) / by`, rounded up, with `p` = 31 for
+/// `narrow` and `p` = 63 for `wide`. So `by * multiplier` is greater than `2^(p + l)` by less than `by`. For a dividend
+/// below `2^p`, this error is too small to change the quotient.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Divisor {
@@ -17,7 +17,7 @@ pub(crate) struct Divisor {
 }
 
 impl Divisor {
-    /// Creates a divisor for dividends below `end`.
+    /// Makes a divisor for dividends below `end`.
     pub(crate) fn new(by: u64, end: u64) -> Divisor {
         let by = by.max(1);
         let shift = by.next_power_of_two().trailing_zeros();
@@ -29,7 +29,7 @@ impl Divisor {
         Divisor { by, wide: multiplier(63) as u64, narrow, shift }
     }
 
-    /// Returns the divisor restricted to 64-bit multiplies.
+    /// Returns the divisor with 64-bit multiplications only.
     #[cfg(test)]
     pub(crate) fn widened(self) -> Divisor {
         Divisor { narrow: 0, ..self }
@@ -40,7 +40,7 @@ impl Divisor {
 mod tests {
     use super::*;
 
-    /// Mirrors `quotient` of `kernels/launch.h`.
+    /// Computes what `quotient` in `kernels/launch.h` computes.
     fn quotient(divisor: Divisor, n: u64) -> u64 {
         match divisor.narrow {
             0 => ((u128::from(2 * n) * u128::from(divisor.wide)) >> (64 + divisor.shift)) as u64,

@@ -5,13 +5,14 @@ use trundle_core::Packing;
 /// A kernel of `kernels/kernels.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
-    /// Each thread makes several stores, of elements composed of `grain`-byte accesses.
+    /// Each thread does several stores. Elements are read in accesses of `grain` bytes.
     Gather { grain: usize },
-    /// Each thread makes one store of packed elements.
+    /// Each thread does one store of packed elements.
     GatherSubByte(Packing),
-    /// Copies runs that are contiguous in the source with vector stores; run ends use `grain`-byte accesses.
+    /// Copies runs that are contiguous in the source, by stores of vectors. The ends of runs are copied in accesses of
+    /// `grain` bytes.
     Runs { grain: usize },
-    /// Transposes tiles of elements of `count` units of `unit` bytes.
+    /// Transposes tiles. An element has `count` units of `unit` bytes.
     Tiles { unit: usize, count: usize },
 }
 
@@ -50,7 +51,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the kernel's name in the PTX.
+    /// Returns the name of the kernel in the PTX.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self.number()]
     }

@@ -1,4 +1,4 @@
-//! Chooses the kernel of a block and its launch parameters.
+//! Chooses the kernel and the launch parameters for a block.
 
 use trundle_core::{Result, ShapeError, Source};
 use trundle_gpu::{GpuBlock, Pattern};
@@ -9,16 +9,16 @@ use crate::numbers::Sums;
 use crate::parameters::{MOST_LOOPS, Parameters, STORES};
 use crate::rows::{Rows, is_varied, kept};
 
-/// Groups per store of packed elements.
+/// Number of groups of packed elements per store.
 const GROUPS: usize = 4;
 
 const VECTOR: usize = 16;
 
-/// Least length in bytes of contiguous source pieces for the runs kernel. It builds vectors that span two pieces word
-/// by word.
+/// Minimum length of contiguous source pieces for the runs kernel, in bytes. With shorter pieces, more vectors would
+/// have bytes of two pieces, and the kernel assembles such a vector one word at a time.
 const RUN_BYTES: usize = 64;
 
-/// A launch without buffer addresses; [`Launch::between`] adds them.
+/// A launch without the addresses of buffers. [`Launch::between`] adds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub(crate) kernel: Kernel,
@@ -26,7 +26,7 @@ pub(crate) struct Launch {
     pub(crate) parameters: Parameters,
 }
 
-/// The buffers of a run, and the tables its kernels read.
+/// The buffers of a run, and the tables that its kernels read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     pub(crate) src: DeviceBytes,
@@ -35,7 +35,7 @@ pub(crate) struct Ends {
     pub(crate) numbers: u64,
 }
 
-/// Buffer addresses modulo 16, which limit the access width.
+/// The addresses of the buffers modulo 16, which limit the width of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Misaligned {
     pub(crate) src: usize,
@@ -59,7 +59,7 @@ impl Launch {
     /// Makes the launch of a block whose distances are all multiples of `grain` bytes.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if the block exceeds the limits of a launch.
+    /// [`ShapeError::TooLarge`] if the block is too large for one launch.
     pub(crate) fn of(
         block: &GpuBlock,
         grain: usize,
@@ -77,7 +77,7 @@ impl Launch {
         if rows.kept.len() > MOST_LOOPS {
             return too_large(format!("a block of {} loops for one launch", rows.kept.len()));
         }
-        // Kernels index tables with 32 bits.
+        // Indices of table entries have 32 bits in kernels.
         if u32::try_from(sums.further).is_err() {
             return too_large(format!("tables of {} entries for one launch", sums.further));
         }
@@ -115,7 +115,7 @@ impl Launch {
     }
 }
 
-/// Chooses the kernel of a block for `grain`-byte accesses.
+/// Chooses the kernel for a block with accesses of `grain` bytes.
 fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
     if let Some(packing) = block.access.packing() {
         return Kernel::GatherSubByte(packing);
@@ -132,7 +132,8 @@ fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
     }
 }
 
-/// Whether the block consists of long elements or of runs that are contiguous in the source, forward or reversed.
+/// Whether the block has long elements, or long runs that are contiguous in the source in ascending or descending
+/// order.
 fn is_of_runs(block: &GpuBlock) -> bool {
     if block.width >= RUN_BYTES {
         return true;

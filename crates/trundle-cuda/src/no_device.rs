@@ -1,13 +1,13 @@
-//! The error returned when no device can be used.
+//! The error if no device can be used.
 
 use std::fmt;
 
-/// No usable CUDA device: the device requested and the reason for the failure.
+/// The error if a CUDA device cannot be used: which device was requested, and why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDevice {
-    /// Requested device index, from 0.
+    /// The index of the requested device, counted from 0.
     pub ordinal: usize,
-    /// Library names under which the driver was searched.
+    /// The names under which the driver library was looked for.
     pub libraries: &'static [&'static str],
     /// The reason, such as the driver's error or an unsupported compute capability.
     pub found: String,

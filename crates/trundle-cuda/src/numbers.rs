@@ -1,4 +1,4 @@
-//! Tables in device memory, and the index sums that read them.
+//! The tables of a plan in device memory.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use trundle_gpu::GpuBlock;
 
 use crate::rows::kept;
 
-/// 64-bit values to upload. Each table is stored once.
+/// The 64-bit values that are copied to the device: tables and descriptions of them. Each table is stored once.
 #[derive(Default)]
 pub(crate) struct Numbers {
     all: Vec<i64>,
     known: Vec<(Arc<[usize]>, u64)>,
 }
 
-/// Offsets of a block's tables among [`Numbers`], for all loops at step 0.
+/// Positions in [`Numbers`] of what a block reads. Entries are those for iteration 0 of all loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// Entry of the length table that cuts a loop.
+    /// Position of the entry in the length table that cuts a loop.
     pub(crate) length_entry: u32,
-    /// Entry of the first index table.
+    /// Position of the entry in the first index table.
     pub(crate) index_entry: u32,
-    /// Position of the sums of further index tables, one after another. Each sum has an entry, a scale, and for each
-    /// loop the stride in entries.
+    /// Position of the descriptions of further index tables, one after another. A description (a sum) has the position
+    /// of an entry, a scale, and the stride of each loop in entries.
     pub(crate) further: u64,
 }
 
 impl Numbers {
-    /// Appends the tables and sums of a block.
+    /// Appends the tables of a block and their descriptions.
     pub(crate) fn sums(&mut self, block: &GpuBlock) -> Sums {
         let (indices, kept) = (&block.block.indices, kept(block));
         let cut = block.block.loops.iter().find_map(trundle_core::Loop::cut_by_table);
         let length_entry =
             cut.map_or(0, |(_, table)| self.table(&table.lengths) + table.offset as u64);
-        // Tables come first so that the sums are contiguous.
+        // The tables come first, so that the descriptions are contiguous.
         let entries: Vec<u64> =
             indices.iter().map(|table| self.table(&table.indices) + table.offset as u64).collect();
         let further = self.all.len() as u64;
@@ -48,7 +48,7 @@ impl Numbers {
         self.all.extend(strides.map(|stride| stride as i64));
     }
 
-    /// Returns the position of a table and appends it on first use.
+    /// Returns the position of a table. Appends the table if it is new.
     fn table(&mut self, table: &Arc<[usize]>) -> u64 {
         if let Some((_, begin)) = self.known.iter().find(|(known, _)| Arc::ptr_eq(known, table)) {
             return *begin;

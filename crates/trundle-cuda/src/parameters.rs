@@ -1,4 +1,4 @@
-//! The parameters of a launch, shared by all its threads.
+//! The parameters of a launch. All threads of the launch get the same parameters.
 
 use trundle_core::{BitOrder, Block, Packing};
 use trundle_gpu::{GpuBlock, LoopSource, WORKGROUP, src_begin, stores_of_row};
@@ -8,16 +8,16 @@ use crate::numbers::Sums;
 use crate::rows::{Rows, is_varied};
 use crate::tile_shape::TileShape;
 
-/// Most loops per launch. A block with more would have more than 10^9 elements.
+/// Maximum number of loops per launch. A block with more loops would have more than 10^9 elements.
 pub(crate) const MOST_LOOPS: usize = 32;
 
-/// Stores per thread of the gather and runs kernels.
+/// Number of stores that each thread of the gather and runs kernels does.
 pub(crate) const STORES: usize = 4;
 
-/// Marks a missing loop index.
+/// Stands for a loop index if there is no such loop.
 const NONE: u32 = u32::MAX;
 
-/// A loop; mirrors the struct in `kernels/launch.h`. Negative values are stored in two's complement.
+/// A loop. The struct in `kernels/launch.h` has the same layout. Negative values are stored in two's complement.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LaunchLoop {
@@ -31,7 +31,7 @@ pub(crate) struct LaunchLoop {
     index_entries: u32,
 }
 
-/// Parameters of a launch; mirrors the struct `Launch` in `kernels/launch.h`, which documents the fields.
+/// The parameters of a launch. The struct `Launch` in `kernels/launch.h` has the same layout and describes the fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters {
@@ -81,7 +81,7 @@ const _: () = assert!(size_of::<Parameters>() == 296 + 72 * MOST_LOOPS);
 const _: () = assert!(size_of::<Parameters>() <= 4096);
 
 impl Parameters {
-    /// Fills in the fields that do not depend on how the block is stored.
+    /// Sets the fields that do not depend on the kernel.
     pub(crate) fn of(block: &GpuBlock, rows: &Rows, sums: Sums) -> Parameters {
         let Block { dst_offset, loops, indices, .. } = &block.block;
         let mut parameters = Parameters {
@@ -121,7 +121,7 @@ impl Parameters {
         parameters
     }
 
-    /// Sets the tile loops, for elements of `count` units of `unit` bytes. Returns the number of thread blocks.
+    /// Sets the two loops of a tile. An element has `count` units of `unit` bytes. Returns the number of thread blocks.
     pub(crate) fn tile(
         &mut self,
         block: &GpuBlock,
@@ -157,13 +157,13 @@ impl Parameters {
         };
     }
 
-    /// Sets the stores of rows, `each` per thread; the first row begins at `begin`. Returns the number of thread
-    /// blocks.
+    /// Sets the number of stores per row. `store` is the size of a store, `begin` the position of the first row, and
+    /// `each` the number of stores per thread. Returns the number of thread blocks.
     pub(crate) fn store(&mut self, rows: &Rows, store: usize, begin: usize, each: usize) -> usize {
         let strides = self.each[..rows.outer].iter().map(|each| each.dst_stride as usize);
         let stores = stores_of_row(rows.row, store, begin, strides);
         let blocks = (rows.rows * stores).div_ceil(WORKGROUP * each);
-        // Threads of the last block without a store still divide their index.
+        // In the last block, threads without a store also divide their index.
         self.stores = Divisor::new(stores as u64, (blocks * WORKGROUP * each) as u64);
         blocks
     }
@@ -171,7 +171,7 @@ impl Parameters {
 
 #[cfg(test)]
 impl Parameters {
-    /// Returns the parameters with 64-bit divisions, as for larger moves.
+    /// Returns the parameters with 64-bit divisions, which larger moves need.
     pub(crate) fn widened(mut self) -> Parameters {
         let of_all =
             [&mut self.stores, &mut self.width, &mut self.tiles_across, &mut self.tiles_along];
@@ -182,7 +182,7 @@ impl Parameters {
 }
 
 impl LaunchLoop {
-    /// Makes a loop of `steps` steps; positions divided by `steps` are below `end`.
+    /// Makes a loop of `steps` iterations. `end` is greater than all numbers that a kernel divides by `steps`.
     fn of(each: &trundle_core::Loop, steps: usize, end: usize) -> LaunchLoop {
         let source = LoopSource::of(each);
         LaunchLoop {

@@ -11,10 +11,10 @@ use crate::launch::{Ends, Launch, Misaligned};
 use crate::prepared::Prepared;
 use crate::stream::Stream;
 
-/// The plan of a move on a device, with its tables in device memory. `Display` prints the launches.
+/// The plan of a move on a device. Its tables are in device memory. `Display` prints the launches.
 pub struct CudaPlan {
     prepared: Prepared,
-    /// `Ok(None)` if the kernels read only the source; `Err` if the upload failed.
+    /// `Ok(None)` if the kernels read only the source. `Err` if the tables could not be copied to the device.
     tables: Result<Option<CudaBuffer>>,
     stream: Stream,
 }
@@ -29,18 +29,18 @@ impl CudaPlan {
         CudaPlan { prepared, tables, stream }
     }
 
-    /// Returns the device-independent part of the plan.
+    /// Returns the part of the plan that does not depend on the device.
     pub fn gpu_move(&self) -> &GpuMove {
         &self.prepared.work
     }
 
-    /// Whether the kernels read tables (lengths or indices) besides the source. A plan with tables belongs to the
-    /// stream it was made on; other plans run on any stream of their device.
+    /// Whether the kernels read tables of lengths or indices. A plan with tables runs only on the stream for which it
+    /// was made. Other plans run on any stream of their device.
     pub fn has_tables(&self) -> bool {
         !matches!(self.tables, Ok(None))
     }
 
-    /// Returns a summary of each launch, in order, for buffers aligned to 16 bytes.
+    /// Returns a summary of each launch in their order, for buffers that are aligned to 16 bytes.
     ///
     /// # Errors
     /// The error that runs of this plan return.
@@ -49,7 +49,8 @@ impl CudaPlan {
         self.prepared.summaries()
     }
 
-    /// Refuses other streams if the plan has tables, other devices, and graph capture of a plan with tables.
+    /// Returns an error if the plan cannot run on `stream`. The stream must belong to the plan's device. If the plan
+    /// has tables, it must be the plan's own stream, and must not be captured into a graph.
     pub(crate) fn check_stream(&self, stream: Stream) -> Result<()> {
         if !self.has_tables() {
             return match self.stream.is_of(stream.context) {
@@ -69,7 +70,7 @@ impl CudaPlan {
         self.prepared.launches(Misaligned::of(ends.src.address, ends.dst.address))
     }
 
-    /// Returns the address of the tables, or 0.
+    /// Returns the address of the tables, or 0 if there are none.
     pub(crate) fn numbers(&self) -> Result<u64> {
         let tables = self.tables.as_ref().map_err(Error::clone)?;
         Ok(tables.as_ref().map_or(0, |tables| tables.device_bytes().address))

@@ -8,18 +8,18 @@ use trundle_gpu::{GpuBlock, GpuMove, LaunchSummary};
 use crate::launch::{Launch, Misaligned};
 use crate::numbers::{Numbers, Sums};
 
-/// A move prepared as launches, independent of the device.
+/// The launches of a move. They do not depend on the device.
 pub(crate) struct Prepared {
     pub(crate) work: GpuMove,
     /// Greatest common divisor of all offsets and sizes, in bytes.
     grain: usize,
     sums: Vec<Sums>,
-    /// Launches for buffers aligned to 16 bytes, as whole allocations are.
+    /// The launches for buffers that are aligned to 16 bytes. Whole allocations are aligned to 16 bytes.
     aligned: Result<Vec<Launch>>,
 }
 
 impl Prepared {
-    /// Prepares a move; also returns the tables to upload.
+    /// Prepares a move. Also returns the tables that must be copied to the device.
     pub(crate) fn of(work: &Move) -> (Prepared, Numbers) {
         let (grain, work) = (work.grain_bytes(), GpuMove::of(work));
         let mut numbers = Numbers::default();
@@ -29,7 +29,7 @@ impl Prepared {
         (prepared, numbers)
     }
 
-    /// Summarizes the launches for buffers aligned to 16 bytes.
+    /// Returns summaries of the launches, for buffers that are aligned to 16 bytes.
     ///
     /// # Errors
     /// As [`Prepared::launches`].
@@ -47,11 +47,10 @@ impl Prepared {
         Ok(blocks.map(summary).collect())
     }
 
-    /// Returns the launches, one per block. The launches for aligned buffers are precomputed.
+    /// Returns the launches, one for each block. Those for aligned buffers were computed before.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if a block exceeds the limits of a
-    /// launch.
+    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if a block is too large for one launch.
     pub(crate) fn launches(&self, misaligned: Misaligned) -> Result<Cow<'_, [Launch]>> {
         match misaligned == Misaligned::default() {
             true => self.aligned.as_deref().map(Cow::Borrowed).map_err(Error::clone),

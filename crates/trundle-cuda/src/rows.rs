@@ -3,28 +3,27 @@
 use trundle_core::{Block, Loop};
 use trundle_gpu::GpuBlock;
 
-/// The rows of a block. A row is a run of elements that are contiguous in the destination; for tiles, a row is a
-/// whole matrix.
+/// The rows of a block. The elements of a row are contiguous in the destination. For tiles, a row is a whole matrix.
 pub(crate) struct Rows {
-    /// Loops passed to the kernel: all except single-step loops that no table cuts.
+    /// Indices of the loops that the kernel gets. Loops of one iteration are left out, unless a table cuts them.
     pub(crate) kept: Vec<usize>,
-    /// Number of kept loops outside the rows.
+    /// Number of these loops that go over rows.
     pub(crate) outer: usize,
     pub(crate) rows: usize,
-    /// Row size, in bytes or packed elements.
+    /// Size of a row in bytes or packed elements.
     pub(crate) row: usize,
-    /// The two loops of a tile, which have one step each when computing the position of a matrix.
+    /// The two loops of a tile. For the position of a matrix, each of them counts as a loop of one iteration.
     tile: Option<[usize; 2]>,
 }
 
 impl Rows {
-    /// Splits a block; `tile` names its two loops if it is moved by tiles.
+    /// Splits a block into rows. If the block is moved by tiles, `tile` has the indices of their two loops.
     pub(crate) fn of(block: &GpuBlock, tile: Option<[usize; 2]>) -> Rows {
         let loops = &block.block.loops;
         let inner = if tile.is_some() { loops.len() } else { block.row_loops() };
         let row = block.width * loops[inner..].iter().map(|each| each.len).product::<usize>();
-        // Tile loops do not contribute to a matrix's position. Sums have a stride for every kept loop, and only
-        // second and later tables have sums.
+        // The two loops of a tile do not change the position of a matrix, so they can be left out. This is not possible
+        // if there are several index tables, because the description of each further table has a stride for every loop.
         let has_sums = block.block.indices.len() > 1;
         let is_left_out = |at: &usize| !has_sums && tile.is_some_and(|tile| tile.contains(at));
         let kept: Vec<usize> = kept(block).into_iter().filter(|at| !is_left_out(at)).collect();
@@ -34,7 +33,7 @@ impl Rows {
         rows
     }
 
-    /// Returns the number of steps of a loop as the kernel sees it.
+    /// Returns the number of iterations of a loop that the kernel gets.
     pub(crate) fn steps(&self, at: usize, block: &GpuBlock) -> usize {
         match self.tile.is_some_and(|tile| tile.contains(&at)) {
             true => 1,
@@ -42,8 +41,8 @@ impl Rows {
         }
     }
 
-    /// Returns an upper bound for the positions that a kernel divides by the steps of a loop: the rows, or the
-    /// elements per row.
+    /// Returns a number that is greater than all positions that a kernel divides by the length of a loop: the number of
+    /// rows, or the number of elements per row.
     pub(crate) fn end(&self, at: usize, block: &GpuBlock) -> usize {
         match self.kept[..self.outer].contains(&at) {
             true => self.rows,
@@ -52,14 +51,14 @@ impl Rows {
     }
 }
 
-/// Returns the loops for [`Rows::kept`].
+/// Returns the indices of all loops except those of one iteration that no table cuts.
 pub(crate) fn kept(block: &GpuBlock) -> Vec<usize> {
     let loops = &block.block.loops;
     let is_kept = |at: &usize| loops[*at].len > 1 || loops[*at].cut_by_table().is_some();
     (0..loops.len()).filter(is_kept).collect()
 }
 
-/// Whether a table has a separate entry for each step of a loop.
+/// Whether a table has a separate entry for each iteration of a loop.
 pub(crate) fn is_varied(block: &Block, at: usize) -> bool {
     let lengths = block.loops.iter().find_map(Loop::cut_by_table);
     let lengths = lengths.iter().map(|(_, table)| &table.strides);

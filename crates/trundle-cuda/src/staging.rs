@@ -1,4 +1,4 @@
-//! Page-locked host memory for asynchronous uploads.
+//! Page-locked host memory for copies to the device that do not wait.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUevent_flags};
 
-/// A pool of page-locked pieces. A piece is free again once the device has reached its event.
+/// A pool of pieces of page-locked memory. A piece is free again when the device has reached its event.
 pub(crate) struct Staging(Mutex<Vec<Piece>>);
 
-/// Largest staged copy. Larger copies are synchronous.
+/// Maximum size of a copy that is staged, in bytes. Larger copies wait.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Smallest piece: a system page.
+/// Minimum size of a piece: a page of the system.
 const LEAST_BYTES: usize = 4 << 10;
 
-/// Most pieces in flight; further copies are synchronous.
+/// Maximum number of pieces in the pool. If all are in use, copies wait.
 const MOST_PIECES: usize = 64;
 
-/// A piece of page-locked memory with one owner.
+/// A piece of page-locked memory. It has one owner.
 pub(crate) struct Piece {
     memory: *mut c_void,
     bytes: usize,
@@ -37,7 +37,7 @@ impl Staging {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a piece for `bytes` bytes in the current context, or returns `None` if the copy must be synchronous.
+    /// Takes a piece for `bytes` bytes in the current context. Returns `None` if the copy must wait.
     pub(crate) fn piece(&self, bytes: usize) -> Option<Piece> {
         if bytes > MOST_BYTES {
             return None;
@@ -49,16 +49,16 @@ impl Staging {
         }
         let is_full = pieces.len() >= MOST_PIECES;
         drop(pieces);
-        // If memory cannot be locked, the copy is synchronous as well.
+        // If memory cannot be locked, the copy must wait as well.
         (!is_full).then(|| Piece::new(bytes.next_power_of_two().max(LEAST_BYTES)).ok())?
     }
 
-    /// Copies values to the device through `piece` without waiting. The piece returns to the pool and is reused after
-    /// the copy.
+    /// Copies values to the device by way of `piece`, without waiting. The piece returns to the pool, which reuses it
+    /// after the copy has finished.
     ///
     /// # Safety
-    /// `stream` must belong to the current context. `address` must have room for `values` in stream order, and no
-    /// other code may use that range.
+    /// `stream` must belong to the current context. In the order of the stream, the memory at `address` must be valid
+    /// for `values`, and no other code may use it.
     pub(crate) unsafe fn copy<T: Copy>(
         &self,
         piece: Piece,
@@ -68,18 +68,18 @@ impl Staging {
     ) -> Result<(), DriverError> {
         let bytes = size_of_val(values);
         assert!(bytes <= piece.bytes, "a piece of {} bytes has no room for {bytes}", piece.bytes);
-        // SAFETY: the piece has room for the values, and its last copy has finished.
+        // SAFETY: the piece has space for the values, and its last copy has finished.
         let staged = unsafe {
             std::ptr::copy_nonoverlapping(values.as_ptr(), piece.memory.cast(), values.len());
             std::slice::from_raw_parts(piece.memory.cast::<u8>(), bytes)
         };
-        // SAFETY: `address` is valid by the contract of this function; the piece is not reused before the device
-        // reaches the event recorded after the copy.
+        // SAFETY: the caller guarantees that `address` is valid. The piece is not reused before the device reaches the
+        // event that is recorded after the copy.
         let copied = unsafe {
             result::memcpy_htod_async(address, staged, stream)
                 .and_then(|()| result::event::record(piece.event, stream))
         };
-        // After a failure the device may still read the piece, so it is leaked.
+        // After a failure, the device may still read the piece, so the piece is leaked.
         if copied.is_ok() {
             self.pieces().push(piece);
         }

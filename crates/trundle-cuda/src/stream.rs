@@ -1,4 +1,4 @@
-//! Streams and the operations enqueued on them.
+//! Streams, and the operations that are enqueued on them.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -21,15 +21,15 @@ pub(crate) struct Stream {
     handle: sys::CUstream,
 }
 
-// SAFETY: the driver documents that all functions called with these handles may be called from any thread and
-// concurrently.
+// SAFETY: by the documentation of the driver, all functions that are called with these handles may be called from any
+// thread and concurrently.
 unsafe impl Send for Stream {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Stream {}
 
 const WORD: usize = 4;
 
-/// `CU_STREAM_LEGACY`, an integer handle of the default stream.
+/// The value of `CU_STREAM_LEGACY`, another handle of the default stream.
 const LEGACY: usize = 1;
 
 impl Stream {
@@ -38,7 +38,7 @@ impl Stream {
     }
 
     /// # Safety
-    /// `stream` must be null or a stream of this context, and outlive the returned value.
+    /// `stream` must be null or a stream of this context, and must outlive the returned value.
     pub(crate) unsafe fn of(context: &'static Context, stream: *mut c_void) -> Stream {
         let handle = if stream.addr() == LEGACY { null_mut() } else { stream.cast() };
         Stream { context, handle }
@@ -54,7 +54,7 @@ impl Stream {
         self.context.ordinal == context.ordinal
     }
 
-    /// Refuses an operation while the stream is captured into a graph; `what` gives the reason.
+    /// Returns an error if the stream is being captured into a graph. `what` is the reason why that is not possible.
     pub(crate) fn check_no_capture(self, what: &str) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
         // SAFETY: the stream is alive.
@@ -80,7 +80,7 @@ impl Stream {
         }
         self.check_no_capture("memory allocated now would be freed before the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
-        // Zero-byte allocations fail, and sub-byte stores access the whole word.
+        // Allocations of 0 bytes fail, and kernels access whole words to write packed elements.
         let bytes = bytes.max(1).next_multiple_of(WORD);
         match self.context.has_pools {
             // SAFETY: the stream is alive, and its context is current.
@@ -91,11 +91,11 @@ impl Stream {
         .map_err(refused)
     }
 
-    /// Frees memory after all work enqueued before. During graph capture this is impossible; the memory is then freed
-    /// by the next call on this stream outside a capture.
+    /// Frees memory after all work that was enqueued before. During graph capture this is not possible. Then a later
+    /// call of this function for the same stream frees the memory.
     ///
     /// # Safety
-    /// The memory must come from [`Stream::allocate`], and no further work may be enqueued on it.
+    /// The memory must come from [`Stream::allocate`], and no more work that uses it may be enqueued.
     pub(crate) unsafe fn free(self, address: u64) {
         self.context.dropped().push((self.handle, address));
         if self.check_no_capture("").is_err() {
@@ -104,7 +104,7 @@ impl Stream {
         let is_here = |(stream, _): &mut (sys::CUstream, u64)| *stream == self.handle;
         let here: Vec<_> = self.context.dropped().extract_if(.., is_here).collect();
         for (_, address) in here {
-            // SAFETY: addresses in `dropped` were passed to `free`, which has the same contract.
+            // SAFETY: all addresses in `dropped` were passed to `free`, whose callers guarantee the same.
             unsafe { self.free_now(address) };
         }
     }
@@ -112,10 +112,10 @@ impl Stream {
     /// # Safety
     /// As [`Stream::free`].
     unsafe fn free_now(self, address: u64) {
-        // A lost device has no memory to free, so errors are ignored.
+        // If the device is lost, there is no memory to free, so errors are ignored.
         let Ok(_current) = self.context.current() else { return };
         if self.context.has_pools {
-            // SAFETY: allocated here and unused by later work, by the contract of this function.
+            // SAFETY: the caller guarantees that the memory was allocated here and that no later work uses it.
             let _ = unsafe { result::free_async(address, self.handle) };
         } else {
             // SAFETY: the stream is alive.
@@ -128,17 +128,18 @@ impl Stream {
     /// Fills the range with zeros.
     ///
     /// # Safety
-    /// The range must stay valid until this is done, and no other code may use it.
+    /// The range must stay valid until this operation has finished, and no other code may use it meanwhile.
     pub(crate) unsafe fn zero(self, address: u64, bytes: usize) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
-        // SAFETY: the range is valid and unshared by the contract of this function.
+        // SAFETY: the caller guarantees that the range is valid and not shared.
         unsafe { result::memset_d8_async(address, 0, bytes, self.handle) }.map_err(failed)
     }
 
-    /// Copies from the host. Small copies are staged in page-locked memory and do not wait; larger ones wait. NVIDIA
-    /// does not promise that the host memory is free when `cuMemcpyHtoDAsync` returns: the driver *may* stage
-    /// pageable memory, and never stages pinned memory, which a slice may be ("API synchronization behavior" in the
-    /// driver documentation).
+    /// Copies values from the host. Small copies are staged in page-locked memory and do not wait. Larger copies wait.
+    ///
+    /// A copy that is not staged must wait: when `cuMemcpyHtoDAsync` returns, the device may still read the host
+    /// memory. The driver *may* stage pageable memory, but it never stages pinned memory, and a slice may be in pinned
+    /// memory ("API synchronization behavior" in the documentation of the driver).
     ///
     /// # Safety
     /// The range must be valid, and no other code may use it.
@@ -146,26 +147,24 @@ impl Stream {
         self.check_no_capture("host memory may have changed when the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
         if let Some(piece) = self.context.staging.piece(size_of_val(values)) {
-            // SAFETY: the range is valid by the contract of this function; the stream is alive and its context is
-            // current.
+            // SAFETY: the caller guarantees that the range is valid. The stream is alive, and its context is current.
             let copied = unsafe { self.context.staging.copy(piece, values, address, self.handle) };
             return copied.map_err(failed);
         }
-        // SAFETY: the range is valid by the contract of this function; the stream is alive and its context is
-        // current. `values` is borrowed until the copy is done.
+        // SAFETY: the caller guarantees that the range is valid. The stream is alive, and its context is current.
+        // `values` is borrowed until the copy has finished.
         unsafe { result::memcpy_htod_async(address, values, self.handle) }.map_err(failed)?;
         self.wait()
     }
 
-    /// Waits for all work enqueued before and copies to the host.
+    /// Waits for all work that was enqueued before, and copies bytes to the host.
     ///
     /// # Safety
     /// The range must be valid, and no other code may write to it.
     pub(crate) unsafe fn read(self, address: u64, bytes: &mut [u8]) -> Result<()> {
         self.check_no_capture("it has no results before the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
-        // SAFETY: the range is valid by the contract of this function, and `bytes` is borrowed until the copy is
-        // done.
+        // SAFETY: the caller guarantees that the range is valid. `bytes` is borrowed until the copy has finished.
         unsafe { result::memcpy_dtoh_async(bytes, address, self.handle) }.map_err(failed)?;
         self.wait()
     }
@@ -173,25 +172,26 @@ impl Stream {
     /// Enqueues a copy within the device.
     ///
     /// # Safety
-    /// Both ranges must be valid until this is done and not overlap, and no other code may use them.
+    /// Both ranges must be valid until this operation has finished, and must not overlap. No other code may use them
+    /// meanwhile.
     pub(crate) unsafe fn copy(self, src: u64, dst: u64, bytes: usize) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
-        // SAFETY: the ranges are valid and disjoint by the contract of this function.
+        // SAFETY: the caller guarantees that the ranges are valid and do not overlap.
         unsafe { result::memcpy_dtod_async(dst, src, bytes, self.handle) }.map_err(failed)
     }
 
     pub(crate) fn wait(self) -> Result<()> {
         self.check_no_capture("its work is done only when the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
-        // SAFETY: the stream lives.
+        // SAFETY: the stream is alive.
         unsafe { result::stream::synchronize(self.handle) }.map_err(failed)
     }
 
     /// Enqueues kernel launches, in order.
     ///
     /// # Safety
-    /// All memory the launches read or write must be valid until they are done, and no other code may access it in
-    /// conflict.
+    /// All memory that the launches read or write must be valid until they have finished. Meanwhile, no other code may
+    /// write memory that they read, or access memory that they write.
     pub(crate) unsafe fn launch(self, launches: &[Launch], ends: &Ends) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
         for launch in launches {
@@ -199,8 +199,8 @@ impl Stream {
             let function = self.context.function(launch.kernel);
             let (grid, threads) = ((launch.blocks, 1, 1), (WORKGROUP as u32, 1, 1));
             let parameters = &mut [(&raw mut parameters).cast::<c_void>()];
-            // SAFETY: the kernel takes one struct of this layout, which the driver copies before it returns. The
-            // buffers are valid by the contract of this function.
+            // SAFETY: the kernel has one parameter, a struct of this layout, which the driver copies before it
+            // returns. The caller guarantees that the buffers are valid.
             unsafe { result::launch_kernel(function, grid, threads, 0, self.handle, parameters) }
                 .map_err(failed)?;
         }

@@ -1,18 +1,19 @@
-//! Memory access units.
+//! The units in which kernels access memory.
 
 use std::fmt;
 
 use trundle_core::{Block, Packing, Source};
 
-/// The unit of one memory access: the *grain* that offsets and strides of a [`Launch`](crate::Launch) count.
+/// The unit of one memory access. Offsets and strides of a [`Launch`](crate::Launch) count these units, which are
+/// called *grains*.
 ///
-/// Memory consists of 32-bit words. Grains smaller than a word are assembled to words; the other bits of a
-/// word keep their values.
+/// Memory consists of 32-bit words. If grains are smaller than a word, kernels assemble them to words. Bits of a word
+/// that do not belong to a moved element keep their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Packed elements.
+    /// Packed elements, which are smaller than a byte.
     SubByte(Packing),
-    /// Bytes, if something is not aligned to words.
+    /// Bytes, if an offset, a stride or an element is not a multiple of a word.
     Bytes,
     /// Words of 4 bytes.
     Words,
@@ -34,7 +35,7 @@ impl Access {
         }
     }
 
-    /// The grain in bytes; 1 for packed elements, which are counted one by one.
+    /// The size of a grain in bytes. It is 1 for packed elements, where a grain is one element.
     pub fn grain(self) -> usize {
         match self {
             Access::SubByte(_) | Access::Bytes => 1,
@@ -43,8 +44,8 @@ impl Access {
         }
     }
 
-    /// The grains in one store of an invocation: a word or a vector. For packed elements of 3 and 6 bits a
-    /// store is three words, since groups end only there.
+    /// The number of grains in one store of an invocation. A store is a word or a vector. For packed elements of 3 and
+    /// 6 bits, a store is three words, because groups of elements end only there.
     pub fn store(self) -> usize {
         match self {
             Access::SubByte(packing) => 32 * self.store_words() / packing.bits(),
@@ -53,7 +54,7 @@ impl Access {
         }
     }
 
-    /// The words of one store.
+    /// The number of words in one store.
     pub fn store_words(self) -> usize {
         match self {
             Access::SubByte(packing) => packing.group_bytes(),
@@ -70,7 +71,7 @@ impl Access {
         }
     }
 
-    /// Converts units of a block (bytes or packed elements) to bytes, rounding down to a whole group.
+    /// Converts the units of a block (bytes or packed elements) to bytes, and rounds down to a whole group.
     pub(crate) fn bytes_before(self, units: usize) -> usize {
         match self {
             Access::SubByte(packing) => units / packing.group() * packing.group_bytes(),
@@ -78,7 +79,7 @@ impl Access {
         }
     }
 
-    /// Converts units of a block to bytes, rounding up to a whole group.
+    /// Converts the units of a block to bytes, and rounds up to a whole group.
     pub(crate) fn bytes_through(self, units: usize) -> usize {
         match self {
             Access::SubByte(packing) => units.div_ceil(packing.group()) * packing.group_bytes(),
@@ -86,7 +87,7 @@ impl Access {
         }
     }
 
-    /// Converts bytes to units of a block, rounding down to a whole group.
+    /// Converts bytes to the units of a block, and rounds down to a whole group.
     pub(crate) fn units_of(self, bytes: usize) -> usize {
         match self {
             Access::SubByte(packing) => bytes / packing.group_bytes() * packing.group(),
@@ -95,8 +96,8 @@ impl Access {
     }
 }
 
-/// The largest number of stores that a row takes. The first row starts at `begin`; `strides` lead to the
-/// others.
+/// The maximum number of stores that a row takes, if a row has `row` grains and a store has `store` grains. The first
+/// row begins at `begin`. `strides` are the strides of the loops over rows.
 pub fn stores_of_row(
     row: usize,
     store: usize,

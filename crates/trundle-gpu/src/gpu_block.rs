@@ -1,4 +1,4 @@
-//! Blocks of moves with their access unit and pattern.
+//! Blocks of a move, with the access unit and the pattern of each.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use crate::{Access, Pattern};
 /// A block of a [`GpuMove`](crate::GpuMove).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuBlock {
-    /// The loops around one element, as in a [`Move`](trundle_core::Move). The two tile loops of a tile
-    /// pattern have no cut.
+    /// The loops, as in a [`Move`](trundle_core::Move). If the pattern is [`Pattern::Tiles`], its two loops are not
+    /// cut.
     pub block: Block,
-    /// The size of an element in bytes; for packed elements, the number that move together.
+    /// The size of an element in bytes. For packed elements, the number of elements that move together.
     pub width: usize,
-    /// The unit of one access.
+    /// The unit of one memory access.
     pub access: Access,
     /// How invocations share the work.
     pub pattern: Pattern,
@@ -37,7 +37,7 @@ impl GpuBlock {
         BlockPart { block: self.block.clone(), width: self.width }
     }
 
-    /// The number of outer loops, which go over rows. Inner loops make up a row, which is contiguous in the
+    /// The number of outer loops, which go over rows. The other loops make up a row, which is contiguous in the
     /// destination.
     pub fn row_loops(&self) -> usize {
         self.part().row_loops()

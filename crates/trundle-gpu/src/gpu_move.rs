@@ -11,9 +11,10 @@ use crate::span::{bytes_read, bytes_written};
 use crate::windows::pieces;
 use crate::{GpuBlock, Launch, Windows, tile_edge};
 
-/// A [`Move`] planned for a GPU: its blocks, each with an access unit and a pattern. Offsets and strides have
-/// 64 bits and count bytes or packed elements; a device with pointers uses them directly.
-/// [`GpuMove::launches`] converts them for kernels with 32-bit offsets.
+/// A [`Move`] that is planned for a GPU: its blocks, each with an access unit and a pattern.
+///
+/// Offsets and strides have 64 bits and count bytes or packed elements. If kernels use pointers, these numbers can be
+/// used directly. [`GpuMove::launches`] converts them for kernels with 32-bit offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuMove {
     packing: Option<Packing>,
@@ -23,8 +24,8 @@ pub struct GpuMove {
     moved_bytes: usize,
 }
 
-/// Rows of at least this many bytes that are read as two runs become two blocks. This is a guess: at this
-/// length, the few words that both runs share do not matter.
+/// Rows of at least this many bytes that are read as two runs become two blocks. The value is a guess. In such a row,
+/// the few words that both runs share take little of the time.
 const LONG_ROW_BYTES: usize = 256;
 
 impl GpuMove {
@@ -33,7 +34,7 @@ impl GpuMove {
     /// Law: the blocks move the same elements as the blocks of `work`.
     pub fn of(work: &Move) -> GpuMove {
         let (packing, width) = (work.packing(), work.width());
-        // Elements of no bytes need no move.
+        // Elements of 0 bytes need not be moved.
         let blocks = work.blocks().iter().filter(|_| width > 0).flat_map(without_long_lengths);
         let long = packing.map_or(LONG_ROW_BYTES, |packing| 8 * LONG_ROW_BYTES / packing.bits());
         let parts =
@@ -51,7 +52,7 @@ impl GpuMove {
         }
     }
 
-    /// The blocks. They write disjoint bytes, or disjoint bits of packed elements.
+    /// The blocks. No two of them write the same byte, or the same packed element.
     pub fn blocks(&self) -> &[GpuBlock] {
         &self.blocks
     }
@@ -61,12 +62,12 @@ impl GpuMove {
         self.packing
     }
 
-    /// The smallest size of the source buffer, in bytes.
+    /// The minimum size of the source buffer, in bytes.
     pub fn src_bytes(&self) -> usize {
         self.src_bytes
     }
 
-    /// The smallest size of the destination buffer, in bytes.
+    /// The minimum size of the destination buffer, in bytes.
     pub fn dst_bytes(&self) -> usize {
         self.dst_bytes
     }
@@ -80,13 +81,13 @@ impl GpuMove {
         check_buffer("out", self.dst_bytes, dst)
     }
 
-    /// The byte range of the source buffer that a block reads from; with an index table, not every byte in it
-    /// is read.
+    /// The range of bytes of the source buffer that a block reads. If the block has an index table, it may not read
+    /// every byte in the range.
     pub fn reads(&self, block: &GpuBlock) -> Range<usize> {
         bytes_read(&block.part(), block.access, self.src_bytes)
     }
 
-    /// The byte range of the destination buffer that a block writes to.
+    /// The range of bytes of the destination buffer that a block writes. It may not write every byte in the range.
     pub fn writes(&self, block: &GpuBlock) -> Range<usize> {
         bytes_written(&block.part(), block.access)
     }
@@ -96,9 +97,9 @@ impl GpuMove {
         self.moved_bytes
     }
 
-    /// The launches of kernels with 32-bit offsets, within the binding limits of `windows`.
+    /// The launches of kernels with 32-bit offsets. They keep the limits of `windows`.
     ///
-    /// Law: together they move the same elements as the blocks, and write no bit of the destination twice.
+    /// Law: together, the launches move the same elements as the blocks, and write no bit of the destination twice.
     pub fn launches(&self, windows: &Windows) -> Vec<Launch> {
         let buffers = [self.src_bytes, self.dst_bytes];
         let mut launches = Vec::new();
@@ -111,7 +112,7 @@ impl GpuMove {
     }
 }
 
-/// Splits a part into one, two or four, so that the tile loops have no cut.
+/// Splits a part into at most four parts, so that the two loops of a tile are not cut.
 fn halved_for_tiles(part: BlockPart) -> Vec<BlockPart> {
     let Some((across, along)) = tile_loops(&part.block, part.width) else { return vec![part] };
     let cut =
@@ -120,7 +121,7 @@ fn halved_for_tiles(part: BlockPart) -> Vec<BlockPart> {
         return vec![part];
     };
     let Some(at) = cut else { return vec![part] };
-    // If one half is too short for a tile, two launches are not worth it: the whole part is gathered.
+    // If one half is too short for a tile, two launches would not be faster. The part is then moved by a gather kernel.
     let len = part.block.loops[at].len;
     if step.min(len - step) < tile_edge(part.width) / 4 {
         return vec![part];

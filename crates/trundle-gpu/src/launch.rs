@@ -1,4 +1,4 @@
-//! Launch parameters of kernels with 32-bit offsets.
+//! The parameters of launches, for kernels with 32-bit offsets.
 
 use std::fmt;
 use std::ops::Range;
@@ -45,9 +45,9 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// A launch of a kernel, which moves a block or a part of it between two windows. Offsets, strides
-/// and sizes of elements and rows count grains of the [`Access`]. Negative values wrap around, as sums in
-/// kernels do.
+/// A launch of a kernel, which moves a block or a part of it from one window to another. Offsets, strides, and sizes of
+/// elements and rows count grains of the [`Access`]. Negative values are stored modulo 2^32, and kernels add numbers
+/// modulo 2^32.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The index of the block in the [`GpuMove`](crate::GpuMove).
@@ -56,14 +56,13 @@ pub struct Launch {
     pub kernel: Kernel,
     /// The access unit.
     pub access: Access,
-    /// The bound window of the source.
+    /// The window of the source that is bound.
     pub src: Window,
-    /// The bound window of the destination.
+    /// The window of the destination that is bound.
     pub dst: Window,
-    /// The byte range of the source buffer that is read from; with an index table, not every byte in it is
-    /// read.
+    /// The range of bytes of the source buffer that is read. With an index table, not every byte in it may be read.
     pub reads: Range<usize>,
-    /// The byte range of the destination buffer that is written to.
+    /// The range of bytes of the destination buffer that is written.
     pub writes: Range<usize>,
     /// The number of workgroups.
     pub workgroups: u32,
@@ -71,79 +70,79 @@ pub struct Launch {
     pub src_offset: u32,
     /// The position of the first element in the destination window.
     pub dst_offset: u32,
-    /// Only elements that start before this position of the source window are moved; another launch moves the
-    /// rest.
+    /// The launch moves only elements that begin before this position in the source window. Another launch moves the
+    /// others.
     pub src_end: u32,
     /// The size of an element.
     pub width: u32,
-    /// The number of rows; for [`Pattern::Tiles`], the number of matrices.
+    /// The number of rows. For [`Pattern::Tiles`], the number of matrices.
     pub rows: u32,
-    /// The size of a row, which is contiguous in the destination.
+    /// The size of a row. A row is contiguous in the destination.
     pub row: u32,
-    /// The number of stores for a row, however the row is aligned.
+    /// The number of stores for each row. It is enough for any alignment of the row.
     pub stores: u32,
-    /// The number of outer loops, which go over rows; for tiles all loops are outer and go over matrices.
+    /// The number of outer loops, which go over rows. For tiles, all loops are outer loops and go over matrices.
     pub outer: usize,
     /// The loops, outermost first.
     pub loops: Vec<LaunchLoop>,
-    /// The cut of a loop by a table of lengths, if there is one.
+    /// How a table of lengths cuts a loop, if there is one.
     pub length_cut: Option<LengthCut>,
-    /// The index tables, whose entries are added to the source position.
+    /// The index tables. A scaled entry of each is added to the source position.
     pub indices: Vec<IndexSum>,
-    /// The slices of tables that are read; kernels take them concatenated.
+    /// The slices of tables that are read. Kernels get them concatenated.
     pub tables: Vec<TableSlice>,
-    /// The two tile loops, if the kernel moves tiles.
+    /// The two loops of a tile, if the kernel moves tiles.
     pub tile: Option<TileLoops>,
 }
 
 /// A loop of a [`Launch`].
 ///
-/// Step i adds `i · dst_stride` in the destination. In the source it adds `i · first_stride` before step
-/// `cut`, and `second_offset + i · second_stride` from there on. Without a cut, `cut = len`.
+/// Iteration i adds `i · dst_stride` to the destination position. To the source position, it adds `i · first_stride` if
+/// i is less than `cut`, and `second_offset + i · second_stride` otherwise. If the loop is not cut, `cut` is `len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchLoop {
-    /// The number of steps.
+    /// The number of iterations.
     pub len: u32,
     /// The stride in the destination.
     pub dst_stride: u32,
-    /// The first step of the second run; unused if a table cuts the loop.
+    /// The first iteration of the second run. Not used if a table cuts the loop.
     pub cut: u32,
     /// The stride in the source before the cut.
     pub first_stride: u32,
-    /// The extrapolated position of step 0 in the second run.
+    /// The position at which iteration 0 would be if it were in the second run.
     pub second_offset: u32,
     /// The stride in the source from the cut on.
     pub second_stride: u32,
 }
 
-/// The cut of a loop by a table of lengths: at step `start + per_length · length`, clamped to the loop.
+/// How a table of lengths cuts a loop: at iteration `start + per_length · length`, clamped to the loop.
 ///
-/// The first run begins at `first_per_length · length`, the second at
+/// The first run begins at the position `first_per_length · length`, the second run at
 /// `second_offset + second_per_length · length`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LengthCut {
     /// The index of the loop.
     pub at: usize,
-    /// The cut for length 0 (signed).
+    /// The cut for length 0, a signed number.
     pub start: u32,
-    /// The change of the cut per unit of length: 1 or -1.
+    /// The change of the cut if the length grows by 1: 1 or -1.
     pub per_length: u32,
-    /// The change of the first run's begin per unit of length.
+    /// The change of the first run's begin if the length grows by 1.
     pub first_per_length: u32,
-    /// The change of the second run's begin per unit of length.
+    /// The change of the second run's begin if the length grows by 1.
     pub second_per_length: u32,
-    /// The table entry with the length; its scale is 1.
+    /// The table entry that contains the length. Its scale is 1.
     pub length: IndexSum,
 }
 
-/// A table entry times `scale`. The steps of the loops determine the entry.
+/// A table entry, multiplied by `scale`. The iterations of the loops determine which entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSum {
-    /// The entry at step 0 of all loops.
+    /// The index of the entry if all loops are in iteration 0.
     pub entry: u32,
-    /// The stride in entries of each loop.
+    /// The stride of each loop in the table, in entries.
     pub strides: Vec<u32>,
-    /// The factor.
+    /// The factor by which the entry is multiplied.
     pub scale: u32,
 }
 
@@ -156,18 +155,18 @@ pub struct TableSlice {
     pub entries: Range<usize>,
 }
 
-/// The two tile loops; no table depends on them.
+/// The two loops of a tile. No table depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileLoops {
     /// The length of the loop that is contiguous in the source.
     pub across: u32,
-    /// Its stride in the destination.
+    /// The destination stride of this loop.
     pub across_dst_stride: u32,
-    /// Whether the loop that is contiguous in the source runs backwards there.
+    /// Whether this loop descends in the source.
     pub reversed: bool,
     /// The length of the loop that is contiguous in the destination.
     pub along: u32,
-    /// Its stride in the source.
+    /// The source stride of this loop.
     pub along_src_stride: u32,
 }
 
@@ -197,7 +196,7 @@ impl Launch {
             let begin = access.units_of(src.offset).cast_signed();
             let src_offset = grains(first - begin, access);
             let src_end = moved.map_or(u32::MAX, |moved| grains(moved.cast_signed(), access));
-            // An element may start in a window and end in the overlap behind it.
+            // An element may begin in the moved part of a window and end in the overlap after it.
             let reads = reads.start.max(src.offset)..reads.end.min(src.offset + src.bytes);
             launches.push(Launch { src, reads, src_offset, src_end, ..whole.clone() });
         }
@@ -215,7 +214,7 @@ impl Launch {
         }
     }
 
-    /// The entries of all table slices, concatenated.
+    /// The entries of all table slices, one slice after another.
     pub fn table_entries(&self) -> impl Iterator<Item = u32> {
         let of_slice = |slice: &TableSlice| slice.table[slice.entries.clone()].to_vec();
         self.tables.iter().flat_map(of_slice).map(|entry| entry as u32)
@@ -295,7 +294,7 @@ impl LaunchBuilder<'_> {
         grains(distance, self.access)
     }
 
-    /// The number of stores for a row; one more if rows start unaligned.
+    /// The maximum number of stores for a row. It may be one more if rows are not aligned to stores.
     fn stores(&self, row: usize, dst_offset: u32, outer: &[usize]) -> usize {
         let strides = outer.iter().map(|at| self.part.block.loops[*at].dst_stride);
         let strides = strides.map(|stride| self.grains(stride) as usize);
@@ -335,7 +334,7 @@ impl LaunchBuilder<'_> {
         self.part.block.indices.iter().map(of_table).collect()
     }
 
-    /// The entry of a table; appends the slice that the part reads to `tables`.
+    /// Returns which entry of a table is used. Appends the slice that the part reads to `tables`.
     fn sum(
         &self,
         table: &Arc<[usize]>,

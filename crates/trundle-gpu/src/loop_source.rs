@@ -1,17 +1,17 @@
-//! The source positions of a loop in the form that kernels use: two runs; the second may be empty.
+//! The source positions of a loop in the form that kernels use: two runs, of which the second may be empty.
 
 use trundle_core::{Block, CutAt, Loop, Run, Source};
 
-/// The source positions of a loop, in bytes or packed elements from the [begin](src_begin) of its block. Step
-/// i is at `i · first_stride` before step `cut`, and at `second_offset + i · second_stride` from there on.
+/// The source positions of a loop, in bytes or packed elements from the [begin](src_begin) of its block. Iteration i is
+/// at `i · first_stride` if i is less than `cut`, and at `second_offset + i · second_stride` otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopSource {
-    /// The first step of the second run, or the loop's length if there is none; unused if a table cuts the
-    /// loop.
+    /// The first iteration of the second run, or the loop's length if there is no second run. Not used if a table cuts
+    /// the loop.
     pub cut: usize,
     /// The stride before the cut.
     pub first_stride: isize,
-    /// The extrapolated position of step 0 in the second run.
+    /// The position at which iteration 0 would be if it were in the second run.
     pub second_offset: isize,
     /// The stride from the cut on.
     pub second_stride: isize,
@@ -40,8 +40,8 @@ impl LoopSource {
     }
 }
 
-/// The source position of a block's first element, with all loops in their first runs; [`LoopSource`] counts
-/// from here.
+/// The source position of a block if all loops are in iteration 0 of their first runs. The positions in [`LoopSource`]
+/// are relative to it.
 pub fn src_begin(block: &Block) -> isize {
     let of_loop = |each: &Loop| match &each.src {
         Source::Affine { .. } => 0,

@@ -1,4 +1,4 @@
-//! Descriptions of launches for any device.
+//! Descriptions of launches, for all kinds of devices.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,21 +7,20 @@ use trundle_core::Result;
 
 use crate::{GpuMove, WORKGROUP, Window};
 
-/// A description of a launch. The plan of any device has one for each launch.
+/// A description of a launch. Plans of all kinds of devices have one for each launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchSummary {
-    /// The index of the moved block in the [`GpuMove`](crate::GpuMove).
+    /// The index of the block in the [`GpuMove`](crate::GpuMove).
     pub block: usize,
     /// The kernel's name.
     pub kernel: String,
     /// The number of workgroups of [`WORKGROUP`] invocations.
     pub workgroups: u32,
-    /// The byte range of the source buffer that is read from; with an index table, not every byte in it is
-    /// read.
+    /// The range of bytes of the source buffer that is read. With an index table, not every byte in it may be read.
     pub reads: Range<usize>,
-    /// The byte range of the destination buffer that is written to.
+    /// The range of bytes of the destination buffer that is written.
     pub writes: Range<usize>,
-    /// The windows of source and destination, if the device binds windows.
+    /// The windows of source and destination, if the device uses windows.
     pub windows: Option<[Window; 2]>,
 }
 
@@ -38,14 +37,14 @@ impl fmt::Display for LaunchSummary {
     }
 }
 
-/// A plan for display.
+/// A plan in the form in which it is printed.
 #[derive(Debug)]
 pub struct PlanText<'a> {
     /// The device's name.
     pub device: &'a str,
     /// The planned move.
     pub work: &'a GpuMove,
-    /// The launches, or the reason why there are none.
+    /// The launches, or the reason why the plan cannot be launched.
     pub launches: Result<Vec<LaunchSummary>>,
 }
 

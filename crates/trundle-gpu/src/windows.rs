@@ -1,4 +1,4 @@
-//! Windows: the parts of buffers that are bound for a launch.
+//! Windows: the parts of buffers that are bound for a launch. Devices limit the size of such a part.
 
 use std::ops::Range;
 
@@ -6,52 +6,53 @@ use crate::part::{BlockPart, Dimension};
 use crate::span::{all_entries, dst_reach, dst_span, entries_reach, src_reach, src_span};
 use crate::{Access, GpuBlock, Pattern};
 
-/// The device's limits for binding buffers, which are mostly smaller than its memory.
+/// The limits of a device for windows. They are usually smaller than its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// The largest window in bytes, usually 128 MiB or 2 GiB; raised to at least 4096 bytes and 16
-    /// alignments.
+    /// The maximum size of a window in bytes, usually 128 MiB or 2 GiB. If it is less than 4096 bytes or 16 times the
+    /// alignment, the greater of these is used.
     pub bytes: usize,
-    /// The alignment of windows in bytes: a power of two of at least 16.
+    /// The alignment of windows in bytes, a power of two that is at least 16.
     pub alignment: usize,
 }
 
-/// A bound part of a buffer; kernels count from its start.
+/// A part of a buffer that is bound for a launch. Positions in kernels are relative to its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// The start in bytes from the start of the buffer, a multiple of the alignment.
+    /// The offset of the window in the buffer in bytes, a multiple of the alignment.
     pub offset: usize,
-    /// The size in bytes, a multiple of 16: it may exceed the buffer by up to 15 bytes.
+    /// The size in bytes, a multiple of 16. The window may end up to 15 bytes after the end of the buffer.
     pub bytes: usize,
 }
 
-/// The largest number of grains in a window. Kernels count with 32 bits; the upper half of the numbers stands
-/// for positions before the window.
+/// The maximum number of grains in a window. Positions in kernels have 32 bits, and the upper half of these numbers
+/// stands for positions before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
-/// The bytes bound behind a window, so that a store can read an element that starts in the window.
+/// The number of bytes at the end of a source window from which no element is moved. They are there because an element
+/// that begins before them may end in them.
 const OVERLAP: usize = 32;
 
-/// Elements of more than this many bytes, or packed elements, are split if they exceed a window.
+/// Elements of more than this many bytes (or packed elements) may be split if they do not fit in a window.
 const UNDIVIDED: usize = 64;
 
 impl Windows {
-    /// The window size; the lower limit makes tiny windows usable in tests.
+    /// The maximum size of a window in bytes. Tests use very small windows, so there is a lower limit.
     fn bytes(&self) -> usize {
         self.bytes.max(4096).max(16 * self.alignment)
     }
 
-    /// The largest window, in bytes, for an access.
+    /// The maximum size of a window in bytes, for an access.
     fn most(&self, access: Access) -> usize {
         access.bytes_before(MOST_GRAINS.saturating_mul(access.grain())).min(self.bytes()) / 16 * 16
     }
 
-    /// The most bytes or packed elements that fit into a window at any alignment.
+    /// The maximum number of bytes or packed elements that fit in a window for any alignment.
     fn fits(&self, access: Access) -> usize {
         access.units_of(self.most(access) - 4 * self.step(access) - OVERLAP)
     }
 
-    /// The alignment of windows in bytes, which keeps groups of packed elements whole.
+    /// The alignment of windows in bytes. Windows begin at whole groups of packed elements.
     fn step(&self, access: Access) -> usize {
         self.alignment * access.packing().map_or(1, trundle_core::Packing::group_bytes)
     }
@@ -69,8 +70,8 @@ impl Windows {
         })
     }
 
-    /// The source windows that cover a range, each with the number of bytes or packed elements to move from
-    /// it. The number is `None` if the window covers all of the range.
+    /// The source windows that cover a range, and for each the number of bytes or packed elements that are moved from
+    /// it. The number is `None` if the window covers the whole range.
     pub(crate) fn of_src(
         &self,
         access: Access,
@@ -97,13 +98,13 @@ impl Windows {
     }
 }
 
-/// The window from `offset` to `end`, clamped to the buffer.
+/// The window from `offset` to `end`, which ends at most where the buffer ends.
 fn window(offset: usize, end: usize, buffer: usize) -> Window {
     let end = end.next_multiple_of(16).min(buffer.next_multiple_of(16));
     Window { offset, bytes: end.saturating_sub(offset).max(16) }
 }
 
-/// Splits a block into parts that fit the windows of both buffers; most blocks are one part.
+/// Splits a block into parts that fit in the windows of both buffers. Most blocks are not split.
 pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -> Vec<BlockPart> {
     let mut waiting = vec![block.part()];
     let mut pieces = Vec::new();
@@ -119,7 +120,7 @@ pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -
     pieces
 }
 
-/// Half of the steps, a multiple of tiles and vectors if possible.
+/// About the middle of a dimension. If possible, it is a multiple of 64, so that tiles and vectors stay whole.
 fn middle(part: &BlockPart, dimension: Dimension) -> usize {
     let steps = part.steps(dimension);
     match steps / 2 {
@@ -164,8 +165,8 @@ fn halved(
             Dimension::Element => part.width,
         })
     };
-    // The extent comes from a table, or from many loops together. Splitting does not help, so use several
-    // source windows.
+    // If no single dimension has a large reach, the reach comes from a table or from many loops together. Splitting
+    // would not help, so several source windows are used.
     if read > fits
         && let Some((reach, dimension)) = by_reach()
         && reach > fits / 2
@@ -178,7 +179,7 @@ fn halved(
     None
 }
 
-/// The dimension with the largest `reach` that can be split, and that reach.
+/// The dimension with the largest `reach` among those that can be split, and its reach.
 fn longest(
     part: &BlockPart,
     block: &GpuBlock,

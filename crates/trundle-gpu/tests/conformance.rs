@@ -1,5 +1,5 @@
-//! Runs the conformance suite of all backends with launches emulated on the host, with windows of whole
-//! buffers and with much smaller ones.
+//! Runs the conformance suite of all backends, with launches that are emulated on the host. Windows are whole buffers,
+//! or much smaller.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[allow(dead_code, reason = "what other tests look at")]
@@ -33,14 +33,14 @@ fn launches_between_windows_move_what_the_oracle_says() {
     suite::random(&small, 100, 5000);
     suite::many_axes(&small, 50, 20_000);
     suite::shaping(&small, 50, 5000);
-    // Most cases take four windows; cases that write across the order of reading take more.
+    // Most cases take four windows. Cases that read and write in different orders take more.
     suite::sweep(
         &Invocations { windows: Windows { bytes: 1 << 20, ..SMALL } },
         some(suite::large(), 2),
     );
 }
 
-/// Reversed sequences and gathers read elements from anywhere, so one destination window takes several source
+/// Reversals by lengths and gathers can read elements from anywhere, so one destination window needs several source
 /// windows.
 #[test]
 fn what_tables_say_is_read_from_several_windows() {
@@ -55,7 +55,7 @@ fn what_tables_say_is_read_from_several_windows() {
     assert!(cases.iter().any(several));
 }
 
-/// The move of a case with one pass.
+/// Returns the move of a case that has only one pass.
 fn moves(case: &Case) -> Option<Move> {
     let passes = case.passes().unwrap();
     let [map] = &passes[..] else { return None };

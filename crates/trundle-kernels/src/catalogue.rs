@@ -1,4 +1,5 @@
-//! The catalogue: every kernel with its instruction sets, the tiles it applies to, and the reason to pick it.
+//! The catalogue of kernels. It contains the instruction sets of each kernel, the tiles that it applies to, and the
+//! reason to pick it.
 
 use std::fmt;
 
@@ -14,33 +15,34 @@ use crate::simd::Simd;
 use crate::tile::{StoreKind, Tile, Tiles};
 use crate::transpose::squares::SquareTile;
 
-/// How a kernel is called.
+/// The function of a kernel, with the kind of its argument.
 #[derive(Clone, Copy)]
 pub enum KernelFn {
     /// Moves a tile.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set, and its `applies` holds for the tile. Every source element is
-    /// valid for reads and every destination element for writes, and sources and destinations do not overlap. Only
-    /// tiles of the kernel's `roles` jump.
+    /// The machine has the kernel's instruction set, and the kernel's `applies` returns true for the tile. Every source
+    /// element is valid for reads and every destination element for writes, and sources and destinations do not
+    /// overlap. The tile has jumps only if the kernel's `roles` allow them.
     Tile(unsafe fn(&Tile)),
-    /// Moves a row of similar tiles.
+    /// Moves several similar tiles.
     ///
     /// # Safety
     /// As `Tile`, for each tile.
     Tiles(unsafe fn(&Tiles)),
-    /// Moves lanes.
+    /// Moves lanes: columns that each have their own cut.
     ///
     /// # Safety
-    /// As `Tile`, for the elements that the lengths select. The source rows that a lane reads, and the rows between
-    /// them, are valid for reads in every lane of the tile.
+    /// As `Tile`, for the elements that are read and written with the lengths of the lanes. All rows from the lowest to
+    /// the highest source row that a lane reads are valid for reads, in every lane of the tile.
     LaneTile(unsafe fn(&LaneTile<'_>)),
-    /// Moves tiles of many loops.
+    /// Moves a tile of many loops, whose offsets are in tables.
     ///
     /// # Safety
-    /// As `Tile`, for the elements at the offsets of the tables, which are made for the kernel's registers.
+    /// As `Tile`, for the elements at the offsets in the tables. The tables are made for the size of the kernel's
+    /// registers.
     GatherTile(unsafe fn(&GatherTile<'_>)),
-    /// Moves elements at indices.
+    /// Moves elements that are read at indices.
     ///
     /// # Safety
     /// As `Tile`, for the elements at the indices.
@@ -48,65 +50,65 @@ pub enum KernelFn {
     /// Moves rows and fills the gaps around them.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set. Every row is valid for reads. All bytes from the first filled
-    /// one to the last are valid for writes, and none of them belongs to the source. In the destination rows ascend
-    /// and do not overlap. Rows and gaps are whole elements.
+    /// The machine has the kernel's instruction set. Every row is valid for reads. All bytes from the first to the last
+    /// written one are valid for writes, and none of them belongs to the source. In the destination, rows ascend
+    /// and do not overlap. Rows and gaps consist of whole elements.
     FilledTile(unsafe fn(&FilledTile<'_>)),
-    /// Exchanges rows.
+    /// Exchanges pairs of rows.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set. Every row is valid for reads and writes, and no two overlap.
+    /// The machine has the kernel's instruction set. Every row is valid for reads and writes, and no two rows overlap.
     ExchangeTile(unsafe fn(&ExchangeTile)),
     /// Exchanges two tiles of a square matrix and transposes both.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set, and both tiles are valid for reads and writes. They do not
-    /// overlap, or are the same tile with as many rows as columns.
+    /// The machine has the kernel's instruction set, and both tiles are valid for reads and writes. The tiles do not
+    /// overlap, or both are the same tile, which has as many rows as columns.
     SquareTile(unsafe fn(&SquareTile)),
-    /// Moves each run of a list to the place of the one before.
+    /// Moves each run of a list to the place of the previous run.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set. Every position is valid for reads and writes, and no two overlap.
-    /// The source of the last position is valid for reads; it may overlap positions as described at
-    /// [`SegmentTile::last`].
+    /// The machine has the kernel's instruction set. Every position is valid for reads and writes, and no two positions
+    /// overlap. The source of the last position is valid for reads. It may overlap positions only as
+    /// [`SegmentTile::last`] describes.
     SegmentTile(unsafe fn(&SegmentTile<'_>)),
 }
 
-/// A kernel: a row of the catalogue.
+/// A kernel, as the catalogue describes it.
 pub struct Kernel {
     /// The name of the kernel, with the instruction set.
     pub name: &'static str,
     /// The instruction set that the kernel needs.
     pub simd: Simd,
-    /// The loops that the kernel takes as rows and columns.
+    /// Which loops of a block the kernel takes as rows and columns.
     pub roles: Roles,
-    /// Whether the kernel fits tiles of its roles, for vectors of this number of bytes.
+    /// Whether the kernel can move tiles of this pattern. The number is the size of a vector in bytes.
     applies: fn(&Pattern, usize) -> bool,
-    /// The number of rows and columns of its tiles.
+    /// Returns the number of rows and columns of the kernel's tiles.
     tile: fn(&Space) -> (usize, usize),
-    /// The best stores that the kernel can use: streaming, or only ordinary ones.
+    /// The stores that the kernel can use: streaming and ordinary stores, or only ordinary ones.
     stores: StoreKind,
-    /// The reason for picking the kernel, for reports.
+    /// The reason to pick the kernel, for reports.
     pub reason: &'static str,
     /// The function that moves the tiles.
     pub call: KernelFn,
 }
 
 impl Kernel {
-    /// Returns whether the kernel fits tiles of its roles.
+    /// Returns whether the kernel can move tiles of this pattern, if they have the kernel's roles.
     pub fn applies(&self, pattern: &Pattern) -> bool {
         (self.applies)(pattern, self.simd.vector_bytes())
     }
 
-    /// Returns the number of rows and columns of its tiles.
+    /// Returns the maximum number of rows and columns per tile.
     pub fn tile(&self, space: &Space) -> (usize, usize) {
-        // Ragged columns are cut anywhere, as runs are.
+        // Ragged columns are cut at any element, so their tiles have the sizes of tiles of runs.
         let tile = if space.ragged_cols { rows::tile } else { self.tile };
         let ((rows, cols), (all_rows, all_cols)) = (tile(space), space.pattern.wrapped);
         (rows.clamp(1, all_rows), cols.clamp(1, all_cols))
     }
 
-    /// Returns the stores to use if `wanted` is requested: ordinary ones if it cannot stream.
+    /// Returns `wanted`, or ordinary stores if the kernel has no streaming stores.
     pub fn store(&self, wanted: StoreKind) -> StoreKind {
         wanted.min(self.stores)
     }
@@ -126,9 +128,10 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// Makes [`CATALOGUE`], one row for each kernel: name, module, call, roles, stores, instruction sets of x86-64, of
-/// aarch64 and of any machine (widest first), and the reason to pick it. The rest is in the kernel's module. Each
-/// instance has its own module, so that an incremental build recompiles only the instances that an edit changes.
+/// Makes [`CATALOGUE`]. Each kernel has one row with its name, module, call, roles, stores, its instruction sets of
+/// x86-64, of aarch64 and of any machine (widest first), and the reason to pick it. `applies`, `tile` and `run` are in
+/// the kernel's module. Each kernel has a module here for each of its instruction sets, so that an incremental build
+/// recompiles only what an edit changes.
 macro_rules! catalogue {
     ($($name:literal: $folder:ident::$kernel:ident $row:tt
         [$($x86_64:ident)*] [$($aarch64:ident)*] [$($any:ident)*],
@@ -142,7 +145,7 @@ macro_rules! catalogue {
             $(pub(super) mod $any { instance!($any, $name, $folder::$kernel $row, $reason); })*
         })*
 
-        /// All kernels. The planner takes the first one that the machine supports and that applies.
+        /// All kernels. The planner uses the first one that the machine supports and that applies to a tile.
         pub static CATALOGUE: &[Kernel] = &[$(
             $(#[cfg(target_arch = "x86_64")] $kernel::$x86_64::KERNEL,)*
             $(#[cfg(target_arch = "aarch64")] $kernel::$aarch64::KERNEL,)*
@@ -162,7 +165,7 @@ macro_rules! instance {
     (avx2, $($row:tt)*) => { instance!(Avx2 "avx2" "avx2", $($row)*); };
     (neon, $($row:tt)*) => { instance!(Neon "neon" "neon", $($row)*); };
     (portable, $($row:tt)*) => { instance!(Portable "portable", $($row)*); };
-    // Written without vectors.
+    // A kernel without vectors.
     (scalar, $name:literal, $folder:ident::$kernel:ident $($row:tt)*) => {
         use crate::$folder::$kernel::run;
 
@@ -177,7 +180,7 @@ macro_rules! instance {
         /// As the variant of [`KernelFn`](crate::KernelFn) that takes the tile.
         $(#[target_feature(enable = $features)])?
         unsafe fn run(tile: &$tile) {
-            // SAFETY: the caller upholds the variant's `# Safety`.
+            // SAFETY: the caller upholds the `# Safety` of the variant.
             unsafe { crate::$folder::$kernel::run(Token::<$set>::new(), tile) }
         }
 

@@ -1,21 +1,24 @@
-//! Loops that jump.
+//! Jumps: places where the rows or columns of a tile do not continue with their stride.
 
-/// Jumps of a tile's rows in the destination, or of its columns in the source. They occur where two loops that are
-/// one on the other side meet, and where a rolled loop wraps to the start of its axis.
+/// Jumps of a tile's rows in the destination, or of its columns in the source.
+///
+/// The rows of a tile can go through two loops that are contiguous in the source, but not in the destination. They jump
+/// in the destination at the end of the inner loop. In the same way, columns can jump in the source. A rolled loop
+/// jumps to the start of its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jumps {
-    /// The number of steps before the first jump.
+    /// The number of iterations before the first jump.
     pub first: usize,
-    /// The jumps after that, in alternation.
+    /// The jumps: these two in turn.
     pub following: [Jump; 2],
 }
 
-/// A jump and the steps after it.
+/// A jump and the number of iterations after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The bytes of the jump, added to the stride.
+    /// The distance of the jump in bytes. It is added to the stride.
     pub bytes: isize,
-    /// The number of steps to the next jump.
+    /// The number of iterations before the next jump.
     pub steps: usize,
 }
 
@@ -24,9 +27,9 @@ impl Jumps {
     pub const NONE: Jumps =
         Jumps { first: usize::MAX, following: [Jump { bytes: 0, steps: usize::MAX }; 2] };
 
-    /// Returns the jumps from step `start` of a loop of `len` steps of `stride` bytes. If `rolled` is given, the
-    /// loop wraps to its start after that number of steps. If `outer` is given, the loop continues in an outer loop
-    /// with steps of `outer` bytes.
+    /// Returns the jumps of a loop of `len` iterations, from iteration `start` on. `stride` is the stride of the loop
+    /// in bytes. If `rolled` is given, the loop jumps to the start of its axis after so many iterations. If `outer` is
+    /// given, the loop is repeated by an outer loop, whose stride is `outer` bytes.
     #[inline]
     pub fn of(
         len: usize,
@@ -36,7 +39,7 @@ impl Jumps {
         start: usize,
     ) -> Jumps {
         if rolled.is_none() && outer.is_none() {
-            // Small moves avoid the division.
+            // Small moves return here, without a division.
             return Jumps::NONE;
         }
         let (all, step) = (len.cast_signed() * stride, start % len);
@@ -62,7 +65,7 @@ impl Jumps {
 mod tests {
     use super::*;
 
-    /// Returns the offsets of the steps from `begin` on, with all jumps.
+    /// Returns the offsets of `count` iterations, with all jumps. The first offset is `begin`.
     fn walked(all: Jumps, begin: isize, stride: isize, count: usize) -> Vec<isize> {
         let (mut offset, mut left, mut jumps) = (begin, all.first, all.following);
         let step = |_| {

@@ -1,9 +1,9 @@
-//! The kernels. Each kernel moves one tile of elements. A kernel is a file, in a folder with its parts; the
-//! folder's `mod.rs` tells kernels from parts.
+//! The kernels: functions that move one tile of elements each. A kernel is a module, in a folder of similar kernels and
+//! the parts that they share. The folder's `mod.rs` says which modules are kernels and which are parts.
 //!
-//! Kernels work on widths and strides, not on operators, types, tensors, plans or threads. So this crate has no
-//! dependencies and is only rebuilt when a kernel changes. Each kernel is a row of [`CATALOGUE`]; the planner of
-//! `trundle-cpu` takes the first one that fits. See docs/kernels.md.
+//! A kernel gets element widths and strides. It does not know operators, types, tensors, plans or threads. So this
+//! crate has no dependencies, and is rebuilt only when a kernel changes. [`CATALOGUE`] lists all kernels. The planner
+//! of `trundle-cpu` uses the first kernel in the list that applies to a tile. See docs/kernels.md.
 #![allow(unsafe_code)]
 
 mod catalogue;

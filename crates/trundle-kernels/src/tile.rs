@@ -1,4 +1,4 @@
-//! Arguments of kernels: rows and columns of elements, and their addresses on both sides.
+//! Tiles, the arguments of kernels: rows and columns of elements, with their addresses in source and destination.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use crate::jumps::Jumps;
 use crate::simd::{LINE, prefetch};
 use crate::tuning::Tuning;
 
-/// A loop of `len` steps with fixed strides on both sides.
+/// A loop of `len` iterations with fixed strides in source and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AffineLoop {
-    /// The number of steps.
+    /// The number of iterations.
     pub len: usize,
-    /// The distance between neighbours in the source, in bytes.
+    /// The distance in the source from one iteration to the next, in bytes.
     pub src_stride: isize,
-    /// The distance between neighbours in the destination, in bytes.
+    /// The distance in the destination from one iteration to the next, in bytes.
     pub dst_stride: isize,
 }
 
 impl AffineLoop {
-    /// A loop of one step.
+    /// A loop of one iteration.
     pub const ONCE: AffineLoop = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
 }
 
@@ -28,13 +28,13 @@ impl fmt::Display for AffineLoop {
     }
 }
 
-/// How the result is written. A kernel that can use the greater variant can use the lesser one too.
+/// How the result is written. Variants are ordered: a kernel that can use a variant can also use the lesser one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoreKind {
-    /// Ordinary stores: the result fits the caches and stays there for its reader, or the kernel cannot stream.
+    /// Ordinary stores: the result stays in the caches for its reader, or the kernel has no streaming stores.
     Ordinary,
-    /// Streaming (non-temporal) stores: the result is larger than the caches, and lines that are written whole need
-    /// not be read first.
+    /// Streaming (non-temporal) stores: the result is larger than the caches. A whole line that is written by streaming
+    /// stores is not read first.
     Streaming,
 }
 
@@ -47,51 +47,53 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// Shorter rows are not aligned for streaming stores: the two partial lines at the ends cost more (a guess).
+/// Minimum length of a row in bytes for streaming stores. In a shorter row, writing the two incomplete lines at its
+/// ends would take more time than streaming stores save. The value is a guess.
 pub(crate) const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 
-/// How far ahead the source is prefetched where its lines are contiguous. The hardware prefetcher also predicts
+/// Prefetch distance in bytes if the lines of the source are contiguous. The hardware prefetcher also predicts
 /// ascending lines, but later (docs/kernels.md).
 pub(crate) const AHEAD_BYTES: usize = 4096;
 
-/// Where moving continues after a row. It is prefetched during the end of the row, because the hardware prefetcher
-/// does not predict the start of a row.
+/// The row that is moved after the current one. The kernel prefetches its start while it moves the end of the current
+/// row, because the hardware prefetcher does not predict where a row starts.
 #[derive(Clone, Copy)]
 pub struct Next {
     pub(crate) src: *const u8,
     dst: *mut u8,
-    /// The distance between lines of the source.
+    /// The distance between the lines of the source in the order in which they are read, in bytes.
     step: isize,
 }
 
 impl Next {
-    /// Continues at the element at `src`, whose neighbours are `stride` bytes apart, and at `dst`.
+    /// Makes a `Next` for the row with these first elements. `stride` is the byte stride of the columns in the source.
     #[inline]
     pub fn at(src: *const u8, dst: *mut u8, stride: isize) -> Next {
         let line = LINE.cast_signed();
         Next { src, dst, step: if stride < 0 { -line } else { line } }
     }
 
-    /// Returns the address of line `index` of the row, which need not be valid.
+    /// Returns the address of line `index` of the row. The address need not be valid.
     #[inline(always)]
     pub(crate) fn line(&self, index: usize) -> *const u8 {
         self.src.wrapping_offset(index.cast_signed() * self.step)
     }
 
-    /// Returns the address of column `index`, for columns `stride` bytes apart. It need not be valid.
+    /// Returns the address of column `index`, if columns are `stride` bytes apart. The address need not be valid.
     #[inline(always)]
     pub(crate) fn column(&self, index: usize, stride: isize) -> *const u8 {
         self.src.wrapping_offset(index.cast_signed().wrapping_mul(stride))
     }
 
-    /// Prefetches the lines that this row and the one before, which ends at `end`, write partially.
+    /// Prefetches the lines of the destination that are written in part: at the start of this row, and at the end of
+    /// the current row, which ends at `end`.
     #[inline(always)]
     pub(crate) fn prefetch_partial(&self, end: *mut u8) {
         prefetch_partial(end);
         prefetch_partial(self.dst);
     }
 
-    /// Prefetches the last lines of the row, after the first `lines`: the row begins and ends within lines.
+    /// Prefetches the two lines after the first `lines` lines of the row. An unaligned row can end in either of them.
     #[inline(always)]
     pub(crate) fn prefetch_rest(&self, lines: usize) {
         prefetch(self.line(lines));
@@ -99,8 +101,8 @@ impl Next {
     }
 }
 
-/// Prefetches the line of `at` if a run that begins or ends there writes it partially. The line is read before the
-/// store, and the streaming stores after it would wait.
+/// Prefetches the line of `at`, if a run that begins or ends at `at` writes only a part of this line. The processor
+/// reads such a line before the store, and later streaming stores would wait for it.
 #[inline(always)]
 pub(crate) fn prefetch_partial(at: *mut u8) {
     if !at.addr().is_multiple_of(LINE) {
@@ -111,9 +113,9 @@ pub(crate) fn prefetch_partial(at: *mut u8) {
 /// A tile to move: `rows.len` rows of `cols.len` elements of `width` bytes.
 #[derive(Clone, Copy)]
 pub struct Tile {
-    /// The source of the first element.
+    /// The source address of the first element.
     pub src: *const u8,
-    /// The destination of the first element.
+    /// The destination address of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
@@ -121,19 +123,19 @@ pub struct Tile {
     pub rows: AffineLoop,
     /// The loop over the elements of a row.
     pub cols: AffineLoop,
-    /// Jumps of the rows in the destination, only for kernels whose roles allow them.
+    /// Jumps of the rows in the destination, if the roles of the kernel allow them.
     pub row_jumps: Jumps,
-    /// Jumps of the columns in the source.
+    /// Jumps of the columns in the source, if the roles of the kernel allow them.
     pub col_jumps: Jumps,
     /// How the result is written.
     pub store: StoreKind,
-    /// Where moving continues after the last row, if known.
+    /// The row that is moved after this tile, if it is known.
     pub next: Option<Next>,
     /// The tuning record.
     pub tuning: Tuning,
 }
 
-/// Similar tiles, at the steps of a loop.
+/// Similar tiles, one for each iteration of a loop.
 #[derive(Clone, Copy)]
 pub struct Tiles {
     /// The first tile.
@@ -143,8 +145,7 @@ pub struct Tiles {
 }
 
 impl Tile {
-    /// Prefetches the first and the last line of the destination, which are written partially where rows are
-    /// contiguous.
+    /// Prefetches the first and the last line of the destination, if the tile writes only a part of them.
     #[inline]
     pub fn prefetch_ends(&self) {
         let last = |each: AffineLoop| (each.len.cast_signed() - 1).wrapping_mul(each.dst_stride);
@@ -179,7 +180,7 @@ impl Tile {
         if row + 1 < self.rows.len { next } else { self.next.unwrap_or(next) }
     }
 
-    /// Returns the source and the destination of a row.
+    /// Returns the source and destination addresses of a row.
     ///
     /// # Safety
     /// `row` is below `rows.len`, and the tile is valid as [`KernelFn::Tile`] requires.

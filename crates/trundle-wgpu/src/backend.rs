@@ -9,7 +9,8 @@ impl Backend for Wgpu {
     type Buffer = DeviceBuffer;
     type Plan = WgpuPlan;
 
-    /// Plans `work` and uploads the tables its kernels need. If the upload fails, runs of the plan return that error.
+    /// Plans `work`, and copies the tables that its kernels need to the device. If the copy fails, runs of the plan
+    /// return its error.
     fn plan(&self, work: &Move) -> WgpuPlan {
         self.planned(work)
     }
@@ -32,8 +33,8 @@ impl Backend for Wgpu {
         buffer.bytes()
     }
 
-    /// Submits the work and returns without waiting. Submissions run in order; use [`Wgpu::wait`] or [`Wgpu::read`]
-    /// to wait.
+    /// Submits the move and returns without waiting. Moves run in the order in which they are submitted. Use
+    /// [`Wgpu::wait`] or [`Wgpu::read`] to wait.
     fn run_while(
         &self,
         plan: &WgpuPlan,

@@ -12,7 +12,7 @@ pub struct DeviceBuffer {
     bytes: usize,
 }
 
-/// Largest piece copied at once between host and device; also the size of the staging memory.
+/// Maximum number of bytes that are copied at once between host and device. The staging memory has this size.
 const COPIED: usize = 32 << 20;
 
 impl DeviceBuffer {
@@ -21,7 +21,8 @@ impl DeviceBuffer {
         self.bytes
     }
 
-    /// Returns the wgpu buffer, for use by other code. It may have a few padding bytes with unspecified values.
+    /// Returns the buffer of wgpu, so that other code can use it. At its end, it may have a few padding bytes with
+    /// unspecified values.
     pub fn wgpu(&self) -> &wgpu::Buffer {
         &self.buffer
     }
@@ -33,7 +34,7 @@ impl Wgpu {
         Ok(DeviceBuffer { buffer: self.allocated(bytes, usage)?, bytes })
     }
 
-    /// Allocates at least `bytes` bytes, rounded up to 16.
+    /// Allocates `bytes` bytes, at least one, rounded up to a multiple of 16.
     pub(crate) fn allocated(&self, bytes: usize, usage: BufferUsages) -> Result<wgpu::Buffer> {
         let too_large =
             || Error::too_large(format!("a buffer of {bytes} bytes on {}", self.name()));
@@ -54,14 +55,14 @@ impl Wgpu {
     /// Copies host bytes to the start of a buffer.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. [`Error::DeviceFailed`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter. It is unchanged
+    /// then. [`Error::DeviceFailed`] if the device fails.
     pub fn write(&self, buffer: &mut DeviceBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.bytes)?;
         self.written(&buffer.buffer, bytes)
     }
 
-    /// Copies host bytes to a buffer that has room for them.
+    /// Copies host bytes to the start of a buffer that is large enough for them.
     pub(crate) fn written(&self, buffer: &wgpu::Buffer, bytes: &[u8]) -> Result<()> {
         for (number, part) in bytes.chunks(COPIED).enumerate() {
             let (words, rest) = part.split_at(part.len() / 4 * 4);
@@ -75,7 +76,7 @@ impl Wgpu {
                 self.queue.write_buffer(buffer, offset + words.len() as u64, &last);
             }
             if part.len() == COPIED {
-                // Waiting frees wgpu's staging memory before the next piece is copied.
+                // While this thread waits, wgpu frees its staging memory, which the next piece can then use.
                 self.queue.submit([]);
                 self.wait()?;
             }
@@ -86,8 +87,8 @@ impl Wgpu {
     /// Submits a copy of all bytes of `src` to `dst`, which has the same size. Use [`Wgpu::wait`] to wait for it.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the sizes differ; nothing has been
-    /// written then. [`Error::DeviceFailed`].
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the sizes differ. `dst` is unchanged then.
+    /// [`Error::DeviceFailed`] if the device fails.
     pub fn copy(&self, src: &DeviceBuffer, dst: &mut DeviceBuffer) -> Result<()> {
         check_sizes(("data", src.bytes), ("out", dst.bytes))?;
         let mut encoder = self.device.create_command_encoder(&Default::default());
@@ -100,8 +101,8 @@ impl Wgpu {
     /// Waits for all submitted work and returns the contents of a buffer.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the device has no
-    /// memory to copy from.
+    /// [`Error::DeviceFailed`] if the device fails, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if
+    /// there is not enough memory for the copy.
     pub fn read(&self, buffer: &DeviceBuffer) -> Result<Vec<u8>> {
         let mut bytes = vec![0; buffer.bytes];
         self.read_into(buffer, &mut bytes)?;
@@ -111,8 +112,8 @@ impl Wgpu {
     /// Waits for all submitted work, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
-    /// written then. Else as [`Wgpu::read`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter, and the errors of
+    /// [`Wgpu::read`].
     pub fn read_into(&self, buffer: &DeviceBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.bytes)?;
         if bytes.is_empty() {
@@ -127,7 +128,7 @@ impl Wgpu {
             encoder.copy_buffer_to_buffer(&buffer.buffer, offset, &between, 0, size);
             self.queue.submit([encoder.finish()]);
             let mapped = between.slice(..size);
-            // `get_mapped_range` reports a failed mapping.
+            // If the mapping fails, `get_mapped_range` returns the error.
             mapped.map_async(MapMode::Read, |_| {});
             self.wait()?;
             let view = mapped

@@ -1,4 +1,4 @@
-//! Finding and opening devices.
+//! Finds and opens devices.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::pipelines::Pipelines;
 /// Which devices may be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// A GPU; discrete GPUs are preferred to integrated ones.
+    /// Only GPUs. Discrete GPUs are preferred to integrated ones.
     #[default]
     Gpu,
-    /// A GPU, or else one emulated by the CPU, such as Mesa's lavapipe. For tests: emulation is slower than the CPU
-    /// backend.
+    /// GPUs, or, if there is none, a device that the CPU emulates, such as Mesa's lavapipe. This is for tests: an
+    /// emulated device is slower than the CPU backend.
     GpuOrEmulated,
 }
 
-/// Runs moves on a device. Clones share the device, and several threads may use it.
+/// Runs moves on a device. Clones use the same device. Several threads may use it.
 #[derive(Clone)]
 pub struct Wgpu {
     pub(crate) device: wgpu::Device,
@@ -36,18 +36,18 @@ pub struct Wgpu {
 }
 
 impl Wgpu {
-    /// Opens the best GPU of the system, never a CPU emulation.
+    /// Opens the best GPU of the system. Never opens an emulated device.
     ///
     /// # Errors
-    /// [`NoDevice`] if there is none; it lists the adapters found.
+    /// [`NoDevice`] if no GPU can be used. It lists the adapters that were found.
     pub fn new() -> Result<Wgpu, NoDevice> {
         Wgpu::open(Choice::Gpu)
     }
 
-    /// Opens the best device allowed by `choice`.
+    /// Opens the best device that `choice` allows.
     ///
     /// # Errors
-    /// [`NoDevice`] if there is none; it lists the adapters found.
+    /// [`NoDevice`] if no device can be used. It lists the adapters that were found.
     pub fn open(choice: Choice) -> Result<Wgpu, NoDevice> {
         let backends = wgpu::Instance::enabled_backend_features();
         let interfaces = backends.iter_names().map(|(name, _)| name.to_lowercase()).collect();
@@ -75,7 +75,7 @@ impl Wgpu {
         Err(NoDevice { interfaces, found })
     }
 
-    /// Opens an adapter, or returns why it cannot be used.
+    /// Opens the device of an adapter. If it cannot be used, the error is the reason.
     fn of(adapter: &Adapter) -> Result<Wgpu, String> {
         let flags = adapter.get_downlevel_capabilities().flags;
         if !flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
@@ -108,23 +108,23 @@ impl Wgpu {
         })
     }
 
-    /// Returns the device name, its graphics API, and whether it is emulated.
+    /// Returns the name of the device, with its graphics interface, and with the word "emulated" if it is emulated.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the CPU emulates the device. Its timings say nothing about a GPU.
+    /// Whether the CPU emulates the device. Its speed says nothing about a GPU.
     pub fn is_emulated(&self) -> bool {
         self.is_emulated
     }
 
-    /// Returns the limits of a buffer binding: the device's, unless [`with_windows`](Wgpu::with_windows) lowered
-    /// them.
+    /// Returns the limits for the bound parts of buffers. They are those of the device, unless
+    /// [`with_windows`](Wgpu::with_windows) was used.
     pub fn windows(&self) -> Windows {
         self.windows
     }
 
-    /// Limits buffer bindings to `bytes` bytes, so that tests can exercise the handling of large buffers.
+    /// Limits the bound parts of buffers to `bytes` bytes. So tests can run the code for large buffers with small ones.
     #[must_use]
     pub fn with_windows(self, bytes: usize) -> Wgpu {
         let bytes = bytes.min(self.windows.bytes);
@@ -148,7 +148,7 @@ impl fmt::Debug for Wgpu {
     }
 }
 
-/// Ranks device types, best first.
+/// Returns the rank of a type of device. The best type has rank 0.
 fn rank(device_type: DeviceType) -> u8 {
     match device_type {
         DeviceType::DiscreteGpu => 0,
@@ -168,7 +168,7 @@ fn is_emulated(adapter: &Adapter) -> bool {
     adapter.get_info().device_type == DeviceType::Cpu
 }
 
-/// Returns the default limits, with this device's buffer sizes.
+/// Returns wgpu's default limits, but with the buffer sizes of this device.
 fn wanted(has: &Limits) -> Limits {
     Limits {
         max_buffer_size: has.max_buffer_size,

@@ -1,23 +1,23 @@
-//! Asynchronous device failures.
+//! Collects failures that a device reports asynchronously.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trundle_core::{Error, Result};
 
-/// Failures that a device reported. Each is returned once, by the next check.
+/// The failures that a device has reported. The next check returns a failure and removes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults(Arc<Mutex<FaultLog>>);
 
 #[derive(Debug, Default)]
 struct FaultLog {
-    /// A failure not yet returned.
+    /// The first failure that no check has returned yet.
     failed: Option<String>,
-    /// The reason the device was lost; all later checks fail.
+    /// If the device is lost, the reason. All later checks return it.
     lost: Option<String>,
 }
 
 impl Faults {
-    /// Collects the failures of a device from now on.
+    /// Begins to collect the failures of a device.
     pub(crate) fn of(device: &wgpu::Device) -> Faults {
         let faults = Faults::default();
         let (failed, lost) = (faults.clone(), faults.clone());
@@ -34,7 +34,7 @@ impl Faults {
         });
     }
 
-    /// Returns a failure reported since the last check.
+    /// Returns an error if the device is lost or has reported a failure since the last check.
     pub(crate) fn check(&self) -> Result<()> {
         let message = self.with_log(|log| log.lost.clone().or_else(|| log.failed.take()));
         message.map_or(Ok(()), |message| Err(Error::DeviceFailed { message }))

@@ -1,8 +1,8 @@
-//! Moves on GPUs through wgpu (Vulkan, DirectX 12 or Metal). All three use the same kernel sources, which
-//! need no optional device feature.
+//! Moves elements in GPU memory, by wgpu (Vulkan, DirectX 12 or Metal). The kernel sources are the same for all three
+//! interfaces, and need no optional device feature.
 //!
-//! [`Wgpu`] is a [`Backend`](trundle_core::Backend). Use it with a `Runner` of the crate trundle, or run single
-//! moves. The crate trundle-gpu plans the moves.
+//! [`Wgpu`] is a [`Backend`](trundle_core::Backend). It can run single moves, or be used by a `Runner` of the crate
+//! trundle. The crate trundle-gpu plans the moves.
 //!
 //! ```no_run
 //! use trundle_core::ops::Roll;

@@ -1,13 +1,13 @@
-//! The error returned when no device can be opened.
+//! The error if no device can be opened.
 
 use std::fmt;
 
-/// No usable device: the graphics APIs searched and the adapters found.
+/// The error if no device can be used: the graphics interfaces that were tried, and the adapters that were found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDevice {
-    /// Graphics APIs searched: all that this program was built for.
+    /// The graphics interfaces that were tried: all for which this program was built.
     pub interfaces: Vec<String>,
-    /// Adapters found, each with the reason why it is not used.
+    /// The adapters that were found, each with the reason why it cannot be used.
     pub found: Vec<String>,
 }
 

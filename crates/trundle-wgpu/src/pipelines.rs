@@ -1,4 +1,4 @@
-//! Compiled kernels of a device.
+//! The compiled kernels of a device.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use wgpu::{
 
 use crate::source::source;
 
-/// Compiled kernels. There are few, because launches differ only in their parameters.
+/// The compiled kernels. There are few, because launches of the same kernel differ only in their parameters.
 pub(crate) struct Pipelines {
     pub(crate) bindings: BindGroupLayout,
     layout: PipelineLayout,
@@ -30,7 +30,7 @@ impl Pipelines {
             },
             count: None,
         };
-        // Source, destination, parameters, tables.
+        // The bindings are the source, the destination, the parameters and the tables.
         let entries = [
             entry(0, true, false),
             entry(1, false, false),
@@ -47,7 +47,7 @@ impl Pipelines {
         Pipelines { bindings, layout, compiled: Mutex::default() }
     }
 
-    /// Returns a kernel, compiling it on first use.
+    /// Returns a kernel. It is compiled on first use.
     pub(crate) fn of(&self, device: &wgpu::Device, kernel: Kernel) -> ComputePipeline {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         compiled.entry(kernel).or_insert_with(|| self.compile(device, kernel)).clone()
@@ -65,7 +65,7 @@ impl Pipelines {
             module: &module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions {
-                // Tiles are written before they are read.
+                // Kernels write a tile before they read it.
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
             },

@@ -11,10 +11,10 @@ use wgpu::{BufferUsages, ComputePipeline};
 use crate::Wgpu;
 use crate::parameters::parameters;
 
-/// The plan of a move on a device, with its tables in device memory. `Display` prints the launches.
+/// The plan of a move on a device. Its tables are in device memory. `Display` prints the launches.
 pub struct WgpuPlan {
     pub(crate) work: GpuMove,
-    /// The prepared launches, or the error that runs return.
+    /// The launches, or the error that runs of the plan return.
     pub(crate) prepared: Result<Prepared>,
     device: String,
     windows: Windows,
@@ -22,8 +22,7 @@ pub struct WgpuPlan {
 
 pub(crate) struct Prepared {
     pub(crate) steps: Vec<Step>,
-    /// Parameters of all launches. Each kernel is bound to `parameter_bytes` of them, from the kernel's
-    /// offset on.
+    /// The parameters of all launches. For a launch, `parameter_bytes` bytes are bound, from the launch's offset on.
     pub(crate) parameters: wgpu::Buffer,
     pub(crate) parameter_bytes: NonZeroU64,
     pub(crate) tables: wgpu::Buffer,
@@ -32,13 +31,13 @@ pub(crate) struct Prepared {
 pub(crate) struct Step {
     pub(crate) pipeline: ComputePipeline,
     pub(crate) bound: Bound,
-    /// Byte offset of its parameters.
+    /// The offset of the launch's parameters in bytes.
     pub(crate) parameters: u32,
-    /// Workgroups in both directions.
+    /// The number of workgroups in each direction.
     pub(crate) grid: [u32; 2],
 }
 
-/// Buffer ranges bound for a launch. Consecutive launches with equal ranges share a bind group.
+/// The ranges of buffers that are bound for a launch. Consecutive launches with equal ranges share a bind group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) src: Window,
@@ -47,12 +46,12 @@ pub(crate) struct Bound {
 }
 
 impl WgpuPlan {
-    /// Returns the device-independent part of the plan.
+    /// Returns the part of the plan that does not depend on the device.
     pub fn gpu_move(&self) -> &GpuMove {
         &self.work
     }
 
-    /// Returns a summary of each launch, in order.
+    /// Returns a summary of each launch, in their order.
     ///
     /// # Errors
     /// The error that runs of this plan return.
@@ -111,13 +110,13 @@ impl Wgpu {
     }
 }
 
-/// Splits workgroups into a 2-D grid with at most `most` in each direction.
+/// Returns the size of a grid with at least `workgroups` workgroups, and at most `most` in each direction.
 fn grid(workgroups: u32, most: u32) -> [u32; 2] {
     let rows = workgroups.div_ceil(most).max(1);
     [workgroups.div_ceil(rows), rows]
 }
 
-/// The tables of all launches; the tables of one launch are contiguous.
+/// The tables of all launches. The tables of one launch are contiguous.
 #[derive(Default)]
 struct Tables {
     alignment: usize,
@@ -126,7 +125,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Returns the range of a launch's tables. Launches with the same tables share it.
+    /// Returns the range of a launch's tables. Launches with the same tables have the same range.
     fn of(&mut self, launch: &Launch) -> Window {
         let key = launch.tables.iter().map(|slice| {
             let table: *const usize = slice.table.as_ptr();

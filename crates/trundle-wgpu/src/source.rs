@@ -14,7 +14,7 @@ const GATHER: &str = include_str!("kernels/gather.wgsl");
 const RUNS: &str = include_str!("kernels/runs.wgsl");
 const TILES: &str = include_str!("kernels/tiles.wgsl");
 
-/// Returns the source of a kernel. It needs no optional device feature.
+/// Returns the source of a kernel. The source uses no optional device feature.
 pub(crate) fn source(kernel: Kernel) -> String {
     let (names, parts) = match kernel {
         Kernel::Gather(access) => (names_of_access(access), [stores(access), &[GATHER]].concat()),
@@ -30,7 +30,7 @@ pub(crate) fn source(kernel: Kernel) -> String {
     [&[&general[..], LAUNCH], &parts[..]].concat().join("\n")
 }
 
-/// Returns the source parts of a store.
+/// Returns the parts of the source that a store needs.
 fn stores(access: Access) -> &'static [&'static str] {
     match access {
         Access::SubByte(_) => &[ELEMENT, PUT_SHARED, STORE_SUB_BYTE],
@@ -39,7 +39,7 @@ fn stores(access: Access) -> &'static [&'static str] {
     }
 }
 
-/// Declares the buffer types and the constants of sub-byte elements.
+/// Returns declarations of the buffer types, and of constants for sub-byte elements.
 fn names_of_access(access: Access) -> String {
     match access {
         Access::SubByte(packing) => {

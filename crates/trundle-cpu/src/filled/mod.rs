@@ -1,6 +1,7 @@
-//! Moves rows of a tensor and fills the space around them in one pass, as in padding.
+//! Moves the rows of a tensor and fills the space around them in one pass. Padding needs this.
 //!
-//! Two separate moves would read the cache lines where rows and fill meet, and would write them twice.
+//! Some cache lines contain the end of a row and fill elements. Two separate moves would write these lines twice, and
+//! read them in between.
 
 mod planner;
 
@@ -15,29 +16,30 @@ use crate::slices::{check_whole, raw, raw_mut};
 use crate::text::{plural, write_size};
 use crate::threads::for_each_task;
 
-/// A plan for a tensor made of another tensor's rows surrounded by one element. It lists tiles and tasks.
+/// A plan that writes the rows of a tensor into a larger tensor, and one fill element everywhere else.
 /// [`Planner::plan_filled`](crate::Planner::plan_filled) makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilledPlan {
-    /// Least size of the source in bytes.
+    /// Minimum size of the source in bytes.
     pub(crate) src_bytes: usize,
-    /// Size of the destination in bytes; all of it is written.
+    /// Size of the destination in bytes. All of it is written.
     pub(crate) dst_bytes: usize,
     /// Size of the fill element in bytes.
     pub(crate) width: usize,
     pub(crate) kernel: &'static Kernel,
-    /// Source and destination offset of the first row.
+    /// Source and destination offsets of the first row in bytes.
     pub(crate) first: (usize, usize),
+    /// Length of a row in bytes.
     pub(crate) run: usize,
     /// The loops around the slabs, outermost first.
     pub(crate) outer: Vec<AffineLoop>,
-    /// The loop over slabs. Each slab has `rows`.
+    /// The loop over slabs. A slab consists of all `rows`.
     pub(crate) slabs: AffineLoop,
     pub(crate) rows: AffineLoop,
-    /// Most slabs and rows per unit: rows of one slab, or whole slabs.
+    /// Maximum number of slabs and of rows per unit. A unit is a range of rows of one slab, or several whole slabs.
     pub(crate) block: (usize, usize),
     pub(crate) threads: usize,
-    /// Number of tasks; each is an equal share of the units.
+    /// Number of tasks. Each task has an equal share of the units.
     pub(crate) tasks: usize,
     /// Greatest common divisor of all offsets and sizes in bytes.
     pub(crate) grain_bytes: usize,
@@ -50,12 +52,12 @@ impl FilledPlan {
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the plan
     /// requires, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split
-    /// elements of T; nothing has been written then.
+    /// elements of T. After an error, `dst` is unchanged.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
         self.run_slice_while(src, fill, dst, &|| true)
     }
 
-    /// [`FilledPlan::run_slice_into`] that stops when `go_on` returns false, as
+    /// Runs the plan as [`FilledPlan::run_slice_into`] does, and stops when `go_on` returns false, as
     /// [`Backend::run_while`](trundle_core::Backend::run_while) does.
     ///
     /// # Errors
@@ -70,20 +72,20 @@ impl FilledPlan {
     ) -> Result<()> {
         check_whole::<T>(self.grain_bytes)?;
         check_whole::<T>(self.width)?;
-        // SAFETY: shared and unique references cannot overlap. Only whole elements of T are written, which are valid
-        // values.
+        // SAFETY: shared and unique references cannot overlap. Only whole elements of T are written, and each is a
+        // valid value.
         unsafe { self.run_raw(raw(src), raw(fill), raw_mut(dst), &Cancellation::when_not(go_on)) }
     }
 
-    /// Checks the buffers and writes the whole destination, unless `cancellation` is requested.
+    /// Checks the sizes of the buffers and writes the whole destination, unless the caller cancels the run.
     ///
     /// # Safety
     /// `src` and `fill` must be valid for reads and `dst` for writes. Nothing else may write to them during the run,
     /// and `dst` must not overlap the others.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and
-    /// [`Error::Stopped`](trundle_core::Error::Stopped).
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a buffer is too short,
+    /// [`Error::Stopped`](trundle_core::Error::Stopped) if the caller has cancelled the run.
     unsafe fn run_raw(
         &self,
         src: *const [u8],
@@ -94,7 +96,7 @@ impl FilledPlan {
         check_buffer("data", self.src_bytes, src.len())?;
         check_buffer("value", self.width, fill.len())?;
         check_buffer("out", self.dst_bytes, dst.len())?;
-        // SAFETY: the buffer was checked to hold one element and is valid by the contract of this function.
+        // SAFETY: the buffer holds at least one element, as checked above, and the caller guarantees that it is valid.
         let filling = unsafe { Filling::of(fill.cast(), self.width) };
         let buffers = Buffers { src: src.cast(), dst: dst.cast() };
         let units = self.units();
@@ -116,7 +118,7 @@ impl FilledPlan {
         cancellation.outcome()
     }
 
-    /// Returns the number of slab blocks, and of row blocks per slab.
+    /// Returns the number of ranges into which the slabs are cut, and the same for the rows of a slab.
     fn blocks(&self) -> (usize, usize) {
         let (slabs, rows) = self.block;
         (self.slabs.len.div_ceil(slabs), self.rows.len.div_ceil(rows))
@@ -127,7 +129,7 @@ impl FilledPlan {
         self.outer.iter().map(|each| each.len).product::<usize>() * slabs * rows
     }
 
-    /// Returns the source and destination offset of a row. `slab` counts through all loops around slabs.
+    /// Returns the source and destination offsets of a row in bytes. `slab` counts the slabs of all outer loops.
     fn row(&self, slab: usize, row: usize) -> (usize, usize) {
         let (mut src, mut dst) = self.first;
         let mut put = |each: &AffineLoop, index: usize| {
@@ -143,7 +145,8 @@ impl FilledPlan {
         (src, dst)
     }
 
-    /// Returns the rows of a unit, with the fill before each and, for the last unit, after it.
+    /// Returns the tile of a unit: its rows with the fill before each of them. The last unit also has the fill after
+    /// its last row.
     fn tile<'a>(&self, unit: usize, filling: &'a Filling, buffers: &Buffers) -> FilledTile<'a> {
         let ((slab_block, row_block), (slab_blocks, row_blocks)) = (self.block, self.blocks());
         let part = |index: usize, block: usize, len: usize| {

@@ -1,4 +1,4 @@
-//! Permutes cells of a tensor in cycles.
+//! Divides a tensor into cells (boxes), which take each other's places in cycles.
 
 use std::fmt;
 
@@ -13,36 +13,37 @@ use crate::text::plural;
 use crate::tiles::TilePlan;
 use crate::{Machine, Planner};
 
-/// For cycles of at most this many cells, the smallest cell of the cycle starts it, and no marks are needed. Longer
-/// cycles mark the cells that were moved.
+/// Maximum length of a short cycle. Each cell of such a cycle can find out whether it has the smallest index in the
+/// cycle, and only that cell starts the move. In longer cycles, moved cells are marked instead.
 const SHORT_CYCLE: usize = 8;
 
-/// Upper limit of axes after merging axes that stay together.
+/// Maximum number of axes, after axes that stay together have been merged.
 pub(super) const MOST_AXES: usize = 16;
 
-/// One number per axis.
+/// The index of a cell: the index of its part on each axis.
 pub(super) type Index = [usize; MOST_AXES];
 
-/// A tensor divided into cells, which are permuted.
+/// A tensor divided into cells, and how the cells are permuted and moved.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     axes: Vec<CellAxis>,
-    /// The axis reversed by a length table, if its parts have one step each.
+    /// The axis that a length table reverses, if each index of the axis is a part of its own.
     reversed: Option<(usize, LengthTable)>,
-    /// For a table that cuts within cells: the strides of its lanes, and its first entry.
+    /// If a length table cuts within cells: the strides of the table along each axis, and the index of its first entry.
     entries: Option<(Vec<isize>, usize)>,
     offset: usize,
-    /// How cells are moved, for each combination of part kinds.
+    /// How cells are moved. There is one entry for each shape of a cell.
     kinds: Vec<CellPlans>,
     pub(super) cell_bytes: usize,
-    /// Whether a cell is copied to scratch before it is written. In place, the rows of a transposed cell evict each
-    /// other from the caches; in scratch they are contiguous.
+    /// Whether a cell is copied to scratch before it is written to its new place. In the tensor, the rows of a
+    /// transposed cell evict each other from the caches. In scratch they are contiguous.
     pub(super) goes_through_scratch: bool,
     pub(super) cycles: Cycles,
-    /// Approximate number of segments into which all cycles are cut, each with a saved cell; 0 if they are not cut.
+    /// Approximate number of segments into which all cycles are cut; 0 if cycles are not cut. Scratch holds one saved
+    /// cell for each segment.
     pub(super) segments: usize,
     digits: Vec<Digit>,
-    /// Number of cells with common marks: the cells along the permuted axes.
+    /// Number of cells that share one set of marks: the cells along the permuted axes.
     pub(super) together: usize,
     pub(super) threads: usize,
 }
@@ -50,31 +51,32 @@ pub(super) struct Cells {
 /// How the cells are permuted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cycles {
-    /// Every cell stays, and its contents are moved.
+    /// Every cell stays in its place. Only the elements within it are moved.
     Within,
-    /// In cycles of at most this many cells.
+    /// The cycles have at most this many cells.
     Short(usize),
-    /// In longer cycles.
+    /// The cycles are longer. Cells that were moved are marked.
     Marked,
 }
 
 #[derive(Clone, Debug)]
 struct CellAxis {
     from: usize,
-    /// Byte offset of each part from the first.
+    /// Byte offset of each part from the first one.
     offset: Vec<usize>,
     begin: Vec<usize>,
     read_at: Vec<usize>,
     kind: Vec<usize>,
-    /// Stride of this axis's kinds in the list of plans.
+    /// Stride of this axis in the list of plans. `kind` of a part is the index of its length among the lengths of the
+    /// axis's parts.
     kind_stride: usize,
 }
 
-/// How to move a cell with a given number of steps along each axis.
+/// The plans for cells of one shape: to another cell, to scratch, and from scratch.
 #[derive(Clone, Debug)]
 pub(super) struct CellPlans {
     bytes: usize,
-    /// Whether the cell's contents keep their order.
+    /// Whether the elements of the cell keep their order.
     pub(super) is_kept: bool,
     pub(super) across: CellPlan,
     pub(super) saved: CellPlan,
@@ -94,7 +96,7 @@ pub(super) enum CellPlan {
     Moved(Box<TilePlan>),
 }
 
-/// Prefetch distance in rows when saving a cell.
+/// Prefetch distance when a cell is copied to scratch, in rows.
 const ROWS_AHEAD: usize = 12;
 
 impl CellPlan {
@@ -118,7 +120,7 @@ impl CellPlan {
     /// # Safety
     /// The cell must be valid for reads at `src` and for writes at `dst`, without overlap.
     pub(super) unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
-        // SAFETY: both ranges are valid and disjoint by the contract of this function.
+        // SAFETY: the caller guarantees that both ranges are valid and do not overlap.
         unsafe {
             match self {
                 CellPlan::Run(bytes) => std::ptr::copy_nonoverlapping(src, dst, *bytes),
@@ -139,7 +141,7 @@ impl CellPlan {
 }
 
 impl Cells {
-    /// Divides a move into cells within the limits, or returns `None` if that is not possible.
+    /// Divides a move into cells. Returns `None` if that is not possible within the limits.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Cells> {
         if work.axes().len() > MOST_AXES {
             return None;
@@ -191,7 +193,7 @@ impl Cells {
             (0..axes.len()).partition(|at| stays((*at, &axes[*at])));
         let of_axis = |at: &usize| Digit { axis: *at, count: axes[*at].count(), steps: 1 };
         let mut digits: Vec<Digit> = order.iter().map(of_axis).collect();
-        // Transposed cells are visited in squares, so that the pages of their rows are revisited soon.
+        // Transposed cells are visited in squares, so that the pages of their rows are soon accessed again.
         let (rough, fine): (Vec<Digit>, Vec<Digit>) =
             moved.iter().map(of_axis).map(Digit::cut).unzip();
         digits.extend(rough);
@@ -217,27 +219,27 @@ impl Cells {
         Some(cells)
     }
 
-    /// Whether every cell stays and only its contents are moved.
+    /// Whether every cell stays in its place and only the elements within it are moved.
     pub(super) fn is_within(&self) -> bool {
         self.cycles == Cycles::Within
     }
 
-    /// Returns the distance of cells in scratch, where they are aligned to cache lines.
+    /// Returns the distance between cells in scratch, in bytes. There, cells begin at cache lines.
     pub(super) fn pitch(&self) -> usize {
         self.cell_bytes.next_multiple_of(LINE)
     }
 
-    /// Returns the number of groups of cells with common marks.
+    /// Returns the number of groups of cells. The cells of a group share one set of marks.
     pub(super) fn units(&self) -> usize {
         self.numbers() / self.together
     }
 
-    /// Returns the number of cell numbers. Some of them are unused.
+    /// Returns the number of cell numbers. Not every number belongs to a cell.
     pub(super) fn numbers(&self) -> usize {
         self.digits.iter().map(|digit| digit.count).product()
     }
 
-    /// Returns the parts of cell `number`, or `None` if the number is unused.
+    /// Returns the index of the cell with this number, or `None` if no cell has it.
     pub(super) fn index(&self, number: usize) -> Option<Index> {
         let mut index = [0; MOST_AXES];
         let mut rest = number;
@@ -254,7 +256,7 @@ impl Cells {
         self.digits.iter().map(of_digit).fold(0, |number, (at, count)| number * count + at)
     }
 
-    /// Returns the cell that a cell's contents come from.
+    /// Returns the index of the cell whose elements move to the cell at `index`.
     pub(super) fn read_at(&self, index: &Index) -> Index {
         let mut read = [0; MOST_AXES];
         for (axis, at) in self.axes.iter().zip(index) {
@@ -279,7 +281,7 @@ impl Cells {
         &self.kinds[kinds.sum::<usize>()]
     }
 
-    /// Returns the table entry of a cell's first lane, for a table that cuts within cells.
+    /// Returns the index of the table entry at the cell's first element, if a table cuts within cells; otherwise 0.
     pub(super) fn entry(&self, index: &Index) -> isize {
         self.entries
             .as_ref()
@@ -293,20 +295,20 @@ impl Cells {
     }
 }
 
-/// Cells per side of a square.
+/// Number of cells per side of a square.
 const SQUARE: usize = 16;
 
-/// A digit of the cell numbers: a part of the index along an axis.
+/// A digit of the cell numbers. It contributes to the index of the cell's part on one axis.
 #[derive(Clone, Copy, Debug)]
 struct Digit {
     axis: usize,
     count: usize,
-    /// Parts between consecutive digit values.
+    /// The number of parts by which the index grows if the digit grows by one.
     steps: usize,
 }
 
 impl Digit {
-    /// Splits an axis into two digits: the square, and the cell within it.
+    /// Splits a digit in two: which square a cell is in, and where in the square.
     fn cut(self) -> (Digit, Digit) {
         let rough = Digit { count: self.count.div_ceil(SQUARE), steps: SQUARE, ..self };
         (rough, Digit { count: self.count.min(SQUARE), ..self })
@@ -314,7 +316,7 @@ impl Digit {
 }
 
 impl CellAxis {
-    /// Makes an axis with kind stride unset, and returns the number of steps of each kind.
+    /// Makes an axis without `kind_stride`. Also returns the lengths that the parts of the axis have.
     fn new(from: usize, stride: isize, parts: &Parts) -> (CellAxis, Vec<usize>) {
         let mut kinds: Vec<usize> = Vec::new();
         let mut kind = Vec::with_capacity(parts.count());
@@ -335,7 +337,7 @@ impl CellAxis {
         self.read_at.len()
     }
 
-    /// Whether each part of axis number `at` stays in place.
+    /// Whether all parts of this axis, which has the index `at`, stay in their places.
     fn stays(&self, at: usize) -> bool {
         self.from == at && self.read_at.iter().enumerate().all(|(part, read_at)| part == *read_at)
     }
@@ -381,7 +383,7 @@ impl fmt::Display for Cells {
     }
 }
 
-/// Returns the kind of cycles that the permutation has.
+/// Returns which kind of cycles the permutation has.
 fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycles {
     if let Some((_, table)) = reversed
         && axes
@@ -390,13 +392,13 @@ fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycl
             .enumerate()
             .any(|(at, (axis, stride))| *stride != 0 && !axis.stays(at))
     {
-        // The cells of a cycle can have different lengths.
+        // The cells of a cycle can have different entries in the table of lengths.
         return Cycles::Marked;
     }
     let mut cycle = if reversed.is_some() { 2 } else { 1 };
     for at in 0..axes.len() {
         let orbit = orbit_of(|axis| axes[axis].from, at);
-        // A part that returns to its axis may be a different part of it.
+        // After one round through the axes of the orbit, a part may be at another place of its axis.
         let round = |part: usize| orbit.iter().fold(part, |part, axis| axes[*axis].read_at[part]);
         let again = least_round(axes[at].count(), round);
         let together = orbit.len().saturating_mul(again);
@@ -408,7 +410,8 @@ fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycl
     if cycle == 1 { Cycles::Within } else { Cycles::Short(cycle) }
 }
 
-/// Returns after how many rounds every part is back; more than [`SHORT_CYCLE`] if that takes long.
+/// Returns how often `round` must be applied until every part is back at its place. Returns `SHORT_CYCLE + 1` if it is
+/// more often than [`SHORT_CYCLE`].
 fn least_round(count: usize, round: impl Fn(usize) -> usize) -> usize {
     let mut at: Vec<usize> = (0..count).collect();
     for rounds in 1..=SHORT_CYCLE {

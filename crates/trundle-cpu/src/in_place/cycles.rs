@@ -1,7 +1,8 @@
-//! Moves cells in cycles: saves the first cell, moves the next one to its place, and so on.
+//! Moves cells in cycles: saves the first cell of a cycle, moves the next cell to its place, and so on.
 //!
-//! If there are few long cycles, they are cut into segments, at least one per thread. The first cell of each segment
-//! is saved before anything is moved, because the previous segment overwrites it last.
+//! A few long cycles would not give work to all threads, so they are cut into segments, which different threads move.
+//! The last move of a segment reads the first cell of the next segment, which another thread may have overwritten. So
+//! the first cell of each segment is saved before anything is moved.
 
 use trundle_kernels::simd::LINE;
 
@@ -13,23 +14,24 @@ use crate::threads::for_each_task;
 
 const TASK_BYTES: usize = 1 << 20;
 
-/// Least cell size for segments; with smaller cells the list of segments is long.
+/// Minimum size of a cell in bytes for cutting cycles. With smaller cells, the lists of cycles take too much memory.
 const LEAST_SEGMENT_CELL: usize = 1 << 10;
 
-/// Segments per thread for a single cycle.
+/// Number of segments per thread, if there is a single cycle.
 const SEGMENTS: usize = 4;
 
-/// The cycles of some cells, as a work list.
+/// Lists how the cycles of a group of cells are moved.
 struct Cuts {
-    /// A cell number of each cycle that is moved whole.
+    /// One cell number of each cycle that is not cut.
     whole: Vec<usize>,
     segments: Vec<Segment>,
 }
 
-/// A segment of a cycle; it ends where another segment begins.
+/// A segment of a cycle. It ends where the next segment begins.
 struct Segment {
-    /// Number of its first cell, which is saved at the segment's position in the list.
+    /// Number of the first cell, whose saved copy has the index of this segment.
     first: usize,
+    /// Index of the next segment.
     next: usize,
 }
 
@@ -54,7 +56,7 @@ impl Pass for Cells {
         let scratch = Scratch::new(self.scratch_each());
         if self.segments > 0 {
             for unit in 0..units {
-                // SAFETY: the buffer is valid and unshared by the contract of this function.
+                // SAFETY: the caller guarantees that the buffer is valid and not shared.
                 unsafe { self.run_cut(unit * each, memory, &scratch) };
             }
             return;
@@ -65,7 +67,7 @@ impl Pass for Cells {
             scratch.with(|own| {
                 let first = task * together;
                 for unit in first..(first + together).min(units) {
-                    // SAFETY: each cell belongs to one cycle, which one unit moves, and cells do not overlap.
+                    // SAFETY: cells do not overlap. Each cell belongs to one cycle, and one unit moves that cycle.
                     unsafe {
                         match self.cycles {
                             Cycles::Marked => self.run_marked(unit * each, memory, own),
@@ -79,8 +81,8 @@ impl Pass for Cells {
 }
 
 impl Cells {
-    /// Decides to cut cycles if there are few for the threads and the scratch holds the first cells of all segments,
-    /// up to twice the planned number.
+    /// Decides whether cycles are cut into segments. They are cut if there are too few groups for all threads and the
+    /// scratch can hold the first cells of twice the planned number of segments.
     pub(super) fn cut(&mut self, limits: Limits) {
         let is_long = self.cycles == Cycles::Marked && self.cell_bytes >= LEAST_SEGMENT_CELL;
         if !is_long || self.threads == 1 || self.units() >= 2 * self.threads {
@@ -92,7 +94,7 @@ impl Cells {
         self.segments = if segments > 1 { segments } else { 0 };
     }
 
-    /// Returns the most bytes of the list of cycles.
+    /// Returns the maximum size of the list of cycles in bytes.
     fn lists_bytes(&self) -> usize {
         self.together / 2 * size_of::<usize>()
     }
@@ -102,7 +104,7 @@ impl Cells {
         (1 + usize::from(self.goes_through_scratch)) * self.pitch() + LINE
     }
 
-    /// Moves the cycle of cell `number` if that is its smallest cell.
+    /// Moves the cycle of cell `number`, if no cell of the cycle has a smaller index.
     ///
     /// # Safety
     /// As [`Pass::run`].
@@ -115,22 +117,22 @@ impl Cells {
             }
             at = self.read_at(&at);
         }
-        // SAFETY: the cycle belongs to this call, because only its smallest cell gets here.
+        // SAFETY: only one call moves this cycle: the call for the cell with the smallest index.
         unsafe { self.run_cycle(&first, memory, scratch, |_| ()) };
     }
 
-    /// Moves the cycles of a group of cells with common marks, from cell `number` on.
+    /// Moves the cycles of a group of cells. `number` is the first cell of the group.
     ///
     /// # Safety
     /// As [`Pass::run`].
     unsafe fn run_marked(&self, number: usize, memory: SharedBuffer, scratch: &mut [u8]) {
         self.for_each_cycle(number, |first, mark| {
-            // SAFETY: the group belongs to this call, and each of its cycles is visited once.
+            // SAFETY: only this call moves the group, and each of its cycles is visited once.
             unsafe { self.run_cycle(first, memory, scratch, mark) };
         });
     }
 
-    /// Moves the cycles of a group of cells with common marks, from cell `number` on, cut into segments.
+    /// Moves the cycles of a group of cells, cut into segments. `number` is the first cell of the group.
     ///
     /// # Safety
     /// As [`Pass::run`].
@@ -143,7 +145,7 @@ impl Cells {
         let index = |number: usize| self.index(number).unwrap_or([0; MOST_AXES]);
         for_each_task(self.threads, segments.len(), &|segment| {
             let first = index(segments[segment].first);
-            // SAFETY: the buffer is valid by the contract of this function, and `saved` has a slot per segment.
+            // SAFETY: the caller guarantees that the buffer is valid, and `saved` has a slot for each segment.
             unsafe {
                 self.plans(&first).saved.run(memory.at(self.place(&first)), slot(segment), 0);
             }
@@ -167,7 +169,7 @@ impl Cells {
         });
     }
 
-    /// Lists the cycles of a group of cells with common marks, from cell `number` on.
+    /// Lists the cycles of a group of cells. `number` is the first cell of the group.
     fn cuts(&self, number: usize) -> Cuts {
         let most = self.together.div_ceil(self.segments);
         let mut cuts = Cuts { whole: Vec::new(), segments: Vec::new() };
@@ -195,8 +197,8 @@ impl Cells {
         cuts
     }
 
-    /// Visits a cell of each cycle in a group with common marks, from cell `number` on. The callback must mark all
-    /// cells of the cycle.
+    /// Calls `visit` with a cell of each cycle in a group of cells. `number` is the first cell of the group. `visit`
+    /// must pass all cells of the cycle to its second argument, which marks them.
     fn for_each_cycle(&self, number: usize, mut visit: impl FnMut(&Index, &mut dyn FnMut(&Index))) {
         let mut marks = Marks::new(self.together);
         for cell in 0..self.together {
@@ -227,15 +229,15 @@ impl Cells {
         if is_alone && plans.is_kept {
             return moved(first);
         }
-        // SAFETY: cells lie within the valid tensor, and the scratch has room for a cell.
+        // SAFETY: cells lie within the valid tensor, and the scratch has space for a cell.
         unsafe {
             plans.saved.run(memory.at(self.place(first)), saved, 0);
             self.run_path(first, first, saved, memory, rest, moved);
         }
     }
 
-    /// Moves the cells of a cycle from `first` until the next source is `end`, whose contents are in `saved`. Calls
-    /// `moved` for each cell.
+    /// Moves cells of a cycle: each cell, beginning with `first`, gets the elements of the next one. The last cell gets
+    /// those of `end`, which are in `saved`. Calls `moved` for each cell.
     ///
     /// # Safety
     /// As [`Pass::run`].

@@ -1,8 +1,8 @@
-//! Exchanges pairs of elements along the axes they lie on: flips, reversals by length, and rolls by half.
+//! Exchanges pairs of elements: flips, reversals by length, and rolls by half the size of an axis.
 //!
-//! The first half of the outermost moved axis is exchanged with its second half. If its size is odd, its middle is a
-//! box with one axis less; in this box, the next moved axis is halved. So strides give both elements of each pair,
-//! and no two pairs share an element.
+//! The first half of the outermost moved axis is exchanged with its second half. If the size of the axis is odd, the
+//! elements at its middle index are a tensor without this axis. There, the next moved axis is halved in the same way.
+//! So loops with strides describe all pairs, and no two pairs share an element.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Runs shorter than this are left to other kernels, unless they are elements in reversed order.
+/// Minimum length of a run in bytes. Shorter runs are moved by other kernels, unless their elements are reversed.
 const LEAST_RUN_BYTES: usize = 32;
 
 const TASK_BYTES: usize = 256 << 10;
@@ -28,34 +28,36 @@ pub(super) struct Exchange {
     threads: usize,
 }
 
-/// Pairs described by strides: the destination of a loop is the first element of each pair, the source the second.
+/// Loops over pairs of elements. `dst_stride` of a loop is the stride of the first elements, `src_stride` that of the
+/// second elements.
 #[derive(Clone, Debug)]
 struct Nest {
-    /// Byte offsets of the first pair.
+    /// Byte offsets of the two elements of the first pair.
     first: usize,
     second: usize,
     /// The loops around the rows, outermost first.
     outer: Vec<AffineLoop>,
     rows: AffineLoop,
-    /// Number and size in bytes of a row's elements.
+    /// Number of elements per row, and their size in bytes.
     cols: usize,
     width: usize,
     is_reversed: bool,
-    /// Lengths that give the number of pairs per lane: rows, or columns if the rows are single elements.
+    /// The table of lengths, if the move is a reversal by lengths. A length determines how many rows are exchanged, or
+    /// how many columns if rows are single elements.
     lengths: Option<Lengths>,
 }
 
 #[derive(Clone, Debug)]
 struct Lengths {
     table: LengthTable,
-    /// Strides of the entries along the loops around the rows.
+    /// Strides of the table along the loops around the rows.
     strides: Vec<isize>,
-    /// Stride of the reversed axis.
+    /// Byte stride of the reversed axis.
     stride: usize,
 }
 
 impl Exchange {
-    /// Divides a move into pairs, or returns `None` if it does not consist of pairs or other kernels are better.
+    /// Divides a move into pairs. Returns `None` if it does not consist of pairs, or if other kernels are faster.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Exchange> {
         let kernel = planner.machine().kernel_of(Roles::Exchanged)?;
         let axes = work.axes();
@@ -90,7 +92,7 @@ impl Pass for Exchange {
             for_each_task(self.threads, units.div_ceil(each), &|task| {
                 for unit in task * each..((task + 1) * each).min(units) {
                     let Some(tile) = nest.tile(unit, memory) else { continue };
-                    // SAFETY: the pairs lie within the tensor, and no element is in two of them.
+                    // SAFETY: the pairs lie within the tensor, and no element is in two pairs.
                     unsafe { run(&tile) };
                 }
             });
@@ -104,8 +106,8 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Adds the pairs of the axes from `at` on, inside the loops collected so far. `first` and `second` are equal
-    /// unless an earlier axis was halved.
+    /// Adds loops for the axes from `at` on, inside the collected loops. `first` and `second` are the byte offsets of
+    /// the first pair. They are equal if no earlier axis was halved.
     fn put(
         &mut self,
         work: &InPlace,
@@ -150,7 +152,7 @@ impl Pairs {
         }
     }
 
-    /// Adds the pairs of a move that is reversed by lengths along axis `at` and moves no other axis.
+    /// Adds the pairs of a move that reverses axis `at` by lengths. Returns `None` if it moves another axis too.
     fn put_lanes(&mut self, work: &InPlace, at: usize) -> Option<()> {
         let axes = work.axes();
         let Along::Reversed(table) = &axes[at].along else { return None };
@@ -158,7 +160,7 @@ impl Pairs {
         if others().any(|(_, axis)| axis.along != Along::Kept) {
             return None;
         }
-        // Everything within a step of the reversed axis that shares one length is a run.
+        // The innermost axes are a run if they are contiguous and all their elements have the same length.
         let mut inner = axes.len();
         let mut run = 1;
         while inner > at + 1
@@ -191,8 +193,8 @@ impl Pairs {
 }
 
 impl Nest {
-    /// Makes the pairs that start at `first` and `second`, at all steps of the given loops; the innermost loop
-    /// counts bytes.
+    /// Makes a nest of loops over pairs. `first` and `second` are the byte offsets of the first pair. The innermost
+    /// loop counts bytes.
     fn of(first: usize, mut second: usize, mut loops: Vec<AffineLoop>) -> Nest {
         loops.retain(|each| each.len > 1);
         // Contiguous bytes form one run.
@@ -218,12 +220,12 @@ impl Nest {
         Nest { first, second, outer: loops, rows, cols, width, is_reversed, lengths: None }
     }
 
-    /// Returns about the bytes of a row on both sides.
+    /// Returns the approximate number of bytes that are moved per row.
     fn row_bytes(&self) -> usize {
         2 * self.cols * self.width
     }
 
-    /// Returns the number of parts of the rows and columns.
+    /// Returns into how many parts the rows are divided, and into how many the columns.
     fn parts(&self) -> (usize, usize) {
         if self.lengths.is_some() {
             return (1, 1);
@@ -243,7 +245,7 @@ impl Nest {
         (self.row_bytes() * self.rows.len / (rows * cols)).max(1)
     }
 
-    /// Returns the rows of a unit, or `None` if it is empty.
+    /// Returns the tile of a unit, or `None` if the unit is empty.
     fn tile(&self, unit: usize, memory: SharedBuffer) -> Option<ExchangeTile> {
         let (row_parts, col_parts) = self.parts();
         let part =
@@ -265,7 +267,7 @@ impl Nest {
                 first = first.wrapping_add_signed(index * self.rows.dst_stride)
                     + cols.start * self.width;
                 second = second.wrapping_add_signed(index * self.rows.src_stride);
-                // In reversed order, the first part of the columns is at the end.
+                // If columns are reversed, the first part of the columns is the last in the second row.
                 second += (self.cols - cols.end) * self.width;
                 (AffineLoop { len: rows.len(), ..self.rows }, cols.len())
             }

@@ -1,10 +1,10 @@
-//! The limits of a run in place.
+//! The limits for moving a tensor within its own buffer.
 
 use trundle_kernels::simd::LINE;
 
 use super::grid::CellSize;
 
-/// The limits of a run.
+/// Limits of threads, scratch memory and cell sizes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) threads: usize,
@@ -14,12 +14,13 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns the largest size of a cell in bytes. A thread may hold two cells, which begin at cache lines.
+    /// Returns the maximum size of a cell in bytes. The scratch of a thread must hold two cells, which begin at cache
+    /// lines.
     pub(super) fn cell_bytes(&self) -> usize {
         (self.scratch / self.threads / 2).saturating_sub(LINE)
     }
 
-    /// Returns the scratch memory of each thread in bytes.
+    /// Returns the maximum size of a slab in bytes: the scratch memory of one thread.
     pub(super) fn slab(&self) -> usize {
         self.scratch / self.threads
     }

@@ -1,4 +1,4 @@
-//! Shared helpers: the tensor's memory, positions of repeated structures, and scratch for threads.
+//! Helpers for all passes: the tensor's memory, positions at regular distances, marks, and scratch for threads.
 
 use std::sync::Mutex;
 
@@ -24,12 +24,12 @@ impl SharedBuffer {
     }
 }
 
-/// A regular grid of positions, as (count, byte stride) per axis.
+/// A regular grid of positions: the count and the byte stride along each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Around(Vec<(usize, usize)>);
 
 impl Around {
-    /// Makes the grid of all steps of the given axes.
+    /// Makes a grid with a position for each index of the given axes.
     pub(super) fn axes<'a>(axes: impl Iterator<Item = &'a InPlaceAxis>) -> Around {
         Around::new(axes.map(|axis| (axis.len, axis.stride.unsigned_abs())).collect())
     }
@@ -54,7 +54,7 @@ impl Around {
     }
 }
 
-/// One bit for each position that has been moved.
+/// One bit per position, which says whether the position has been moved.
 pub(super) struct Marks(Vec<u64>);
 
 impl Marks {
@@ -71,19 +71,19 @@ impl Marks {
     }
 }
 
-/// Scratch buffers, one for each thread, reused by its tasks.
+/// Scratch buffers. There are at most as many as threads, because tasks reuse them.
 pub(super) struct Scratch {
     bytes: usize,
     free: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Scratch {
-    /// Scratch of this many bytes per thread.
+    /// Makes scratch with buffers of `bytes` bytes. They are allocated when they are needed.
     pub(super) fn new(bytes: usize) -> Scratch {
         Scratch { bytes, free: Mutex::default() }
     }
 
-    /// Calls `work` with a buffer that no other task uses.
+    /// Calls `work` with a buffer that no other task uses meanwhile.
     pub(super) fn with(&self, work: impl FnOnce(&mut [u8])) {
         let free = self.free.lock().map(|mut free| free.pop()).ok().flatten();
         let mut own = free.unwrap_or_else(|| vec![0; self.bytes]);

@@ -1,11 +1,14 @@
 //! Moves a tensor within its own buffer.
 //!
-//! The planner picks the first strategy that fits the [`Move`]: a [`rotation`](rotation::Rotation) for rolls of
-//! contiguous bytes, an [exchange](exchange::Exchange) for pairs of elements, [squares](square::Squares) for two
-//! exchanged axes of one size. Everything else is divided into [cells](cells::Cells), boxes of the tensor that are
-//! moved in cycles by the kernels of ordinary moves. Exchanged axes of different sizes, and rolls of short rows along
-//! several axes, take several [passes](rectangular). If nothing fits, the tensor is moved through scratch in
-//! [slabs](slabs::Slabs) that stay in place, if they are small enough.
+//! The planner uses the first of these strategies that can do the [`Move`]:
+//!
+//! - A [rotation](rotation::Rotation) rolls contiguous bytes.
+//! - An [exchange](exchange::Exchange) exchanges pairs of elements.
+//! - [Squares](square::Squares) exchange two axes of the same size.
+//! - [Cells](cells::Cells) are boxes of the tensor, which kernels of ordinary moves move in cycles.
+//! - [Several passes](rectangular) exchange axes of different sizes. Rolls of short rows along several axes also take
+//!   several passes.
+//! - [Slabs](slabs::Slabs) are boxes that keep their places. Each is copied to scratch, and moved back in a new order.
 
 mod cells;
 mod cycles;
@@ -44,12 +47,12 @@ pub struct InPlacePlan {
     moved_bytes: usize,
     grain_bytes: usize,
     threads: usize,
-    /// Run in order; empty if every element stays.
+    /// The passes in their order. Empty if every element stays in its place.
     passes: Passes,
 }
 
-/// Plans rolls along several axes whose rows are too short for single moves: uses larger cells, or rolls one
-/// axis after another.
+/// Plans rolls along several axes whose rows are too short to be cells: makes larger cells, or rolls one axis after
+/// another. Returns `None` for other moves.
 fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> {
     let alone = within.rolls().filter(|alone| alone.len() > 1)?;
     let are_long = |cells: &Cells| cells.is_within() || cells.cell_bytes >= LEAST_ROW_BYTES;
@@ -64,16 +67,17 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> 
     alone.iter().map(|roll| whole(roll, limits, planner)).collect()
 }
 
-/// For rows of at least this size, moving each row once in long cycles pays off (measured; docs/kernels.md).
+/// Minimum size of a row in bytes for moving rows in long cycles. With shorter rows, several passes are faster
+/// (measured; docs/kernels.md).
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
 impl Planner {
-    /// Plans a move whose source and destination are the same buffer, with at most `most_scratch` bytes of scratch.
-    /// Returns `None` if that is not possible.
+    /// Plans a move whose source and destination are the same buffer. A run uses at most `most_scratch` bytes of
+    /// scratch memory. Returns `None` if no strategy can do the move with so little scratch.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
         let threads = threads_for(work.moved_bytes(), self.machine().threads);
         let planned = self.plan_in_place_on(threads, work, most_scratch);
-        // Threads share the scratch, so a plan for one thread may fit if a plan for several does not.
+        // The threads share the scratch. If it is too small for several threads, it may be enough for one.
         planned.or_else(|| self.plan_in_place_on(1, work, most_scratch))
     }
 
@@ -99,7 +103,8 @@ impl Planner {
         (plan.scratch_bytes() <= most_scratch).then_some(plan)
     }
 
-    /// Returns the passes of a move; none if every element stays.
+    /// Returns the passes of a move. The list is empty if every element stays in its place. Returns `None` if no
+    /// strategy can do the move.
     fn passes_of(&self, work: &Move, limits: Limits) -> Option<Passes> {
         if work.moved_bytes() == 0 {
             return Some(Vec::new());
@@ -119,16 +124,16 @@ impl Planner {
     }
 }
 
-/// Run length of transposed cells.
+/// Length of the contiguous runs in transposed cells, in bytes.
 const RUN_BYTES: usize = 512;
 
 impl InPlacePlan {
-    /// Returns the most scratch bytes of a run.
+    /// Returns the maximum scratch memory of a run, in bytes.
     pub fn scratch_bytes(&self) -> usize {
         self.passes.iter().map(|pass| pass.scratch_bytes()).max().unwrap_or(0)
     }
 
-    /// Returns the most times that an element is moved.
+    /// Returns the number of passes over the tensor.
     pub fn passes(&self) -> usize {
         self.passes.len()
     }
@@ -143,24 +148,23 @@ impl InPlacePlan {
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than the plan
     /// requires, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would split
-    /// elements of T; nothing has been written then.
+    /// elements of T. After an error, the slice is unchanged.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
-        // SAFETY: a unique reference. Only whole elements of T are moved, which are valid values.
+        // SAFETY: the reference is unique. Only whole elements of T are moved, and each is a valid value.
         unsafe { self.run_raw(elements.as_mut_ptr().cast()) };
         Ok(())
     }
 
-    /// [`InPlacePlan::run_slice`] for values with ownership: values are moved, never cloned or dropped. If the
-    /// caller's thread pool panics during the run, the process aborts, because a value may be duplicated at that
-    /// point.
+    /// Moves the values of a slice, which can have any type. Values are moved, and never cloned or dropped. If the
+    /// caller's thread pool panics during the run, the process aborts, because a value may exist twice at that time.
     ///
     /// # Errors
     /// As [`InPlacePlan::run_slice`].
     pub fn run_owned<T>(&self, values: &mut [T]) -> Result<()> {
         self.check::<T>(values.len())?;
         let whole = Whole;
-        // SAFETY: a unique reference. Whole values are moved, each to exactly one position.
+        // SAFETY: the reference is unique. Whole values are moved, each to exactly one position.
         unsafe { self.run_raw(values.as_mut_ptr().cast()) };
         std::mem::forget(whole);
         Ok(())
@@ -179,12 +183,12 @@ impl InPlacePlan {
     /// The buffer must have the bytes of the plan, and no other code may access it during the run.
     unsafe fn run_raw(&self, buffer: *mut u8) {
         let memory = SharedBuffer::new(buffer);
-        // SAFETY: the buffer is valid and unshared by the contract of this function.
+        // SAFETY: the caller guarantees that the buffer is valid and not shared.
         self.passes.iter().for_each(|pass| unsafe { pass.run(memory) });
     }
 }
 
-/// Aborts the process when dropped, that is, if a run does not complete.
+/// Aborts the process when it is dropped. It is dropped only if a run does not complete.
 struct Whole;
 
 impl Drop for Whole {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::memory::SharedBuffer;
 
-/// A pass. It moves every element once, except for a matrix without its last columns.
+/// A pass over a tensor within its own memory.
 pub(super) trait Pass:
     fmt::Debug + fmt::Display + Send + Sync + UnwindSafe + RefUnwindSafe
 {
-    /// Returns the most scratch bytes of a run.
+    /// Returns the maximum scratch memory of a run, in bytes.
     fn scratch_bytes(&self) -> usize;
 
     /// # Safety

@@ -1,9 +1,9 @@
-//! Transposes of non-square matrices within their own memory.
+//! Transposes matrices that are not square within their own memory.
 //!
-//! A permutation of axes is done by exchanging groups of adjacent axes, one pair at a time, each a batch of matrix
-//! transposes. A matrix that fits in scratch is moved through it. In larger ones, rows are cut into runs: the runs
-//! are transposed in cycles, then each slab of runs is transposed through scratch. Columns that do not fill a run are
-//! saved first and put back at the end.
+//! A permutation of axes is a sequence of exchanges of two groups of adjacent axes. Each exchange is a batch of matrix
+//! transposes. If a matrix fits in scratch, it is copied there and moved back. In larger matrices, rows are cut into
+//! runs. One pass transposes the matrix of runs, in cycles. Another pass transposes each slab of runs through scratch.
+//! If the last columns do not fill a run, they are saved first and written at the end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::Planner;
 use crate::threads::for_each_task;
 use crate::tiles::TilePlan;
 
-/// Least size (a cache line) and largest size of the runs that are moved in cycles.
+/// Minimum size (a cache line) and maximum size of the runs that are moved in cycles, in bytes.
 const RUN_BYTES: (usize, usize) = (64, 4 << 10);
 
-/// Preferred slab size, so that slabs stay in the caches between scratch and destination.
+/// Preferred size of a slab in bytes. A slab should stay in the caches while it is copied to scratch and back.
 const SLAB_BYTES: usize = 4 << 20;
 
 /// Prefetch distance in elements.
@@ -43,23 +43,23 @@ struct Matrices {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Runs {
     matrices: Matrices,
-    /// Number of pieces of each element, which different tasks move.
+    /// Number of pieces into which each element is cut. Different tasks move different pieces.
     pieces: usize,
     threads: usize,
 }
 
-/// A matrix without its last columns, which are saved during the transpose.
+/// Matrices that are transposed without their last columns, which are saved meanwhile.
 #[derive(Clone, Debug)]
 struct WithoutLast {
     matrices: Matrices,
-    /// Number of columns that remain.
+    /// Number of columns without the saved ones.
     left: usize,
     passes: Passes,
-    /// Moves the saved columns to the last rows.
+    /// Moves the saved columns to the last rows of the transposed matrix.
     plan: TilePlan,
 }
 
-/// Returns the passes of a pure axis permutation without gaps.
+/// Returns the passes of a move that only permutes axes, or `None` for other moves and for layouts with gaps.
 pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Option<Passes> {
     let [block] = work.blocks() else { return None };
     if work.packing().is_some() || !block.indices.is_empty() || block.src_offset != block.dst_offset
@@ -72,7 +72,7 @@ pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Optio
     {
         return None;
     }
-    // Axes as (source stride, size), in destination order.
+    // The source stride and the size of each axis, in the order of the destination.
     let mut axes: Vec<(isize, usize)> = Vec::new();
     for each in &block.loops {
         let Source::Affine { stride } = each.src else { return None };
@@ -89,7 +89,7 @@ pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Optio
         if from == at {
             continue;
         }
-        // Adjacent axes that stay together in both orders move as one.
+        // Axes that are adjacent in both orders move as one axis.
         let mut end = from + 1;
         while end < axes.len() && after.get(at + end - from) == axes.get(end) {
             end += 1;
@@ -112,7 +112,7 @@ impl Matrices {
         self.rows * self.cols * self.element
     }
 
-    /// Returns the transpose of one matrix, or of the batch, as a move.
+    /// Returns the transpose of `count` matrices as a move.
     fn transposed(self, count: usize) -> Option<Move> {
         let shape = Shape::new([count, self.rows, self.cols]).ok()?;
         let map: IndexMap = Op::from(Transpose::new(&[0, 2, 1])).index_map(&shape).ok()?;
@@ -141,7 +141,7 @@ impl Matrices {
         let of_rows = self.best_run(cols, rows, limits);
         let divides = |len: usize, run: Option<usize>| run.filter(|run| len.is_multiple_of(*run));
         let [first, second] = if let Some(run) = divides(cols, of_cols) {
-            // First the runs of each row, then slabs of all rows.
+            // The first pass transposes the matrix of runs, the second transposes each slab: one run of every row.
             let runs = Matrices { cols: cols / run, element: run * element, ..self };
             [runs, Matrices { count: count * (cols / run), cols: run, ..self }]
         } else if let Some(run) = divides(rows, of_rows) {
@@ -153,8 +153,8 @@ impl Matrices {
         Some([first.passes(planner, limits)?, second.passes(planner, limits)?].concat())
     }
 
-    /// Returns the best run length in elements for slabs of `rows` runs: the longest that divides `cols`, or else the
-    /// longest possible.
+    /// Returns the best length of a run in elements, for slabs of `rows` runs. It is the greatest possible length that
+    /// divides `cols`. If there is none, it is the greatest possible length.
     fn best_run(&self, rows: usize, cols: usize, limits: Limits) -> Option<usize> {
         let least = RUN_BYTES.0.div_ceil(self.element);
         let of_slab = limits.slab().min(SLAB_BYTES.max(rows * RUN_BYTES.0)) / (rows * self.element);
@@ -179,7 +179,7 @@ impl Matrices {
         Runs { matrices: self, pieces, threads: limits.threads.min(self.count * pieces) }
     }
 
-    /// Plans the transpose without the columns that do not fill a run of at most `most` elements.
+    /// Plans the transpose without the last columns, which do not fill a run. A run has at most `most` elements.
     fn without_last(self, most: usize, planner: &Planner, limits: Limits) -> Option<WithoutLast> {
         let one = Matrices { count: 1, ..self };
         let least = RUN_BYTES.0.div_ceil(self.element);
@@ -197,7 +197,7 @@ impl Matrices {
 }
 
 impl Pass for Runs {
-    /// Returns the scratch bytes of a run: per thread an element, and a mark for each element of a matrix.
+    /// Each thread has scratch for one element, and for a mark for each element of a matrix.
     fn scratch_bytes(&self) -> usize {
         let Matrices { rows, cols, element, .. } = self.matrices;
         self.threads * (element + (rows * cols).div_ceil(8))
@@ -241,7 +241,7 @@ impl Runs {
                 ahead = read_at(ahead);
             }
             let mut to = first;
-            // SAFETY: the elements of a matrix do not overlap, and `saved` has room for one.
+            // SAFETY: the elements of a matrix do not overlap, and `saved` has space for one.
             unsafe {
                 std::ptr::copy_nonoverlapping(at(first), saved.as_mut_ptr(), bytes);
                 loop {
@@ -283,7 +283,7 @@ impl Pass for WithoutLast {
         let mut aside: Vec<u8> = Vec::with_capacity(rows * last);
         for matrix in 0..count {
             let first = SharedBuffer::new(memory.at(matrix * self.matrices.bytes()));
-            // SAFETY: the matrix lies within the valid memory, and `aside` has room for the columns.
+            // SAFETY: the matrix lies within the valid memory, and `aside` has space for the last columns.
             unsafe {
                 for row in 0..rows {
                     let from = row * cols * element;

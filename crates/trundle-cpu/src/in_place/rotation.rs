@@ -1,12 +1,16 @@
 //! Rotates rows of bytes within their own memory. Each byte is moved once, with little scratch.
 //!
-//! In a rotation of `n` bytes by `shift`, position `x` takes the byte at `x + shift` modulo `n`: the first `n - shift`
-//! positions read `shift` further on, the other `shift` positions read `n - shift` before. While both parts are long,
-//! they are reduced as in the Euclidean algorithm: of parts `a` and `b`, only the first `max(a, b)` positions remain
-//! the base, and the cycle visits the others between two base positions. So each base position starts a run of the
-//! cycle. Each position of a run takes the byte of the next one, and the last takes the byte of another base position.
-//! (The three-distance theorem gives the run lengths.) Once one part is short, it is saved, and the runs are moved in
-//! an order that overwrites no base position before it is read.
+//! In a rotation of `n` bytes by `shift`, position `x` takes the byte at `x + shift` modulo `n`. So there are two
+//! parts: each of the first `a = n - shift` positions reads position `x + b`, and each of the other `b = shift`
+//! positions reads `x - a`. At first, all `a + b` positions are called the base.
+//!
+//! While both parts are long, they are reduced as in the Euclidean algorithm. Only the first `max(a, b)` positions
+//! remain in the base. The cycle visits each of the removed positions between two base positions. So each base position
+//! starts a segment: a sequence of positions of which each takes the byte of the next. The last position of a segment
+//! takes the byte of another base position. (The three-distance theorem gives the lengths of the segments.)
+//!
+//! When one part is short enough, its bytes are saved. The segments are then moved in an order in which no base
+//! position is overwritten before it is read.
 
 use std::fmt;
 use std::ops::Range;
@@ -24,62 +28,64 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Most bytes saved by all threads together, or `1/SAVED_PART` of a rotation if that is more.
+/// Maximum number of bytes that all threads together save, or `1/SAVED_PART` of a rotation if that is more.
 const MOST_SAVED_BYTES: usize = 6 << 20;
 const SAVED_PART: usize = 512;
 
-/// Most positions per run, because listing more takes too long. A rotation that would need more is refused.
+/// Maximum number of positions per segment. The list of more positions would take too long to make, so other strategies
+/// do the rotation.
 const MOST_POSITIONS: usize = 1 << 14;
 
-/// Chunk size for runs whose source is closer than the kernel allows.
+/// Number of bytes that are moved at a time if a base position reads another one that is too near for the kernel.
 const SHORT_BYTES: usize = 4 << 10;
 
-/// The function of the kernel.
+/// The function of the kernel that moves segments.
 type MoveTile = unsafe fn(&SegmentTile<'_>);
 
-/// Shorter rotations are moved as cells.
+/// Minimum size of a rotation in bytes. Shorter rotations are moved as cells.
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
-/// For rotations up to this size the start is saved (it fits in the second-level cache), and the rest is moved front
-/// to back.
+/// In rotations of at most this many bytes, the start is saved, which fits in the second-level cache. The rest is moved
+/// from the front to the back.
 const SHORT_ROW_BYTES: usize = 256 << 10;
 
 const TASK_BYTES: usize = 64 << 10;
 
-/// Least bytes per task of short rotations, whose starts are saved one after another.
+/// Minimum number of bytes per task of short rotations.
 const SHORT_TASK_BYTES: usize = 1 << 20;
 
-/// Up to this size, a thread does whole rotations.
+/// Rotations of at most this many bytes are each moved by one thread.
 const WHOLE_ROW_BYTES: usize = 4 << 20;
 
 /// Rows of bytes, each rotated by the same shift.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rotation {
     offset: usize,
-    /// Positions of the rows.
+    /// The positions of the rows.
     around: Around,
     bytes: usize,
     segments: Segments,
-    /// Bytes saved at a time.
+    /// Number of bytes that a thread saves at a time.
     saved: usize,
     kernel: &'static Kernel,
     threads: usize,
 }
 
-/// The base of a rotation, as two parts: the first `a` positions and the `b` after them. Each base position starts a
-/// run of the cycle. The run of a position `x` in the first part ends by reading `x + b`, in the second part by
-/// reading `x - a`.
+/// The base of a rotation in two parts: the first `a` positions and the next `b` positions. Each base position starts a
+/// segment. Let `x` be a base position. The last position of its segment reads the byte at `x + b` if `x` is in the
+/// first part, and the byte at `x - a` if `x` is in the second part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segments {
     a: usize,
     b: usize,
-    /// Offsets of a run's positions from its base position.
+    /// Offsets of the positions of a segment from its base position, for segments that start in the first and in the
+    /// second part.
     a_positions: Vec<usize>,
     b_positions: Vec<usize>,
 }
 
 impl Segments {
-    /// Reduces a rotation until one part has at most `most` positions.
+    /// Reduces the base of a rotation until one part has at most `most` positions.
     fn new(row: usize, shift: usize, most: usize) -> Segments {
         let mut segments =
             Segments { a: row - shift, b: shift, a_positions: vec![0], b_positions: vec![0] };
@@ -89,12 +95,12 @@ impl Segments {
                 segments.b_positions.iter().map(|position| position + b).collect();
             let through = [&segments.a_positions[..], &after].concat();
             if a > b {
-                // The runs of the last positions of the first part continue through the second part.
+                // Segments that start at the last `b` positions of the first part continue through the second part.
                 (segments.a, segments.b_positions) = (a - b, through);
             } else if a < b {
                 (segments.b, segments.a_positions) = (b - a, through);
             } else {
-                // Every run returns to its own base position.
+                // The end of every segment reads the segment's own base position.
                 segments = Segments { a, b: 0, a_positions: through, b_positions: Vec::new() };
             }
         }
@@ -103,8 +109,8 @@ impl Segments {
 }
 
 impl Rotation {
-    /// Returns the rotation of a move, or `None` if it is not a rotation, its rows are too short or it takes too much
-    /// scratch.
+    /// Returns a move as a rotation. Returns `None` if the move is not a rotation, if its rows are too short, or if the
+    /// rotation would need too much scratch.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Rotation> {
         let kernel = planner.machine().kernel_of(Roles::Segments)?;
         let (axes, threads) = (work.axes(), limits.threads);
@@ -120,7 +126,7 @@ impl Rotation {
             return None;
         }
         let around = Around::axes(axes[..rolled].iter());
-        // Each thread saves its own part, and all threads share one more part.
+        // Each thread has a saved part of its own, and all threads share one more saved part.
         let least = limits.scratch.checked_sub(threads * SHORT_BYTES)? / (threads + 1);
         let is_short = bytes <= SHORT_ROW_BYTES.min(least);
         let most = (MOST_SAVED_BYTES.max(bytes / SAVED_PART) / (threads + 1)).min(least);
@@ -186,7 +192,7 @@ impl fmt::Display for Rotation {
     }
 }
 
-/// A copy of base bytes that are overwritten before they are read.
+/// A copy of bytes of the base. The originals are overwritten before they are read.
 struct Saved {
     from: usize,
     bytes: Vec<u8>,
@@ -197,7 +203,7 @@ impl Saved {
     /// The memory must have these bytes.
     unsafe fn new(memory: SharedBuffer, range: Range<usize>) -> Saved {
         let mut bytes = Vec::with_capacity(range.len());
-        // SAFETY: the range is valid by the contract of this function, and the vector has room for it.
+        // SAFETY: the caller guarantees that the range is valid, and the vector has space for it.
         unsafe {
             ptr::copy_nonoverlapping(memory.at(range.start), bytes.as_mut_ptr(), range.len());
             bytes.set_len(range.len());
@@ -207,12 +213,12 @@ impl Saved {
 }
 
 impl Segments {
-    /// Moves short rotations one after another, each front to back, through the caches. While the start of a
-    /// rotation is written from the saved bytes, the start of the next one is saved in the same place, so that
-    /// memory stays busy.
+    /// Moves short rotations one after another, each from the front to the back. The last part of a rotation is written
+    /// from saved bytes. Meanwhile, the start of the next rotation is saved over these bytes, so that memory is also
+    /// read.
     ///
     /// # Safety
-    /// As [`Pass::run`], for the rows that `place` returns.
+    /// As [`Pass::run`], for the rows at the addresses that `place` returns.
     unsafe fn run_short_rows(
         &self,
         rows: Range<usize>,
@@ -220,7 +226,7 @@ impl Segments {
         move_tile: MoveTile,
     ) {
         let Segments { a, b, .. } = *self;
-        // SAFETY: the rows are valid and unshared by the contract of this function.
+        // SAFETY: the caller guarantees that the rows are valid and not shared.
         unsafe {
             let mut start = Saved::new(SharedBuffer::new(place(rows.start)), 0..b);
             for row in rows.clone() {
@@ -243,7 +249,8 @@ impl Segments {
         }
     }
 
-    /// Whether the first part is the longer one. Its positions read from higher addresses.
+    /// Whether the first part is at least as long as the second. Positions of the first part read from higher
+    /// addresses.
     fn rises(&self) -> bool {
         self.a >= self.b
     }
@@ -254,8 +261,8 @@ impl Segments {
         if self.rises() { (0..a, 0..b) } else { (a..a + b, b..a + b) }
     }
 
-    /// Moves one rotation on this thread: first the longer part, which reads the shorter one before that is
-    /// overwritten.
+    /// Moves one rotation on this thread: saves what the shorter part reads, then moves the longer part, then the
+    /// shorter one.
     ///
     /// # Safety
     /// As [`Pass::run`], for this row.
@@ -274,8 +281,8 @@ impl Segments {
     /// # Safety
     /// As [`Pass::run`], for this row.
     unsafe fn run(&self, memory: SharedBuffer, threads: usize, move_tile: MoveTile) {
-        // The longer part is divided among the threads. Each saves the bytes that the next thread, or the other part,
-        // overwrites.
+        // The longer part is divided among the threads. Each thread has a saved copy of the bytes that it reads beyond
+        // its share, because others overwrite them.
         let (long, of_short) = self.long_and_saved();
         let short = of_short.len();
         let share = |all: &Range<usize>, thread: usize| {
@@ -294,8 +301,8 @@ impl Segments {
         // SAFETY: the range is within the row.
         let of_short = unsafe { Saved::new(memory, of_short) };
         for_each_task(threads, 2 * threads, &|task| {
-            // SAFETY: runs of different base positions are disjoint. Base bytes are read before they are overwritten,
-            // or saved.
+            // SAFETY: segments of different base positions are disjoint. Bytes of the base are read before they are
+            // overwritten, or they were saved.
             unsafe {
                 if task < threads {
                     self.run_long(memory, share(&long, task), Some(&saved[task]), move_tile);
@@ -308,8 +315,8 @@ impl Segments {
         });
     }
 
-    /// Moves the runs of a range of the longer part. Bytes beyond the range in reading direction are in `saved` if
-    /// other threads overwrite them.
+    /// Moves the segments of a range of the longer part. If other threads overwrite the bytes that are read beyond the
+    /// range, `saved` has a copy of these bytes.
     ///
     /// # Safety
     /// As [`Segments::run`].
@@ -323,7 +330,7 @@ impl Segments {
         let rises = self.rises();
         let (positions, apart) =
             if rises { (&self.a_positions, self.b) } else { (&self.b_positions, self.a) };
-        // Base positions that read from the base, and base positions that read from the saved bytes.
+        // The base positions whose segments read from the base, and those whose segments read from the saved bytes.
         let (in_base, of_saved) = if saved.is_none() {
             (range.clone(), range.end..range.end)
         } else if rises {
@@ -342,12 +349,12 @@ impl Segments {
             bytes: bases.len(),
             order: if rises { SegmentOrder::Forwards } else { SegmentOrder::Backwards },
         };
-        // SAFETY: the runs lie within the valid row, and the saved bytes are outside of it.
+        // SAFETY: the segments lie within the valid row, and the saved bytes are outside of it.
         unsafe {
             if positions.len() == 1 || apart >= MOST_TOGETHER_BYTES {
                 move_tile(&tile(&in_base, memory.at(read(in_base.start))));
             } else {
-                // The base bytes read last would be overwritten first, so they are buffered.
+                // The kernel would overwrite these bytes of the base before it reads them, so they are copied first.
                 let mut buffer = [0; SHORT_BYTES];
                 for done in (0..in_base.len()).step_by(SHORT_BYTES) {
                     let len = SHORT_BYTES.min(in_base.len() - done);
@@ -366,7 +373,7 @@ impl Segments {
         }
     }
 
-    /// Moves the runs of a range of the shorter part, which read from the saved bytes.
+    /// Moves the segments of a range of the shorter part, which read from the saved bytes.
     ///
     /// # Safety
     /// As [`Segments::run`].
@@ -390,7 +397,7 @@ impl Segments {
             bytes: part.len(),
             order: SegmentOrder::Forwards,
         };
-        // SAFETY: the runs lie within the valid row, and the saved bytes are outside of it.
+        // SAFETY: the segments lie within the valid row, and the saved bytes are outside of it.
         unsafe { move_tile(&tile) };
     }
 }

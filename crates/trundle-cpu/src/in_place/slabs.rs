@@ -1,4 +1,4 @@
-//! Moves a tensor in slabs that stay in place, each through scratch.
+//! Moves a tensor in slabs: boxes that keep their places. Each slab is copied to scratch and moved back in a new order.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ pub(super) struct Slabs {
     offset: usize,
     around: Around,
     bytes: usize,
-    /// Moves a slab from scratch to its place.
+    /// The plan that moves a slab from scratch to its place, in its new order.
     plan: Plan,
     threads: usize,
 }
 
 impl Slabs {
-    /// Makes slabs of `bytes` bytes, with a plan for one thread.
+    /// Makes slabs of `bytes` bytes. `plan` moves one slab, on one thread.
     pub(super) fn new(
         offset: usize,
         around: Around,
@@ -35,7 +35,7 @@ impl Slabs {
         Slabs { offset, around, bytes, plan, threads }
     }
 
-    /// Returns the slabs of a move, if each thread has scratch for one.
+    /// Divides a move into slabs. Returns `None` if the scratch of a thread cannot hold a slab.
     pub(super) fn of(work: &Move, limits: Limits, planner: &Planner) -> Option<Slabs> {
         let slabs = work.slabs(limits.slab())?;
         let plan = planner.plan(&slabs.within);
@@ -53,7 +53,7 @@ impl Pass for Slabs {
         for_each_task(self.threads, self.around.count(), &|slab| {
             let place = memory.at(self.offset + self.around.offset(slab));
             scratch.with(|own| {
-                // SAFETY: slabs do not overlap, and the scratch has room for one.
+                // SAFETY: slabs do not overlap, and the scratch has space for one.
                 unsafe {
                     std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
                     self.plan.run(own.as_ptr(), place, &Cancellation::never());

@@ -1,7 +1,8 @@
 //! Transposes batches of square matrices within their own memory.
 //!
-//! A tile above the diagonal is exchanged with its transposed counterpart, so each tile is read and written once.
-//! Tiles are visited in squares, so that the pages of their rows are revisited soon.
+//! Each tile above the diagonal is exchanged with the tile below the diagonal that takes its place, and both are
+//! transposed. So each tile is read and written once. Tiles are visited in squares, so that the pages of their rows are
+//! soon accessed again.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,35 +18,36 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Bytes per row of a tile, and most rows (measured; docs/kernels.md).
+/// Maximum number of bytes per row of a tile, and maximum number of rows (measured; docs/kernels.md).
 const TILE: (usize, usize) = (512, 256);
 
-/// From this many tiles per side on, an additional tile is worth aligning the others to cache lines.
+/// Minimum number of tiles per side for aligning tiles to cache lines, which needs one more tile per side.
 const LEAST_TILES: usize = 4;
 
 const LEAST_TILE: usize = 16;
 
-/// Most tiles per side of a square.
+/// Maximum number of tiles per side of a square of tiles.
 const TILES: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Squares {
     offset: usize,
     around: Around,
-    /// Number of rows and of columns.
+    /// Number of rows of a matrix, which is also the number of columns.
     side: usize,
     stride: usize,
     width: usize,
-    /// Rows and columns per tile.
+    /// Number of rows per tile, which is also the number of columns.
     tile: usize,
-    /// Tiles per side of a square of tiles.
+    /// Number of tiles per side of a square of tiles.
     tiles: usize,
     kernel: &'static Kernel,
     threads: usize,
 }
 
 impl Squares {
-    /// Returns the squares of a move, or `None` if it is not a transpose of square matrices.
+    /// Returns a move as a transpose of square matrices. Returns `None` if it is another move or the scratch is too
+    /// small.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Squares> {
         let kernel = planner.machine().kernel_of(Roles::Squares)?;
         let axes = work.axes();
@@ -73,7 +75,7 @@ impl Squares {
         Some(Squares { offset, around, side, stride, width, tile, tiles, kernel, threads })
     }
 
-    /// Returns the number of tile squares per side, for any size of the first tiles.
+    /// Returns the number of squares of tiles per side. It is enough for any size of the first tiles.
     fn parts(&self) -> usize {
         (self.side + self.tile - 1).div_ceil(self.tile * self.tiles)
     }
@@ -82,8 +84,8 @@ impl Squares {
         square_scratch_bytes(self.tile, self.width, self.stride.cast_signed())
     }
 
-    /// Returns by how many rows and columns the first tiles are smaller, so that the others are aligned to cache
-    /// lines.
+    /// Returns the number of rows and columns that the first tiles have less than the others. With it, the other tiles
+    /// begin at cache lines.
     fn before(&self, matrix: SharedBuffer) -> usize {
         let lead = matrix.at(0).align_offset(LINE);
         let are_lines = self.stride.is_multiple_of(LINE) && lead.is_multiple_of(self.width);
@@ -95,7 +97,7 @@ impl Squares {
         }
     }
 
-    /// Exchanges the tiles of a square with their transposed counterparts.
+    /// Exchanges the tiles of a square with those on the other side of the diagonal.
     ///
     /// # Safety
     /// As [`Pass::run`], for this matrix.
@@ -147,7 +149,7 @@ impl Pass for Squares {
                 return;
             }
             let place = self.offset + self.around.offset(matrix);
-            // SAFETY: tasks exchange different pairs of tiles, which do not overlap.
+            // SAFETY: different tasks exchange different pairs of tiles, and tiles do not overlap.
             unsafe { self.run_square(SharedBuffer::new(memory.at(place)), row, col) };
         });
     }

@@ -1,20 +1,20 @@
-//! The layout of a box in one tensor, and of its unpacked copy.
+//! The layout of a box in one tensor, and the layout of the box's unpacked copy.
 
 use std::cmp::Reverse;
 
 use trundle_core::{Block, Layout, Loop, Result, Shape};
 use trundle_kernels::AffineLoop;
 
-/// A box's elements in one tensor in address order, as loops over contiguous runs. The unpacked copy is contiguous in
-/// this order.
+/// The elements of a box in one tensor: loops over contiguous runs, by ascending address. The unpacked copy has the
+/// elements in the same order, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BoxRuns {
-    /// Distance of the lowest element from the one at index 0 of every loop.
+    /// Position of the lowest element, relative to the element at index 0 of every loop. It is 0 or negative.
     lowest: isize,
     /// The loops around the runs, outermost first.
     loops: Vec<Steps>,
     pub(super) run: usize,
-    /// Elements of the box, without repetitions.
+    /// Number of different elements of the box.
     pub(super) elements: usize,
 }
 
@@ -25,7 +25,7 @@ struct Steps {
 }
 
 impl BoxRuns {
-    /// Makes a box of loops with these strides and lengths.
+    /// Describes a box by the strides and lengths of its loops.
     pub(super) fn of(strides: &[isize], extents: &[usize]) -> BoxRuns {
         let backwards = strides.iter().zip(extents).filter(|(stride, _)| **stride < 0);
         let lowest = backwards.map(|(stride, len)| stride * (len - 1).cast_signed()).sum();
@@ -44,7 +44,7 @@ impl BoxRuns {
         BoxRuns { lowest, loops, run, elements }
     }
 
-    /// Calls `visit` for each run of the box. Element `origin` of the tensor is at index 0 of the box.
+    /// Calls `visit` for each run of the box. `origin` is the tensor position of the element at index 0 of every loop.
     pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(Run)) {
         let mut copied = 0;
         let apart = self.loops.last().map_or(0, |innermost| innermost.stride);
@@ -56,7 +56,7 @@ impl BoxRuns {
     }
 }
 
-/// Returns the loops of a block, except a loop that a table cuts.
+/// Returns the loops of a block without the loop that a table cuts.
 pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
     let affine = |each: &Loop| {
         let (len, dst_stride) = (each.len, each.dst_stride);
@@ -65,18 +65,18 @@ pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
     block.loops.iter().filter_map(affine).collect()
 }
 
-/// A run of a side.
+/// A contiguous run of elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// Position of its first element in the tensor.
+    /// Position of the first element in the tensor.
     pub(super) first: usize,
-    /// Position in the unpacked copy.
+    /// Position of the first element in the unpacked copy.
     pub(super) copied: usize,
-    /// Tensor position of a later run, for prefetching. It may be out of bounds at the end of a loop.
+    /// Tensor position of a later run, which is prefetched. At the end of a loop it may be out of bounds.
     pub(super) ahead: usize,
 }
 
-/// Prefetch distance in runs. The runs are far apart, which hardware prefetchers do not predict.
+/// Prefetch distance in runs. Hardware prefetchers do not predict the runs, because they are far apart.
 pub(super) const AHEAD: isize = 8;
 
 fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
@@ -86,10 +86,10 @@ fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
     }
 }
 
-/// Returns the layout of a box's unpacked copy, with one byte per element.
+/// Returns the layout of the unpacked copy of a box, with one byte per element.
 ///
 /// # Errors
-/// None for boxes that fit in memory.
+/// Fails only if the box does not fit in memory.
 pub(super) fn unpacked_layout(strides: &[isize], extents: &[usize]) -> Result<Layout> {
     let (mut offset, mut step) = (0, 1);
     let mut copied = vec![0; strides.len()];
@@ -104,7 +104,7 @@ pub(super) fn unpacked_layout(strides: &[isize], extents: &[usize]) -> Result<La
     Layout::strided(&Shape::new(extents)?, offset.unsigned_abs(), &copied)
 }
 
-/// Returns the loops that change the address, by decreasing stride.
+/// Returns the indices of the loops that change the address, by decreasing stride.
 fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize> {
     let leads = |at: &usize| strides[*at] != 0 && extents[*at] > 1;
     let mut order: Vec<usize> = (0..strides.len()).filter(leads).collect();

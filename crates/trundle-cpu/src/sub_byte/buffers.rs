@@ -5,15 +5,15 @@ use std::cell::RefCell;
 use trundle_core::Packing;
 use trundle_kernels::simd::{self, LINE};
 
-/// The buffers of a run. Threads write disjoint elements; bytes shared between threads are written atomically, see
-/// `runs::pack`.
+/// The buffers of a run. Threads write different elements. If a byte has elements of several threads, it is written
+/// atomically, see `runs::pack`.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers<'a> {
     pub(super) src: &'a [u8],
     pub(super) dst: *mut u8,
 }
 
-/// Unpacked copies of a box or of lanes: as read, and as written.
+/// Unpacked copies of a box or of several rows, in the order of the source and in the order of the destination.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) read: Vec<u8>,
@@ -30,7 +30,7 @@ impl Scratch {
     }
 }
 
-/// Calls `work` with this thread's scratch, or with a new one while the thread is exiting.
+/// Calls `work` with the scratch of this thread. Makes a new scratch if the thread is exiting or uses its own already.
 pub(super) fn with_scratch(work: impl Fn(&mut Scratch)) {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = RefCell::default();

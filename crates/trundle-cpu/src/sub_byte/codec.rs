@@ -2,7 +2,7 @@
 
 use trundle_core::{BitOrder, Packing};
 
-/// Most elements, and most bytes, per group.
+/// Maximum number of elements per group, and maximum number of bytes.
 pub(super) const MOST_GROUP: usize = 8;
 pub(super) const MOST_GROUP_BYTES: usize = 3;
 
@@ -39,7 +39,7 @@ pub(super) fn unpack(packing: Packing, packed: &[u8], elements: &mut [u8]) {
     }
 }
 
-/// Packs whole groups from one byte per element. Values must fit the packing.
+/// Packs whole groups from one byte per element. A value must not have more bits than the packing.
 pub(super) fn pack(packing: Packing, elements: &[u8], packed: &mut [u8]) {
     use BitOrder::{LowFirst, Split};
     match (packing.bits(), packing.order()) {
@@ -82,10 +82,10 @@ pub(super) fn pack(packing: Packing, elements: &[u8], packed: &mut [u8]) {
     }
 }
 
-/// Spreads bit i to byte i, from the least significant.
+/// Moves bit i to byte i. The least significant bit and byte have the index 0.
 #[inline(always)]
 fn spread_bits(bits: u8) -> u64 {
-    // A table is faster than multiplication, which the compiler vectorizes with slow instructions.
+    // A table is faster than a multiplication, which the compiler would vectorize with slow instructions.
     static SPREAD: [u64; 256] = {
         let mut spread = [0; 256];
         let mut number = 0;
@@ -102,11 +102,11 @@ fn spread_bits(bits: u8) -> u64 {
 /// Inverts [`spread_bits`].
 #[inline(always)]
 fn gather_bits(bytes: u64) -> u8 {
-    // The multiplier moves byte i to bit 56 + i; no other partial product reaches these bits.
+    // The multiplication moves byte i to bit 56 + i. No other partial product changes these bits.
     (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
-/// Spreads bits 2 i and 2 i + 1 to byte i, from the least significant.
+/// Moves bits 2 i and 2 i + 1 to byte i. The least significant bit and byte have the index 0.
 #[inline(always)]
 fn spread_pairs(pairs: u8) -> u32 {
     let pairs = u32::from(pairs);

@@ -1,4 +1,4 @@
-//! Gathers packed elements one by one, by indices.
+//! Gathers packed elements at indices, one at a time.
 
 use std::fmt;
 
@@ -10,25 +10,25 @@ use super::buffers::{Buffers, Scratch};
 use super::run as runs;
 use crate::tiles::merged;
 
-/// Approximate elements per unit.
+/// Approximate number of elements per unit.
 const UNIT: usize = 4 << 10;
 
-/// A block with indices.
+/// A block whose elements are read at indices from a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Elements {
     src_offset: isize,
     dst_offset: isize,
-    /// The loops, outermost first; at least one, along which the indices vary.
+    /// The loops, outermost first. The indices vary along at least one of them.
     loops: Vec<AffineLoop>,
     table: IndexTable,
-    /// Elements that stay together.
+    /// Number of elements that stay together.
     width: usize,
-    /// Steps of the outermost loop per unit.
+    /// Number of iterations of the outermost loop per unit.
     steps: usize,
 }
 
 impl Elements {
-    /// Returns the elements of a block with indices.
+    /// Plans a block with indices. Returns `None` if the block has no indices.
     pub(super) fn of(block: &Block, width: usize) -> Option<Elements> {
         if block.indices.is_empty() {
             return None;
@@ -49,12 +49,12 @@ impl Elements {
         self.steps * within * self.width
     }
 
-    /// Returns the bytes of a unit's unpacked copy.
+    /// Returns the size of an unpacked copy in bytes.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.width
     }
 
-    /// Returns where a unit is written, in elements from the start of the destination.
+    /// Returns the offset of a unit in the destination, in elements.
     pub(super) fn dst_of(&self, unit: usize) -> isize {
         let along = self.loops.first().map_or(0, |outermost| outermost.dst_stride);
         self.dst_offset + (unit * self.steps).cast_signed() * along
@@ -63,8 +63,8 @@ impl Elements {
     /// Moves a unit.
     ///
     /// # Safety
-    /// The buffers must hold everything the block reads and writes. Nothing else may write these elements during the
-    /// run; only [`runs::pack`] may write other elements of the same bytes.
+    /// The buffers must hold everything that the block reads and writes. Nothing else may write these elements during
+    /// the run. Other elements of the same bytes may be written, but only by [`runs::pack`].
     pub(super) unsafe fn run(
         &self,
         packing: Packing,
@@ -75,7 +75,7 @@ impl Elements {
         let copy = &mut scratch.read[..self.width];
         let mut each = |src: isize, dst: isize| {
             runs::unpack(packing, buffers.src, src.unsigned_abs(), copy);
-            // SAFETY: the elements belong to this unit, by the contract of this function.
+            // SAFETY: the elements belong to this unit. The caller guarantees that nothing else writes them.
             unsafe { runs::pack(packing, copy, buffers.dst, dst.unsigned_abs()) };
         };
         let Some(outermost) = self.loops.first() else { return };
@@ -85,7 +85,7 @@ impl Elements {
         }
     }
 
-    /// Calls `each` with the source and destination of every element at a step of a loop.
+    /// Calls `each` with the source and destination positions of every element in one iteration of a loop.
     fn visit(
         &self,
         at: usize,

@@ -9,12 +9,12 @@ use super::run as runs;
 use crate::cancellation::Cancellation;
 use crate::parts::StepPart;
 
-/// Moves the units of `parts`. Checks `cancellation` before each part and within large units. Bits of `dst`
-/// outside the written elements keep their value, since they may belong to another tensor.
+/// Moves the units of `parts`, unless the caller cancels the run, which is checked before each part and within large
+/// units. Bits of `dst` that belong to no written element keep their values, because they may belong to another tensor.
 ///
 /// # Safety
-/// `src` must hold everything the move reads. `dst` must be valid for everything it writes, initialized, and not
-/// overlap `src`. Only other parts of the same move may write to `dst` during the run.
+/// `src` must hold everything that the move reads. `dst` must be initialized, valid for everything that the move
+/// writes, and must not overlap `src`. Only other parts of the same move may write to `dst` during the run.
 pub(crate) unsafe fn run_parts(
     packed: &SubByteSteps,
     parts: &[StepPart],
@@ -31,8 +31,7 @@ pub(crate) unsafe fn run_parts(
                 return;
             }
             for unit in part.first..part.end {
-                // SAFETY: both buffers are valid by the contract of this function; units of a plan write disjoint
-                // elements.
+                // SAFETY: the caller guarantees that both buffers are valid. Units of a plan write different elements.
                 unsafe {
                     match &packed.steps[part.step] {
                         SubByteStep::Boxes(boxes) => {
@@ -60,7 +59,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
     let Scratch { read, written } = scratch;
     let in_step = |from: usize, to: usize| from % group == to % group;
     if layout.between.is_none() && layout.read == layout.written && layout.read.run >= group {
-        // Both sides consist of the same runs.
+        // The box has the same runs in source and destination.
         let (read, run) = (&mut read[..layout.read.run], layout.read.run);
         let apart = at.dst - at.src;
         layout.read.for_each_run(at.src, |Run { first: from, .. }| {

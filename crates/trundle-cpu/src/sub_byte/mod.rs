@@ -1,8 +1,8 @@
-//! Moves elements smaller than a byte. Boxes of elements are unpacked to bytes in the second-level cache, moved there
-//! by an ordinary tile plan, and packed again.
+//! Moves elements that are smaller than a byte. A box of elements is unpacked, so that each element is a byte. A plan
+//! for bytes moves the box within the second-level cache. Then the elements are packed again.
 //!
-//! Elements that stay together in whole groups are already merged into bytes by `trundle-core`; this module handles
-//! the rest.
+//! If whole groups of elements stay together, `trundle-core` has already merged them into bytes, and this module is not
+//! used. A group is the smallest number of elements that fill whole bytes.
 
 mod box_runs;
 mod buffers;

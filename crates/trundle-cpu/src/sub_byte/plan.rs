@@ -13,45 +13,46 @@ use crate::parts::Units;
 use crate::threads::threads_for;
 use crate::tiles::{TilePlan, uncut};
 
-/// Least contiguous elements of a box on either side, if the tensor has that many: several cache lines, so that
-/// partial lines cost little.
+/// Minimum number of contiguous elements of a box in source and destination, if the tensor has so many. They are
+/// several cache lines, so that incomplete lines take little of the time.
 const LEAST_RUN: usize = 512;
 
-/// Approximate elements per box; both unpacked copies stay in the second-level cache.
+/// Approximate number of elements per box. Both unpacked copies of a box stay in the second-level cache.
 const BOX: usize = 256 << 10;
 
-/// An element counts as this many bytes for the thread count, since it is touched several times (a guess).
+/// For the number of threads, an element counts as this many bytes, because it is read and written several times. The
+/// value is a guess.
 const BYTES_EACH: usize = 2;
 
-/// A move of packed elements, planned down to boxes.
+/// The steps of a move of packed elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubByteSteps {
     pub(super) packing: Packing,
     pub(crate) steps: Vec<SubByteStep>,
-    /// Size of the largest unit's unpacked copy.
+    /// Size of the largest unpacked copy in bytes.
     pub(super) scratch_bytes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SubByteStep {
-    /// Boxes that are unpacked, moved and packed.
+    /// Boxes of elements, which are unpacked, moved and packed.
     Boxes(Boxes),
-    /// Rows of a ragged axis, one by one.
+    /// Rows of a ragged axis.
     Rows(Rows),
-    /// Elements gathered by indices, one by one.
+    /// Elements that are gathered at indices, one at a time.
     Elements(Elements),
 }
 
-/// The boxes of a block. Each loop is cut into pieces; a unit is one piece of each loop.
+/// The boxes of a block. Each loop is cut into pieces, and a box has one piece of each loop. A unit is one box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boxes {
     src_offset: isize,
     dst_offset: isize,
-    /// The loops, outermost first; the elements that stay together are the innermost.
+    /// The loops, outermost first. The innermost loop goes through the elements that stay together.
     loops: Vec<AffineLoop>,
-    /// Steps per piece of each loop (the last piece may be shorter).
+    /// Number of iterations per piece, for each loop. The last piece of a loop may be shorter.
     pieces: Vec<usize>,
-    /// The loops whose last piece is shorter.
+    /// Indices of the loops whose last piece is shorter.
     cut: Vec<usize>,
     /// The layouts of the boxes. Bit i of an index says that the box is the last along loop `cut[i]`.
     layouts: Vec<BoxLayout>,
@@ -62,7 +63,7 @@ pub(crate) struct Boxes {
 pub(super) struct BoxLayout {
     pub(super) read: BoxRuns,
     pub(super) written: BoxRuns,
-    /// How the unpacked elements are reordered; `None` if they are in order already.
+    /// How the unpacked elements are reordered. `None` if their order stays the same.
     pub(super) between: Option<TilePlan>,
 }
 
@@ -74,7 +75,7 @@ pub(super) struct At<'a> {
 }
 
 impl SubByteSteps {
-    /// Returns how many threads are worthwhile for this many elements.
+    /// Returns how many threads, at most `most`, make a move of this many elements fastest.
     pub(crate) fn threads(elements: usize, most: usize) -> usize {
         threads_for(elements.saturating_mul(BYTES_EACH), most)
     }
@@ -177,7 +178,7 @@ impl Boxes {
         self.loops.iter().zip(&self.pieces).map(|(each, piece)| each.len.div_ceil(*piece))
     }
 
-    /// Returns unit `number`; the innermost loop varies fastest.
+    /// Returns the box of unit `number`. The innermost loop varies fastest.
     pub(super) fn unit(&self, number: usize) -> At<'_> {
         let (mut rest, mut layout) = (number, 0);
         let (mut src, mut dst) = (self.src_offset, self.dst_offset);
@@ -197,7 +198,7 @@ impl Boxes {
     }
 }
 
-/// Chooses the piece lengths: first enough contiguous elements on both sides, then enough elements per box.
+/// Chooses the lengths of the pieces: enough for long runs in source and destination, and for enough elements per box.
 fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
     let by_nearness = |stride: fn(&AffineLoop) -> isize| {
         let mut order: Vec<usize> = (0..loops.len()).collect();
@@ -223,8 +224,8 @@ fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
     }
 }
 
-/// Extends boxes to `run` contiguous elements, taking loops by increasing stride. The last loop is cut into even
-/// pieces.
+/// Makes boxes larger until they have `run` contiguous elements. Takes loops by increasing stride, and cuts the last of
+/// them into even pieces.
 fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]) {
     let mut reached = 1;
     for &at in order {

@@ -1,4 +1,4 @@
-//! Moves ragged rows of packed elements. Each row is read as two runs that meet at its cut.
+//! Moves ragged rows of packed elements. Each row is cut at a length from a table, and read as two runs.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use super::run as runs;
 use crate::cancellation::Cancellation;
 use crate::tiles::RaggedLoop;
 
-/// Most rows moved together if their elements are contiguous: several cache lines.
+/// Maximum number of rows that are moved together: several cache lines of elements.
 const MOST_LANES: usize = 512;
 
-/// Most elements of rows moved together. Both copies stay in the second-level cache, or in the next level if rows are
-/// long.
+/// Maximum number of elements in the rows that are moved together. Both unpacked copies stay in the second-level cache,
+/// or in the next level if rows are long.
 const MOST_TOGETHER: usize = 256 << 10;
 
-/// Fewer lanes are moved row by row.
+/// Minimum number of rows that are moved together.
 const LEAST_LANES: usize = 16;
 
-/// Most elements of a row that is reversed as a whole.
+/// Maximum number of elements of a row that are reversed at once.
 const MOST_REVERSED: usize = 32 << 10;
 
 /// The rows of a ragged block.
@@ -31,23 +31,24 @@ pub(crate) struct Rows {
     dst_offset: isize,
     /// The loops around the rows, outermost first.
     outer: Vec<AffineLoop>,
-    /// The strides of its table are for `outer`.
+    /// The loop along a row. Its table has one stride for each loop of `outer`.
     row: RaggedLoop,
-    /// Elements that stay together.
+    /// Number of elements that stay together.
     width: usize,
-    /// Number of adjacent rows of the innermost loop moved together as lanes; 1 if rows are moved one by one.
+    /// Number of adjacent rows along the innermost loop that are moved together (as lanes). 1 if each row is moved
+    /// separately.
     lanes: usize,
 }
 
 struct Unit {
     src: isize,
     dst: isize,
-    /// Table entry of the first row's length.
+    /// Index of the length of the first row in the table.
     entry: usize,
     rows: usize,
 }
 
-/// How a lane is read: its cut, and the first source row before and after it.
+/// A lane: where it is cut, and the source positions of row 0 for the runs before and after the cut.
 #[derive(Clone, Copy)]
 struct Lane {
     cut: usize,
@@ -56,7 +57,7 @@ struct Lane {
 }
 
 impl Rows {
-    /// Returns the rows of a block, if a table cuts one of its loops.
+    /// Plans a block with a loop that a table cuts. Returns `None` for other blocks.
     pub(super) fn of(block: &Block, width: usize) -> Option<Rows> {
         let at = block.ragged()?;
         let (_, table) = block.loops[at].cut_by_table()?;
@@ -78,7 +79,7 @@ impl Rows {
         self.row.len * self.width * self.lanes
     }
 
-    /// Returns the bytes of a unit's unpacked copy.
+    /// Returns the size of an unpacked copy in bytes.
     pub(super) fn scratch_bytes(&self) -> usize {
         if self.lanes > 1 {
             self.lanes * self.row.len
@@ -112,7 +113,7 @@ impl Rows {
         Unit { src, dst, entry, rows }
     }
 
-    /// Returns where a unit is written, in elements from the start of the destination.
+    /// Returns the offset of a unit in the destination, in elements.
     pub(super) fn dst_of(&self, unit: usize) -> isize {
         self.unit(unit).dst
     }
@@ -120,8 +121,8 @@ impl Rows {
     /// Moves a unit.
     ///
     /// # Safety
-    /// The buffers must hold everything the block reads and writes. Nothing else may write these elements during the
-    /// run; only [`runs::pack`] may write other elements of the same bytes.
+    /// The buffers must hold everything that the block reads and writes. Nothing else may write these elements during
+    /// the run. Other elements of the same bytes may be written, but only by [`runs::pack`].
     pub(super) unsafe fn run(
         &self,
         packing: Packing,
@@ -141,7 +142,7 @@ impl Rows {
         }
     }
 
-    /// Moves the two runs of a row, unless `cancellation` is requested.
+    /// Moves the two runs of a row, unless the caller cancels the run.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -160,7 +161,7 @@ impl Rows {
             let start = unit.src.wrapping_add(run.start(length));
             let neighbours = width == 1 && row.dst_stride == 1 && run.src_stride.abs() == 1;
             let step = if neighbours { MOST_REVERSED } else { 1 };
-            // Check for cancellation within a row, which may be a whole tensor.
+            // Cancellation is also checked within a row, because a row may be a whole tensor.
             let between_asks = (MOST_REVERSED / width).max(1);
             for begin in part.clone().step_by(between_asks) {
                 if begin > part.start && cancellation.is_requested() {
@@ -185,7 +186,8 @@ impl Rows {
         }
     }
 
-    /// Moves rows as lanes: unpacks the source rows they read, assembles each destination row from them and packs it.
+    /// Moves several adjacent rows together, as lanes. Unpacks all elements that the lanes read. Then assembles the
+    /// elements at each index of all lanes, which are contiguous in the destination, and packs them.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -203,7 +205,7 @@ impl Rows {
         let lane_stride = row.table.strides.last().copied().unwrap_or(0);
         let mut lanes = [Lane { cut: 0, first: 0, second: 0 }; MOST_LANES];
         let lanes = &mut lanes[..count];
-        // First and last source row that is read, in units of the pitch.
+        // The lowest and the highest source position of an element, in multiples of the pitch.
         let (mut lowest, mut highest) = (isize::MAX, isize::MIN);
         let mut entry = unit.entry;
         for lane in &mut *lanes {
@@ -223,7 +225,7 @@ impl Rows {
                 }
             }
         }
-        // If only a part of the destination is written, few rows may read from distant positions.
+        // If the move writes only a part of a tensor, the lanes may read from positions that are far apart.
         let read_rows = (highest - lowest).unsigned_abs() + 1;
         if read_rows * count > self.scratch_bytes() {
             for number in 0..count.cast_signed() {
@@ -260,8 +262,8 @@ impl Rows {
     }
 }
 
-/// Returns how many rows of a loop are moved together. Rows qualify if they are adjacent in both tensors and all are
-/// read with the same stride.
+/// Returns how many rows along a loop are moved together. It is 1 unless the rows are adjacent in both tensors and both
+/// runs have strides of the same size.
 fn together(lanes: &AffineLoop, row: &RaggedLoop, width: usize) -> usize {
     let pitch = row.first.src_stride.unsigned_abs();
     let in_steps = |run: &Run| {

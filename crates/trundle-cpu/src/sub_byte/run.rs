@@ -6,7 +6,7 @@ use trundle_core::Packing;
 
 use super::codec::{self, MOST_GROUP, MOST_GROUP_BYTES};
 
-/// A run cut at group borders, as element counts: end of a group, whole groups, start of a group.
+/// A run in three parts: the end of a group, whole groups, and the start of a group. The fields count elements.
 struct Cut {
     head: usize,
     whole: usize,
@@ -22,7 +22,7 @@ impl Cut {
     }
 }
 
-/// Unpacks elements from `first` on to one byte each.
+/// Unpacks the elements from index `first` on, to one byte each.
 ///
 /// # Panics
 /// Panics if the buffer is too short.
@@ -42,7 +42,7 @@ fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8
     }
     let (number, within) = (first / packing.group(), first % packing.group());
     let packed = &packed[number * packing.group_bytes()..];
-    // The last group of a buffer may lack bytes that hold none of its elements.
+    // The last group of a buffer may be incomplete: bytes without elements may be missing.
     let (mut bytes, there) = ([0; MOST_GROUP_BYTES], packed.len().min(packing.group_bytes()));
     bytes[..there].copy_from_slice(&packed[..there]);
     let mut group = [0; MOST_GROUP];
@@ -50,17 +50,17 @@ fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8
     elements.copy_from_slice(&group[within..within + elements.len()]);
 }
 
-/// Packs elements from one byte each, from `first` on. Other elements of the same bytes keep their value, even while
-/// other threads write them.
+/// Packs elements of one byte each, and writes them from index `first` on. Other elements of the same bytes keep their
+/// values, even if other threads write these elements meanwhile.
 ///
 /// # Safety
 /// `packed` must be valid for writes of the bytes that the elements occupy. Nothing else may write these elements
-/// during the call; only this function may write other elements of the same bytes.
+/// during the call. Other elements of the same bytes may be written, but only by this function.
 pub(super) unsafe fn pack(packing: Packing, elements: &[u8], packed: *mut u8, first: usize) {
     let cut = Cut::of(packing, first, elements.len());
     let (head, rest) = elements.split_at(cut.head);
     let (whole, tail) = rest.split_at(cut.whole);
-    // SAFETY: the bytes of whole groups hold no other elements; partial groups are written atomically by `pack_part`.
+    // SAFETY: the bytes of whole groups hold no other elements, and `pack_part` writes partial groups atomically.
     unsafe {
         pack_part(packing, head, packed, first);
         if !whole.is_empty() {
@@ -93,15 +93,15 @@ unsafe fn pack_part(packing: Packing, elements: &[u8], packed: *mut u8, first: u
     for (i, (mask, value)) in
         masks.into_iter().zip(values).enumerate().filter(|(_, (mask, _))| *mask > 0)
     {
-        // SAFETY: the byte holds bits of one of the elements, so it is in the buffer. Other threads access it only
-        // through this code and never write the same bits.
+        // SAFETY: the byte holds bits of one of the elements, so it is in the buffer. Other threads access the byte
+        // only by this function, and never write the same bits.
         let byte = unsafe { AtomicU8::from_ptr(packed.add(start + i)) };
         byte.fetch_and(!mask, Ordering::Relaxed);
         byte.fetch_or(value, Ordering::Relaxed);
     }
 }
 
-/// Copies `len` elements from `from` to `to`, which have the same position in their groups.
+/// Copies `len` elements from index `from` to index `to`. Both indices must have the same position in their groups.
 ///
 /// # Safety
 /// As [`pack`], for the elements from `to` on.
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Runs between all positions of a group, over other elements.
+    /// Packs runs that begin at any position of a group, and checks the elements around them.
     #[test]
     fn what_is_packed_leaves_its_neighbours() {
         const MOST: usize = 26;

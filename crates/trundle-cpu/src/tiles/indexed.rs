@@ -1,4 +1,4 @@
-//! Plans blocks read at indices.
+//! Plans blocks whose elements are read at indices from a table.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use super::roles::pattern;
 use super::step::{IndexedStep, Step};
 use super::{Common, Picker};
 
-/// Least bytes per index for separate tiles, since locating each costs some nanoseconds (a guess).
+/// Minimum number of bytes per index for a tile of its own. It takes some nanoseconds to compute where each tile
+/// begins. The value is a guess.
 const LEAST_TILE_BYTES: usize = 4 * LINE;
 
-/// Length of runs at indices that the run kernel writes (measured; docs/kernels.md). Shorter ones are moved as
-/// elements, longer ones as tiles.
+/// Length in bytes of the indexed runs that are moved by the kernel for runs (measured; docs/kernels.md). Shorter runs
+/// are moved element by element, longer runs as tiles.
 const RUN_BYTES: RangeInclusive<usize> = LINE..=8 << 10;
 
 impl Picker<'_> {
-    /// Plans an indexed block without cut loops. If much is moved per index, each index gets its own tiles of any
-    /// kernel; otherwise elements are moved one by one.
+    /// Plans an indexed block without cut loops. If each index moves many bytes, it gets a tile of its own, for which
+    /// any kernel can be used. Otherwise elements are moved one at a time.
     pub(super) fn indexed_step(&self, block: &Block, all: Common) -> Step {
         let table = merged(block);
         let varies = |at: &usize| table.strides[*at] != 0;
@@ -57,7 +58,8 @@ impl Picker<'_> {
         self.by_elements(block, table, &varying, all, kernel)
     }
 
-    /// Returns the kernel for `run` contiguous bytes per index, if the runs are contiguous in the destination.
+    /// Returns the kernel for runs of `run` contiguous bytes per index, if it can be used: the runs must also follow
+    /// each other in the destination without gaps.
     fn runs(
         &self,
         block: &Block,
@@ -77,8 +79,8 @@ impl Picker<'_> {
         self.machine.kernel_of(Roles::IndexedRuns)
     }
 
-    /// Plans moves element by element. The columns are the innermost loop along which the indices vary, the rows the
-    /// innermost other loop.
+    /// Plans a step that moves element by element. The columns are the innermost loop along which the indices vary. The
+    /// rows are the innermost of the other loops.
     fn by_elements(
         &self,
         block: &Block,
@@ -143,13 +145,13 @@ fn affine(block: &Block, at: usize) -> AffineLoop {
     AffineLoop { len: each.len, src_stride, dst_stride: each.dst_stride }
 }
 
-/// Merges all index tables of a block into one that holds byte offsets.
+/// Merges all index tables of a block into one table of byte offsets.
 pub(crate) fn merged(block: &Block) -> IndexTable {
     if let [only] = &block.indices[..] {
         return only.clone();
     }
     let loops = block.loops.len();
-    // Row-major over the loops along which a table varies.
+    // The merged table is row-major over the loops along which any table varies.
     let mut strides = vec![0isize; loops];
     let mut entries = 1usize;
     for at in (0..loops).rev() {

@@ -1,17 +1,18 @@
-//! The loops of a block. The planner picks the rows and columns of tiles from them.
+//! The loops of a block, from which the planner picks the rows and the columns of tiles.
 
 use trundle_core::{Block, CutAt, Source};
 use trundle_kernels::{AffineLoop, SLABS_BYTES, takes_lines};
 
 use super::roll::Roll;
 
-/// The loop picked for the rows or the columns.
+/// A loop that was picked as the rows or the columns of tiles.
 #[derive(Clone, Copy)]
 pub(super) enum Picked {
     Plain(AffineLoop),
-    /// Each step has its own length; the second field is the stride in the table of lengths.
+    /// Each iteration has its own entry in the table of lengths. The second field is the stride in that table.
     Lanes(AffineLoop, isize),
-    /// The ragged loop, with the source stride of its first run.
+    /// The ragged loop: a loop that a length from a table cuts into two runs. It has the source stride of the first
+    /// run.
     Ragged(AffineLoop),
 }
 
@@ -30,20 +31,21 @@ impl Picked {
     }
 }
 
-/// The loops that have not been picked.
+/// The loops that have not been picked as rows or columns.
 pub(super) struct Loops {
-    /// The rolled loop. It is also in `plain`, as if it did not jump.
+    /// The rolled loop. `plain` also contains it, as if it did not jump back to the start of the source axis.
     pub(super) roll: Option<Roll>,
-    /// By decreasing destination stride.
+    /// The other loops, sorted by decreasing destination stride.
     pub(super) plain: Vec<AffineLoop>,
-    /// Their strides in the table of lengths; empty without a table.
+    /// The strides of the `plain` loops in the table of lengths. Empty if the block has no such table.
     pub(super) table_strides: Vec<isize>,
-    /// A ragged loop of one step is picked only for lanes, because it cannot form tiles.
+    /// The ragged loop. If it has one iteration, it is picked only as the rows of lanes, because it cannot form other
+    /// tiles.
     ragged: Option<AffineLoop>,
 }
 
 impl Loops {
-    /// Takes the loops of a block. A roll is the only loop that may be cut at a constant step.
+    /// Sorts the loops of a block into these fields. A roll is the only loop that may be cut at a constant index.
     pub(super) fn of(block: &Block) -> Loops {
         let plain = Vec::with_capacity(block.loops.len());
         let mut loops = Loops { roll: None, plain, table_strides: Vec::new(), ragged: None };
@@ -53,7 +55,7 @@ impl Loops {
             match &each.src {
                 Source::Affine { stride } => loops.plain.push(affine(*stride)),
                 Source::Cut(cut) => {
-                    // Both runs have this stride.
+                    // Both runs of a roll have this stride.
                     let each = affine(cut.first.src_stride);
                     match &cut.at {
                         CutAt::Constant(first) => {
@@ -72,7 +74,7 @@ impl Loops {
         loops
     }
 
-    /// Whether the steps of a loop have their own lengths.
+    /// Whether each iteration of a plain loop has its own entry in the table of lengths.
     fn are_lanes(&self, at: usize) -> bool {
         self.table_strides.get(at).is_some_and(|stride| *stride != 0)
     }
@@ -84,13 +86,14 @@ impl Loops {
         if stride == 0 { Picked::Plain(each) } else { Picked::Lanes(each, stride) }
     }
 
-    /// A loop of one step, when no loop is left.
+    /// Returns a loop of one iteration, for rows or columns if no loop is left.
     fn none(width: usize) -> Picked {
         let width = width.cast_signed();
         Picked::Plain(AffineLoop { len: 1, src_stride: width, dst_stride: width })
     }
 
-    /// Takes the contiguous bytes that stay together, as a loop over bytes.
+    /// Takes the innermost loop if it is contiguous in source and destination. Returns a loop over its bytes, or over
+    /// the bytes of one element.
     pub(super) fn take_run(&mut self, width: usize) -> Picked {
         let step = width.cast_signed();
         let is_run = |at: &usize| {
@@ -102,7 +105,7 @@ impl Loops {
         Picked::Plain(AffineLoop { len: bytes, src_stride: 1, dst_stride: 1 })
     }
 
-    /// Whether the loops transpose elements of a few whole cache lines.
+    /// Whether the loops transpose elements that are each a few whole cache lines.
     pub(super) fn transpose_lines(&self, width: usize) -> bool {
         let step = width.cast_signed();
         let neighbours = |stride: fn(&AffineLoop) -> isize| {
@@ -117,7 +120,7 @@ impl Loops {
             && in_source != in_destination
     }
 
-    /// Whether loops are left, and none is rolled or cut by a table.
+    /// Whether there are loops left, and all of them are plain: none is rolled or cut by a table.
     pub(super) fn are_plain(&self) -> bool {
         self.roll.is_none()
             && self.ragged.is_none()
@@ -125,7 +128,9 @@ impl Loops {
             && !self.plain.is_empty()
     }
 
-    /// Returns how many steps of two, among the loops and `picked`, form a gapless nest by increasing stride.
+    /// Returns the number of index bits that are contiguous on one side. Bit k is contiguous if a loop in `picked` or
+    /// `plain` steps through it with the stride `width << k`, and all lower bits are contiguous too. A loop of 2^n
+    /// iterations has n bits. A loop of another length gives the bits of its factor of two and ends the sequence.
     pub(super) fn bits(
         &self,
         picked: &[AffineLoop],
@@ -156,7 +161,7 @@ impl Loops {
         }
     }
 
-    /// Takes the loop with the smallest destination stride that can be a tile's rows.
+    /// Takes the loop with the smallest destination stride among those that can be the rows of a tile.
     pub(super) fn take_next(&mut self, width: usize) -> Picked {
         let plain = (0..self.plain.len()).rev().find(|at| !self.are_lanes(*at));
         let nearest = plain.map_or(isize::MAX, |at| self.plain[at].dst_stride);
@@ -166,9 +171,9 @@ impl Loops {
         }
     }
 
-    /// Takes the loop with the smallest source stride that can be a tile's rows.
+    /// Takes the loop with the smallest source stride among those that can be the rows of a tile.
     pub(super) fn take_nearest_in_source(&mut self, width: usize) -> Picked {
-        // Stride 0 repeats one element and gains nothing in a tile, so it sorts last.
+        // A loop of stride 0 repeats one element, and as rows it would make a tile no faster, so it sorts last.
         let distance = |each: &AffineLoop| each.src_stride.unsigned_abs().wrapping_sub(1);
         let nearest = self
             .plain
@@ -187,23 +192,24 @@ impl Loops {
         }
     }
 
-    /// Returns the loop that continues `cols` in the destination.
+    /// Returns the index of the loop that continues `cols` in the destination: its stride is the length of `cols`.
     pub(super) fn next_in_destination(&self, cols: AffineLoop) -> Option<usize> {
         self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
     }
 
-    /// Returns the loop that continues `rows` upwards in the source.
+    /// Returns the index of the loop that continues `rows` in the source, if `rows` ascend there.
     pub(super) fn next_in_source(&self, rows: AffineLoop) -> Option<usize> {
         let step = rows.len.cast_signed().wrapping_mul(rows.src_stride);
         self.position(|each| rows.src_stride > 0 && each.src_stride == step)
     }
 
-    /// Returns the first loop without lanes that satisfies `wanted`.
+    /// Returns the index of the first plain loop that satisfies `wanted` and whose iterations share their lengths.
     fn position(&self, wanted: impl Fn(&AffineLoop) -> bool) -> Option<usize> {
         (0..self.plain.len()).find(|at| !self.are_lanes(*at) && wanted(&self.plain[*at]))
     }
 
-    /// Takes the loop that repeats narrow rows of lanes without gaps, if a unit can hold a slab of them.
+    /// Takes the loop over slabs, if a slab fits in a unit. A slab consists of all `rows`; the slabs follow each other
+    /// in the destination without gaps.
     pub(super) fn take_slabs(&mut self, rows: AffineLoop, row_bytes: usize) -> Option<Picked> {
         let slab = rows.len.cast_signed() * rows.dst_stride;
         let fits = rows.len * row_bytes <= SLABS_BYTES;
@@ -216,8 +222,8 @@ impl Loops {
     }
 }
 
-/// Reverses rows that descend in the source, and returns the byte offsets of their new start. Hardware prefetchers
-/// predict ascending tiles.
+/// Reverses the order of rows that descend in the source, because hardware prefetchers predict ascending addresses.
+/// Also returns the source and destination offsets of the new first row, in bytes.
 pub(super) fn rising(rows: AffineLoop) -> (AffineLoop, (isize, isize)) {
     let last = rows.len.cast_signed() - 1;
     let end = (last * rows.src_stride, last * rows.dst_stride);

@@ -1,5 +1,5 @@
-//! Plans and runs moves of elements of whole bytes, as steps of tiles. The kernel catalogue says which kernel suits
-//! which pattern.
+//! Plans and runs moves of elements of whole bytes. A move becomes a list of steps, and a step moves a block in tiles.
+//! The kernel of a step is the first one in the catalogue that applies to the pattern of its tiles.
 
 mod gathered;
 mod indexed;
@@ -35,12 +35,12 @@ use crate::threads::TASKS_PER_THREAD;
 struct Common {
     width: usize,
     store: StoreKind,
-    /// Approximate bytes per task.
+    /// Approximate number of bytes per task.
     share: usize,
     tuning: Tuning,
 }
 
-/// Plans the steps of a move on `threads` threads.
+/// Plans the steps of a move for `threads` threads.
 pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step> {
     let moved_bytes = work.moved_bytes();
     let is_large = moved_bytes > machine.tuning.streaming_bytes;
@@ -70,7 +70,7 @@ pub(crate) fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Re
     steps.try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}"))
 }
 
-/// The plan of a small move inside a larger plan. It runs on the calling thread.
+/// The plan of a small move that is part of a larger plan. It runs on the calling thread only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TilePlan {
     pub(crate) src_bytes: usize,
@@ -95,14 +95,14 @@ impl TilePlan {
         own_bytes(&self.steps) + size_of_val(&self.parts[..])
     }
 
-    /// Runs the plan, with an offset of `entries` into its tables of lengths.
+    /// Runs the plan. `entries` is added to every index into the tables of lengths.
     ///
     /// # Safety
     /// `src` must be valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes` bytes. They must not
-    /// overlap, and nothing else may write to them during the run. The tables must have these entries.
+    /// overlap, and nothing else may write to them during the run. The tables must have the entries at these indices.
     pub(crate) unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
         let buffers = Buffers { src, dst };
-        // SAFETY: the move stays within the buffers, which are valid by the contract of this function.
+        // SAFETY: the move stays within the buffers, which the caller guarantees to be valid.
         unsafe { run(&self.steps, &self.parts, buffers, entries, &Cancellation::never()) };
     }
 }
@@ -114,15 +114,15 @@ impl fmt::Display for TilePlan {
     }
 }
 
-/// Picks the kernels of steps and the loops of their tiles.
+/// Picks the kernel of each step, and the loops that are the rows and columns of its tiles.
 #[derive(Clone, Copy)]
 struct Picker<'a> {
     machine: &'a Machine,
 }
 
 impl Picker<'_> {
-    /// Plans a block. A loop that is cut at a constant step splits the block in two, outermost first, unless it is
-    /// the last such loop, a roll, and a kernel supports it.
+    /// Plans a block. If loops are cut at a constant index, the block is split in two at the outermost of them, and
+    /// both halves are planned. It is not split if the only cut loop is a roll and a kernel supports the roll.
     fn put_steps(&self, block: &Block, all: Common, steps: &mut Vec<Step>) {
         let cut = outermost_cut(block);
         if cut.is_none() && !block.indices.is_empty() {
@@ -202,7 +202,8 @@ impl Picker<'_> {
         })
     }
 
-    /// Returns the first kernel of the catalogue that has these roles and suits the pattern.
+    /// Returns the first kernel of the catalogue that has these roles, applies to their pattern, and runs on this
+    /// machine. `run` is the run whose tiles are meant if a loop is ragged.
     fn pick(&self, roles: &Assigned, run: Option<&Run>) -> Option<&'static Kernel> {
         let pattern = roles.pattern(run);
         let suits = |kernel: &&Kernel| kernel.simd <= self.machine.simd && roles.suit(kernel.roles);

@@ -7,59 +7,63 @@ use trundle_kernels::{AffineLoop, Pattern, Roles, StoreKind};
 use super::loops::{Loops, Picked, rising};
 use super::step::{RaggedRole, Rolled};
 
-/// Elements of at least this size are copied as runs of bytes.
+/// Elements of at least this many bytes are copied as runs of bytes.
 const LEAST_RUN_BYTES: usize = LINE;
 
-/// With fewer elements, building tables does not pay off (measured; docs/kernels.md).
+/// Minimum number of elements in a block for tables. For smaller blocks, making the tables takes too long (measured;
+/// docs/kernels.md).
 const LEAST_GATHERED: usize = 64;
 
-/// The loops of a block, with rows and columns picked.
+/// The loops of a block, after the rows and the columns have been picked.
 pub(super) struct Assigned {
-    /// Size of the unit moved as an element.
+    /// Size in bytes of what is moved as one element: an element, or a byte of a run.
     pub(super) width: usize,
     rows: Picked,
     cols: Picked,
-    /// Position of the ragged loop, if there is one.
+    /// Position of the ragged loop. `Place::Outer` also if there is none.
     pub(super) role: RaggedRole,
     others: Loops,
-    /// Bytes of the first part of a rolled run, if the columns are one.
+    /// If the columns are a rolled run: the number of bytes before the jump.
     rolled_run: Option<usize>,
-    /// Whether there are further loops besides rows and columns, all affine.
+    /// Whether the block suits tables: it has other loops than rows and columns, all loops are affine, and the columns
+    /// are not a run.
     are_many: bool,
 }
 
-/// The loops of a step, arranged for a kernel.
+/// The loops of a step in the roles that its kernel expects.
 pub(super) struct Arranged {
     pub(super) outer: Vec<AffineLoop>,
     pub(super) rows: AffineLoop,
     pub(super) row_wrap: Option<AffineLoop>,
     pub(super) cols: AffineLoop,
     pub(super) col_wrap: Option<AffineLoop>,
-    /// Strides in the table of lengths: of `outer`, if there is a table, and of the columns and the row wrap.
+    /// Strides in the table of lengths: those of `outer` (empty if there is no table), and those of the columns and of
+    /// the row wrap.
     pub(super) table_strides: (Vec<isize>, [isize; 2]),
     pub(super) rolled: Option<Rolled>,
-    /// Byte offsets of the loops' start from the block's start, in source and destination.
+    /// Offsets in bytes from the start of the block to the start of the loops, in source and destination.
     pub(super) begin: (isize, isize),
 }
 
 impl Assigned {
-    /// Assigns the loops of a block. One of them may be rolled.
+    /// Picks rows and columns from the loops of a block. One of the loops may be rolled.
     pub(super) fn of(block: &Block, width: usize, store: StoreKind) -> Assigned {
         let mut others = Loops::of(block);
         let lines = store == StoreKind::Streaming && others.transpose_lines(width);
         let rolled_run =
             others.roll.filter(|roll| roll.is_run(width)).map(|roll| roll.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
-            // Counts bytes, so that the run can be cut anywhere.
+            // The columns are bytes, so that the run can be cut at any byte.
             (1, others.take_run(width))
         } else {
             (width, others.take_innermost(width))
         };
         let rows = match cols {
             Picked::Lanes(..) => others.take_ragged(),
-            // The next loop in the destination completes the lines of these short rows.
+            // These rows are shorter than a cache line. The next loop in the destination completes the line.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
-            // Within the caches, a line shared by two rows should be written at once.
+            // If the data stays in the caches, two rows that share a cache line should be written soon after each
+            // other.
             Picked::Plain(cols) if store == StoreKind::Ordinary && is_run(cols, width) => {
                 others.take_next(width)
             }
@@ -72,7 +76,7 @@ impl Assigned {
             (_, Picked::Ragged(_)) => RaggedRole::Cols,
             _ => RaggedRole::Outer,
         };
-        // Contiguous elements are moved as runs, however short.
+        // Contiguous elements are moved as runs, even if the runs are short.
         let is_run = is_run(cols.each(), width);
         let are_many = others.are_plain()
             && matches!((rows, cols), (Picked::Plain(_), Picked::Plain(_)))
@@ -91,7 +95,7 @@ impl Assigned {
         self.others.roll.is_some()
     }
 
-    /// Whether these are the roles a kernel expects.
+    /// Whether the loops can take the roles `wanted` by a kernel.
     pub(super) fn suit(&self, wanted: Roles) -> bool {
         match wanted {
             Roles::Lanes | Roles::Slabs => self.role == RaggedRole::Lanes,
@@ -109,7 +113,7 @@ impl Assigned {
         }
     }
 
-    /// Returns the pattern of the tiles, for a ragged loop the tiles in `run`.
+    /// Returns the pattern of the tiles. If a loop is ragged, it is the pattern of the tiles in `run`.
     pub(super) fn pattern(&self, run: Option<&Run>) -> Pattern {
         let in_run = |picked: Picked| match (picked, run) {
             (Picked::Ragged(each), Some(run)) => AffineLoop { src_stride: run.src_stride, ..each },
@@ -160,8 +164,8 @@ impl Assigned {
             let mut wrap_rows = |others: &mut Loops| {
                 row_wrap = others.next_in_source(rows).map(|at| others.remove(at).each());
             };
-            // A loop may continue both rows and columns. It continues the rows if they are fewer and less than a
-            // cache line, because a micro-tile would be incomplete.
+            // One loop may continue both rows and columns. It is used for the rows if there are fewer rows than
+            // columns and less than a cache line of rows, because a micro-tile would otherwise be incomplete.
             let rows_first = rows.len < cols.len && rows.len * width < LINE;
             if rows_first {
                 wrap_rows(&mut others);
@@ -178,7 +182,7 @@ impl Assigned {
 }
 
 impl Arranged {
-    /// Returns the pattern of full-size tiles.
+    /// Returns the pattern of tiles that have all rows and columns.
     pub(super) fn pattern(&self, width: usize) -> Pattern {
         let wrapped =
             |each: AffineLoop, wrap: Option<AffineLoop>| each.len * wrap.map_or(1, |wrap| wrap.len);
@@ -188,19 +192,20 @@ impl Arranged {
     }
 }
 
-/// Whether columns are contiguous on both sides.
+/// Whether columns are contiguous in source and destination.
 fn is_run(cols: AffineLoop, width: usize) -> bool {
     let step = width.cast_signed();
     (cols.src_stride, cols.dst_stride) == (step, step)
 }
 
-/// Whether columns are contiguous in reversed order, and less than a cache line.
+/// Whether columns are contiguous, but reversed, and shorter than a cache line.
 fn is_short_and_reversed(cols: AffineLoop, width: usize) -> bool {
     let step = width.cast_signed();
     (cols.src_stride, cols.dst_stride) == (-step, step) && cols.len * width < LINE
 }
 
-/// Returns the pattern of rows and columns. `wrapped` has their counts including the loops that continue them.
+/// Returns the pattern of tiles of rows and columns. `wrapped` has the numbers of rows and columns, including the loops
+/// that continue them.
 pub(crate) fn pattern(
     width: usize,
     rows: AffineLoop,

@@ -1,4 +1,4 @@
-//! Loops cut at a constant step: finds rolls that kernels support, and splits blocks at the other cuts.
+//! Handles loops that are cut at a constant index: finds rolls that kernels support, and splits blocks at other cuts.
 
 use trundle_core::Block;
 use trundle_kernels::AffineLoop;
@@ -9,25 +9,25 @@ use super::step::Rolled;
 #[derive(Clone, Copy)]
 pub(super) struct Roll {
     pub(super) along: AffineLoop,
-    /// Number of steps before the jump.
+    /// Number of iterations before the jump.
     pub(super) first: usize,
 }
 
 impl Roll {
-    /// Whether the loop is contiguous on both sides.
+    /// Whether the loop is contiguous in source and destination.
     pub(super) fn is_run(&self, width: usize) -> bool {
         let step = width.cast_signed();
         (self.along.src_stride, self.along.dst_stride) == (step, step)
     }
 
-    /// Returns the loop as rows that ascend in the source, the byte offsets of their start from the block's start,
-    /// and the position of the roll.
+    /// Returns the loop as rows that ascend in the source, the source and destination offsets from the start of the
+    /// block to row 0 (in bytes), and where the rows jump.
     pub(super) fn rising_rows(&self) -> (AffineLoop, (isize, isize), Rolled) {
         let AffineLoop { len, src_stride, dst_stride } = self.along;
         let first = self.first.cast_signed();
         let offsets = |src: isize, dst: isize| (src * src_stride, dst * dst_stride);
         if src_stride > 0 {
-            // The start of the source axis comes last in the destination.
+            // Row 0 is the start of the source axis, which comes after the jump in the destination.
             let begin = offsets(first - len.cast_signed(), first);
             return (self.along, begin, Rolled::Rows(len - self.first));
         }
@@ -36,13 +36,13 @@ impl Roll {
     }
 }
 
-/// Returns the outermost loop cut at a constant step.
+/// Returns the index of the outermost loop that is cut at a constant index.
 pub(super) fn outermost_cut(block: &Block) -> Option<usize> {
     block.loops.iter().position(|each| each.cut_at_constant().is_some())
 }
 
-/// Whether loop `at` is the only cut loop and a roll: after the cut, the source continues one full length earlier
-/// than without it.
+/// Whether loop `at` is a roll and the only cut loop. In a roll, source positions after the cut are one length of the
+/// axis lower than they would be without the cut.
 pub(super) fn is_only_roll(block: &Block, at: usize) -> bool {
     let Some((cut, _)) = block.loops[at].cut_at_constant() else { return false };
     let back = cut.second.src_stride.wrapping_mul(block.loops[at].len.cast_signed());
@@ -51,7 +51,7 @@ pub(super) fn is_only_roll(block: &Block, at: usize) -> bool {
     rolled && block.loops.iter().filter(|each| each.affine_stride().is_none()).count() == 1
 }
 
-/// Splits a block into blocks without loops cut at a constant step.
+/// Splits a block until no loop is cut at a constant index.
 pub(crate) fn uncut(block: &Block) -> Vec<Block> {
     match outermost_cut(block).and_then(|at| block.halves(at)) {
         Some(halves) => halves.iter().flat_map(uncut).collect(),

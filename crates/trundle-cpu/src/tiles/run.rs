@@ -14,16 +14,16 @@ use crate::parts::StepPart;
 struct Buffers {
     src: *const u8,
     dst: *mut u8,
-    /// Offset into the tables of lengths.
+    /// Number that is added to every index into the tables of lengths.
     entries: isize,
 }
 
-/// Moves the tiles of `parts`, with an offset of `entries` into the tables of lengths, unless `cancellation` is
-/// requested.
+/// Moves the tiles of `parts`, unless the caller cancels the run. `entries` is added to every index into the tables of
+/// lengths.
 ///
 /// # Safety
 /// `buffers` must be valid for everything that these steps and parts read and write. They must not overlap, and
-/// nothing else may write to them during the run. The tables must have these entries.
+/// nothing else may write to them during the run. The tables must have the entries at these indices.
 pub(crate) unsafe fn run(
     steps: &[Step],
     parts: &[StepPart],
@@ -49,17 +49,17 @@ pub(crate) unsafe fn run(
     simd::fence();
 }
 
-/// A kernel function for one tile.
+/// A kernel function that moves one tile.
 type Mover = unsafe fn(&Tile);
 
-/// Holds back the latest tile until the next one is known, so that the kernel can prefetch the next one.
+/// Delays each tile until the next one is known, so that the kernel can prefetch the next tile.
 #[derive(Default)]
 struct Queue {
     waiting: Option<(Tile, Mover)>,
 }
 
 impl Queue {
-    /// Moves tiles with their kernel. The last one may wait for the next call.
+    /// Moves tiles with their kernel. The last tile may be delayed until the next call.
     ///
     /// # Safety
     /// As [`KernelFn::Tiles`]. The kernel must support these strides on this machine.
@@ -69,54 +69,53 @@ impl Queue {
         match kernel.call {
             KernelFn::Tile(run) => {
                 for _ in 0..along.len {
-                    // SAFETY: the tile is one of `tiles`, which are valid by the contract of this function.
+                    // SAFETY: the tile is one of `tiles`, which the caller guarantees to be valid.
                     unsafe { self.put(&tile, run) };
                     tile.src = tile.src.wrapping_offset(along.src_stride);
                     tile.dst = tile.dst.wrapping_offset(along.dst_stride);
                 }
             }
-            // SAFETY: the tiles are valid by the contract of this function.
+            // SAFETY: the caller guarantees that the tiles are valid.
             KernelFn::Tiles(run) => unsafe { run(&tiles) },
             _ => unreachable!("a step of tiles has a kernel of tiles"),
         }
     }
 
-    /// Moves the waiting tile and makes this one wait.
+    /// Moves the delayed tile and delays this one. Tiles with ordinary stores are moved at once.
     ///
     /// # Safety
     /// As [`KernelFn::Tile`], for this tile and its kernel.
     #[inline]
     unsafe fn put(&mut self, tile: &Tile, run: Mover) {
         if tile.store == StoreKind::Ordinary {
-            // Small moves have one tile, and cached data needs no prefetching. Kernels with ordinary stores ignore
-            // the next tile.
-            // SAFETY: the tile is valid by the contract of this function.
+            // Kernels with ordinary stores do not prefetch: small moves have one tile, and their data is cached.
+            // SAFETY: the caller guarantees that the tile is valid.
             return unsafe { run(tile) };
         }
         if let Some((before, _)) = &mut self.waiting {
             before.next = Some(Next::at(tile.src, tile.dst, tile.cols.src_stride));
         }
         tile.prefetch_ends();
-        // SAFETY: the waiting tile was valid when it was put.
+        // SAFETY: the caller of `put` guaranteed that the delayed tile is valid.
         unsafe { self.finish() };
         self.waiting = Some((*tile, run));
     }
 
-    /// Moves the waiting tile, if any.
+    /// Moves the delayed tile, if there is one.
     ///
     /// # Safety
-    /// The waiting tile must still be valid.
+    /// The delayed tile must still be valid.
     #[inline]
     unsafe fn finish(&mut self) {
         if let Some((tile, run)) = &self.waiting {
-            // SAFETY: the tile is still valid by the contract of this function.
+            // SAFETY: the caller guarantees that the tile is still valid.
             unsafe { run(tile) };
         }
         self.waiting = None;
     }
 }
 
-/// Moves one to `most` units and returns how many. The last tile may wait in `queue` for the next one, or for
+/// Moves between one and `most` units and returns their number. `queue` may delay the last tile until the next tile or
 /// `finish`.
 ///
 /// # Safety
@@ -139,8 +138,8 @@ unsafe fn run_units(
         unsafe { run_unit(step, first, buffers, queue) };
         return 1;
     };
-    // Small tiles take less time than locating the next one, so the tiles of the innermost loop are passed as one
-    // strided sequence.
+    // To compute where a tile begins takes longer than to move a small tile. So all tiles of the innermost loop are
+    // passed to the kernel in one call.
     let count = (innermost.len - first % innermost.len).min(most);
     let tile = tile_of(step, &step.unit(first), step.rows, step.cols, buffers);
     let along = AffineLoop { len: count, ..*innermost };
@@ -149,14 +148,14 @@ unsafe fn run_units(
     count
 }
 
-/// Bytes prefetched ahead at indices, that is, the cache lines in flight. Hardware prefetchers do not predict the
-/// next tile (measured; docs/kernels.md).
+/// Number of bytes that are prefetched for the next tiles of an indexed step. Hardware prefetchers do not predict where
+/// these tiles are (measured; docs/kernels.md).
 const INDEXED_AHEAD_BYTES: usize = 8 << 10;
 
-/// Least and most tiles prefetched ahead.
+/// Minimum and maximum number of tiles that are prefetched ahead.
 const INDEXED_AHEAD: (usize, usize) = (1, 32);
 
-/// Moves consecutive units of an indexed step along its innermost outer loop: see [`run_units`].
+/// Moves consecutive units of an indexed step along its innermost outer loop, as [`run_units`] does.
 ///
 /// # Safety
 /// As [`run_units`].
@@ -190,7 +189,7 @@ unsafe fn run_indexed(
     let bytes = if is_run { tile.cols.len * tile.width } else { tile.width };
     let (least, furthest) = INDEXED_AHEAD;
     let ahead = (INDEXED_AHEAD_BYTES / bytes.max(1)).clamp(least, furthest);
-    // For longer runs, the hardware prefetches the rest.
+    // The hardware prefetches the rest of longer runs.
     let lines = bytes.min(INDEXED_AHEAD_BYTES / ahead);
     for number in 0..count {
         if number + ahead < count {
@@ -198,7 +197,7 @@ unsafe fn run_indexed(
             for line in (0..lines).step_by(simd::LINE) {
                 simd::prefetch(next.wrapping_add(line));
             }
-            // An unaligned run ends in one more cache line.
+            // An unaligned run can end in one more cache line.
             simd::prefetch(next.wrapping_add(lines.saturating_sub(1)));
         }
         let to = number.cast_signed() * along.dst_stride;
@@ -213,7 +212,7 @@ unsafe fn run_indexed(
     count
 }
 
-/// Moves one unit. Its last tile may wait in `queue` for the next one, or for `finish`.
+/// Moves one unit. `queue` may delay its last tile until the next tile or `finish`.
 ///
 /// # Safety
 /// `unit` must be one of the step's, and `buffers` valid for the plan: see [`run`].
@@ -279,7 +278,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
     }
 }
 
-/// Moves a unit of many short loops.
+/// Moves a unit of a step with tables.
 ///
 /// # Safety
 /// Every element that the tables address must be valid, and the kernel must support this machine.
@@ -296,11 +295,11 @@ unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffe
         tables,
         store: step.store,
     };
-    // SAFETY: the elements are valid by the contract of this function.
+    // SAFETY: the caller guarantees that the elements are valid.
     unsafe { run(&tile) };
 }
 
-/// Returns the indexed elements of a unit.
+/// Returns the rows and columns of a unit as a tile whose elements are read at indices.
 fn index_tile<'a>(
     step: &Step,
     indexed: &'a IndexedStep,
@@ -328,10 +327,10 @@ fn index_tile<'a>(
     }
 }
 
-/// Moves the lanes of a unit, each with its own cut. Unit `next` of the step is prefetched.
+/// Moves the lanes of a unit, each with its own cut, and prefetches unit `next` of the step.
 ///
 /// # Safety
-/// Every element that the lengths select must be valid, and the kernel must support this machine.
+/// Every element that is read or written with these lengths must be valid, and the kernel must support this machine.
 unsafe fn run_lanes(
     step: &Step,
     row: &RaggedLoop,
@@ -342,7 +341,7 @@ unsafe fn run_lanes(
 ) {
     let Unit { rows, cols, .. } = unit;
     let axis = step.rows.len;
-    // Rows count from the start of the ragged axis, as the lanes' runs do.
+    // Row indices count from the start of the ragged axis, as the runs of the lanes do.
     let (slab, row_begin) = (rows.start / axis, rows.start % axis);
     let slabs = rows.len().div_ceil(axis);
     let at_row_0 = Unit { rows: 0..rows.len().min(axis), cols: cols.clone(), ..*unit };
@@ -372,7 +371,7 @@ unsafe fn run_lanes(
     let KernelFn::LaneTile(run) = step.kernel.call else {
         unreachable!("a kernel of tiles is picked for no lanes")
     };
-    // SAFETY: the elements are valid by the contract of this function.
+    // SAFETY: the caller guarantees that the elements are valid.
     unsafe { run(&lanes) };
 }
 
@@ -392,7 +391,7 @@ fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
     }
 }
 
-/// Returns the tile of a unit's rows and columns.
+/// Returns the rows and columns of a unit as a tile.
 fn tile_of(
     step: &Step,
     unit: &Unit,
@@ -453,8 +452,8 @@ mod tests {
         zeros.into_iter().zip(ones).map(|(left, right)| left || right).collect()
     }
 
-    /// Runs every unit separately and records the bytes it writes. A byte written by two units has the right value,
-    /// but is a data race between threads.
+    /// Checks which bytes each unit writes. A byte that two units write gets the right value, but the writes are a data
+    /// race if the units run on different threads.
     fn units_write_every_byte_once(work: &Move) {
         let plan = Planner::new(Machine::detect().clone()).plan(work);
         let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
@@ -521,7 +520,7 @@ mod tests {
                     map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
                 });
                 let src = Layout::row_major(map.in_shape(), width).unwrap();
-                // Gaps between the innermost rows keep blocks from being contiguous.
+                // With gaps after the innermost rows, no block is contiguous.
                 let sizes = map.out_shape().sizes();
                 let row = sizes[2] * width + 5;
                 let strides = [sizes[1] * row, row, width].map(usize::cast_signed);

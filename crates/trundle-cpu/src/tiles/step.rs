@@ -1,4 +1,4 @@
-//! A step: one block of a move, decided down to a kernel and its tiles.
+//! A step of a plan: one block of a move, with its kernel and its tiles.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use trundle_kernels::{AffineLoop, Kernel, StoreKind, Tables, Tuning};
 use crate::parts::Units;
 use crate::text::plural;
 
-/// One block of a move, planned down to a kernel and its tiles: outer loops around tiles that the kernel
-/// moves.
+/// A step moves one block: outer loops go through tiles, and a kernel moves the rows and columns of a tile.
 ///
-/// Rows and columns are cut into blocks. A unit of work is one position of the outer loops and one block of each.
+/// Rows and columns are cut into ranges of at most `row_block` and `col_block`. A unit of work is one iteration of the
+/// outer loops, one range of rows and one range of columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The kernel; in a ragged step, the kernel of the first run.
@@ -29,68 +29,68 @@ pub struct Step {
     pub outer: Vec<AffineLoop>,
     /// The loop over a tile's rows.
     pub rows: AffineLoop,
-    /// A loop that continues the rows in the source; row numbers run through it.
+    /// A loop that continues the rows in the source. Row indices count through both loops.
     pub row_wrap: Option<AffineLoop>,
     /// The loop over the elements of a row.
     pub cols: AffineLoop,
-    /// A loop that continues the columns in the destination; column numbers run through it.
+    /// A loop that continues the columns in the destination. Column indices count through both loops.
     pub col_wrap: Option<AffineLoop>,
-    /// The position where the rows or the columns are rolled.
+    /// Where the rows or the columns jump because of a roll.
     pub rolled: Option<Rolled>,
-    /// Most rows per tile.
+    /// Maximum number of rows per tile.
     pub row_block: usize,
-    /// Most elements per row of a tile.
+    /// Maximum number of columns per tile.
     pub col_block: usize,
-    /// For a step of many short loops: the tables of its columns, which combine several loops. Its rows are
-    /// repetitions of the tables.
+    /// For a step of many short loops: the tables with the offsets of its columns, which combine several loops. The
+    /// tables are applied once for each row.
     pub tables: Option<Tables>,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
-    /// The indices, if the block has some.
+    /// The indices, if the block reads elements at indices.
     pub indexed: Option<IndexedStep>,
-    /// Tuning of the machine it was planned for.
+    /// Settings of the machine for which the step was planned.
     pub tuning: Tuning,
 }
 
-/// The indices of a step.
+/// The indices at which a step reads its elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedStep {
-    /// The index table, with the strides of the loops around the tiles.
+    /// The index table. It has one stride for each outer loop.
     pub table: IndexTable,
-    /// Strides of rows and columns in the table; both 0 unless the kernel reads indices.
+    /// Strides of rows and columns in the table. Both are 0 if the kernel does not read indices itself.
     pub tile_strides: (isize, isize),
-    /// Whether an index kernel should prefetch, because indexed elements are not cached.
+    /// Whether an index kernel should prefetch elements, because they are probably not cached.
     pub is_far: bool,
 }
 
-/// The jump of rolled rows or columns, once per pass over their axis.
+/// The place where rolled rows or columns jump. They jump once for each pass through their axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rolled {
-    /// After this many columns, the source axis starts again.
+    /// After this many columns, the columns continue at the start of the source axis.
     Cols(usize),
-    /// After this many rows, counted upwards in the source, the destination axis starts again.
+    /// After this many rows, in the order of the source, the rows continue at the start of the destination axis.
     Rows(usize),
 }
 
-/// The ragged loop of a step.
+/// The ragged loop of a step, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaggedStep {
-    /// Its runs and its table of lengths.
+    /// The loop, with its two runs and its table of lengths.
     pub row: RaggedLoop,
-    /// Its position among the step's loops.
+    /// The role of the loop in the step.
     pub role: RaggedRole,
-    /// The kernel of the second run.
+    /// The kernel that moves the tiles of the second run.
     pub second: &'static Kernel,
 }
 
-/// A loop cut at a length from a table.
+/// A loop that is cut into two runs, at an index that depends on a length from a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaggedLoop {
     /// Number of elements per row.
     pub len: usize,
     /// Destination stride of the elements in bytes; 0 for a row of one element.
     pub dst_stride: isize,
-    /// The lengths, with the strides of the loops around the tiles, then of the columns, then of the row wrap.
+    /// The table of lengths. Its strides are those of the outer loops, then of the columns, then of the row wrap.
     pub table: LengthTable,
     /// The run before the cut.
     pub first: Run,
@@ -99,8 +99,7 @@ pub struct RaggedLoop {
 }
 
 impl RaggedLoop {
-    /// Makes a ragged loop if a table cuts `each`. `strides` are the strides of the remaining loops in the
-    /// table.
+    /// Makes a ragged loop if a table cuts `each`. `strides` are the strides of the other loops in the table.
     pub(crate) fn of(each: &Loop, strides: Vec<isize>) -> Option<RaggedLoop> {
         let (Cut { first, second, .. }, table) = each.cut_by_table()?;
         let table = LengthTable { lengths: table.lengths.clone(), strides, ..*table };
@@ -108,55 +107,55 @@ impl RaggedLoop {
         Some(RaggedLoop { len, dst_stride, table, first: *first, second: *second })
     }
 
-    /// Returns where the second run begins in a row of this length.
+    /// Returns the index at which the second run begins, for this length from the table.
     pub(crate) fn cut(&self, length: usize) -> usize {
         self.table.cut(length, self.len)
     }
 }
 
-/// The position of a ragged loop in a step.
+/// The role of a ragged loop in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RaggedRole {
-    /// The innermost outer loop; each tile lies in one of the runs.
+    /// The ragged loop is the innermost outer loop. Each tile lies in one of its runs.
     Outer,
-    /// The rows; a tile is split at the cut.
+    /// The rows are the ragged loop. A tile is split at the cut.
     Rows,
-    /// The columns; a tile is split at the cut.
+    /// The columns are the ragged loop. A tile is split at the cut.
     Cols,
-    /// The rows, with columns as lanes that each have their own cut.
+    /// The rows are the ragged loop, and each column has its own cut. Such columns are called lanes.
     Lanes,
 }
 
-/// The position of a unit of a step.
+/// A unit of a step: where it begins, and its rows and columns.
 pub(crate) struct Unit {
-    /// Source offset of row and column 0 in bytes. In a ragged step, the runs' offsets are added.
+    /// Source offset of row 0 and column 0 in bytes. In a ragged step, the offset of the run must be added.
     pub(crate) src: isize,
-    /// Destination offset of row and column 0 in bytes.
+    /// Destination offset of row 0 and column 0 in bytes.
     pub(crate) dst: isize,
-    /// Offset in the table of lengths or indices from the outer loops.
+    /// Offset in the table of lengths or indices, from the iteration of the outer loops.
     pub(crate) entries: isize,
-    /// Index in a ragged outer loop.
+    /// Iteration of a ragged outer loop; 0 if there is none.
     pub(crate) ragged_index: usize,
     pub(crate) rows: Range<usize>,
     pub(crate) cols: Range<usize>,
 }
 
 impl Step {
-    /// Returns the number of rows and of columns, including their wraps.
+    /// Returns the number of rows and the number of columns, including the loops that continue them.
     pub fn counts(&self) -> (usize, usize) {
         let wrapped = |wrap: &Option<AffineLoop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
         (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
     }
 
-    /// Returns the number of blocks of rows and of columns.
+    /// Returns the number of ranges into which the rows are cut, and the same for the columns.
     pub(crate) fn blocks(&self) -> (usize, usize) {
         let (rows, cols) = self.counts();
-        // Most loops of small moves are one block; this avoids a division.
+        // Avoids a division: in small moves, most loops are not cut.
         let blocks = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
         (blocks(rows, self.row_block), blocks(cols, self.col_block))
     }
 
-    /// Returns the number of units.
+    /// Returns the number of units of the step.
     pub fn units(&self) -> usize {
         let (row_blocks, col_blocks) = self.blocks();
         let outer: usize = self.outer.iter().map(|each| each.len).product();
@@ -167,13 +166,14 @@ impl Step {
         outer * ragged * row_blocks * col_blocks
     }
 
-    /// Returns unit `number`. Row blocks vary fastest, then column blocks, then the outer loops from the inside out.
+    /// Returns the unit with index `number`. The range of rows varies fastest, then the range of columns, then the
+    /// outer loops from the innermost to the outermost.
     pub(crate) fn unit(&self, number: usize) -> Unit {
         let (row_blocks, col_blocks) = self.blocks();
         let (row_count, col_count) = self.counts();
         let mut rest = number;
         let mut next = |count: usize| {
-            // Avoids the division if no further loop has advanced.
+            // Avoids the division if all further loops are in their first iteration.
             if rest < count {
                 return std::mem::take(&mut rest);
             }
@@ -227,7 +227,8 @@ impl Units for Step {
     }
 }
 
-/// Returns the source and destination offset of step `index` of a loop and its wrap.
+/// Returns the source and destination offsets of iteration `index` of a loop. If there is a `wrap`, the index counts
+/// through both loops.
 pub(crate) fn offset_of(
     each: AffineLoop,
     wrap: Option<AffineLoop>,

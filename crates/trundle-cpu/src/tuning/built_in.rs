@@ -8,12 +8,12 @@ use super::cpu_model::CpuModel;
 struct BuiltInRecord {
     name: &'static str,
     is_for: fn(&CpuModel) -> bool,
-    /// Changes the common record.
+    /// Returns the common record with the changes for this family.
     tuning: fn(Tuning) -> Tuning,
 }
 
-/// Built-in records; the first match is used. Each was measured on one machine, named in docs/tuning.md, and is
-/// applied to the whole family.
+/// The built-in records. The first record that matches the processor is used. Each was measured on one machine, which
+/// docs/tuning.md names, and is used for the whole family.
 const ROWS: [BuiltInRecord; 5] = [
     BuiltInRecord {
         name: "AMD family 26 (Zen 5)",
@@ -77,7 +77,7 @@ const ROWS: [BuiltInRecord; 5] = [
 const AMD: &str = "AuthenticAMD";
 const INTEL: &str = "GenuineIntel";
 
-/// Returns the record and its name for a processor with this last-level cache.
+/// Returns the record for a processor with this last-level cache, and the name of its processor family.
 pub(super) fn for_cpu(cpu: &CpuModel, l3_bytes: usize) -> (Tuning, &'static str) {
     let common = Tuning::of_cache(l3_bytes);
     let row = ROWS.iter().find(|row| (row.is_for)(cpu));

@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// A processor model, as reported by the processor.
+/// A processor model, as the processor reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuModel {
-    /// Vendor, such as `GenuineIntel` or `AuthenticAMD`; the architecture name if unknown.
+    /// Vendor, such as `GenuineIntel` or `AuthenticAMD`. If the vendor is not known, the name of the architecture.
     pub vendor: String,
-    /// Family; this and the other numbers are 0 if unknown.
+    /// Family number. This and the other numbers are 0 if they are not known.
     pub family: u32,
-    /// Model number within the family.
+    /// Number of the model within the family.
     pub model: u32,
-    /// Stepping.
+    /// Number of the revision (stepping).
     pub stepping: u32,
 }
 
 impl CpuModel {
-    /// Returns this machine's processor, from CPUID leaves 0 and 1 (Intel SDM, volume 2A, CPUID; AMD APM, volume 3,
-    /// appendix E).
+    /// Returns the model of this machine's processor. It is read from CPUID leaves 0 and 1 (Intel SDM, volume 2A,
+    /// CPUID; AMD APM, volume 3, appendix E).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub fn detect() -> CpuModel {
         use std::arch::x86_64::__cpuid;
@@ -36,7 +36,7 @@ impl CpuModel {
         }
     }
 
-    /// Returns the architecture only.
+    /// Returns a model that contains only the architecture.
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     pub fn detect() -> CpuModel {
         CpuModel { vendor: std::env::consts::ARCH.to_owned(), ..CpuModel::default() }

@@ -9,11 +9,11 @@ use trundle_kernels::Tuning;
 use super::{CpuModel, TuningSource, cache_folder};
 use crate::Machine;
 
-/// Larger files are not tuning records.
+/// Maximum size of a file with a tuning record.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Returns the path of this machine's record. The name includes the processor, the core count and the trundle
-/// version, so machines that share a home directory have separate files.
+/// Returns the path of this machine's record. The file name includes the processor, the core count and the version of
+/// trundle, so that different machines with one home directory have different files.
 pub(super) fn path(cpu: &CpuModel) -> Option<PathBuf> {
     let (cores, version) = (Machine::cores(), env!("CARGO_PKG_VERSION"));
     Some(cache_folder()?.join(format!("tuning-{cpu}-{cores}-{version}.txt")))
@@ -36,7 +36,8 @@ pub(super) fn read(path: &Path) -> Result<Tuning, String> {
     record.join(" ").parse().map_err(|problem: String| refusal(&problem))
 }
 
-/// Writes a record atomically, even with concurrent writers.
+/// Writes a record to a new file and renames the file. Readers never see an incomplete record, even if several
+/// processes write one at the same time.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -53,7 +54,7 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// Creates a new file next to `path` with a unique name.
+/// Creates a new file with a unique name in the folder of `path`.
 fn new_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut number = 0;
     loop {

@@ -1,16 +1,17 @@
-//! The tuning record of this machine: selection, storage and search.
+//! Selects, stores and searches the tuning record of this machine.
 //!
-//! The fastest settings differ between machines and cannot be derived from cache sizes. Kernels and the planner
-//! therefore take some numbers from a [`Tuning`], which is chosen at a process's first move:
+//! The fastest settings differ between machines and cannot be computed from cache sizes. Kernels and the planner
+//! therefore take some settings from a tuning record, a [`Tuning`]. A process chooses its record before its first move:
 //!
 //! | `TRUNDLE_TUNING` | the record |
 //! |---|---|
-//! | not set | the record stored by [`tune`], if there is one; else the built-in record of the processor |
+//! | not set | the record stored by [`Tuned::keep`], if there is one; else the built-in record of the processor |
 //! | `off` | the built-in record |
 //! | a file name | the record in the file: see [`Tuned::text`] |
 //! | `run_pages=4 packed=never` | the built-in record with these numbers changed |
 //!
-//! Tuning affects speed, never results. [`used`] returns the record in use. Measurements happen only in [`tune`].
+//! The record affects the speed of moves, but not their results. [`used`] returns the record in use. Only [`tune`]
+//! measures speeds.
 
 mod built_in;
 mod cpu_model;
@@ -31,13 +32,13 @@ pub use search::{Progress, Trial, Tuned, tune};
 /// The origin of a tuning record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TuningSource {
-    /// Built in, for the named processors.
+    /// The record is built in, for the named processors.
     BuiltIn(&'static str),
-    /// Found by [`tune`] on this machine and stored in this file.
+    /// The record was found by [`tune`] on this machine and is stored in this file.
     Kept(PathBuf),
-    /// From the file that `TRUNDLE_TUNING` names.
+    /// The record is in this file, which `TRUNDLE_TUNING` names.
     Named(PathBuf),
-    /// From the numbers in `TRUNDLE_TUNING`.
+    /// The record has numbers from `TRUNDLE_TUNING`.
     Variable,
 }
 
@@ -52,20 +53,21 @@ impl fmt::Display for TuningSource {
     }
 }
 
-/// The tuning record in use.
+/// The tuning record that this process uses.
 #[derive(Debug)]
 pub struct Used {
     /// The processor.
     pub cpu: CpuModel,
     /// The record.
     pub tuning: Tuning,
-    /// Its origin.
+    /// The origin of the record.
     pub source: TuningSource,
 }
 
-/// Returns the record this process uses, chosen once.
+/// Returns the record that this process uses. It is chosen once.
 ///
-/// If `TRUNDLE_TUNING` or a stored record is invalid, this warns on stderr and uses the built-in record.
+/// If `TRUNDLE_TUNING` or a stored record is invalid, the first call prints a warning to stderr and chooses the
+/// built-in record.
 pub fn used() -> &'static Used {
     static USED: ForkSafe<Used> = ForkSafe::empty();
     USED.get(|_| true, look)
@@ -89,10 +91,11 @@ fn look() -> Used {
     Used { cpu, tuning, source }
 }
 
-/// Returns the record that `TRUNDLE_TUNING` requests, or `None` if it is not set.
+/// Returns the record that `TRUNDLE_TUNING` requests, or `None` if the variable is not set or empty.
 ///
 /// # Errors
-/// Fails if it names a file without a tuning record, or contains unknown numbers.
+/// Fails if the variable names a file without a valid tuning record, or contains an unknown setting or an invalid
+/// value.
 fn of_variable(
     built_in: Tuning,
     otherwise: &TuningSource,
@@ -110,17 +113,18 @@ fn of_variable(
     found.map(Some).map_err(|refusal| format!("TRUNDLE_TUNING: {refusal}"))
 }
 
-/// Checks `TRUNDLE_TUNING`.
+/// Checks the value of `TRUNDLE_TUNING`.
 ///
 /// # Errors
-/// Fails if it names a file without a tuning record, or contains unknown numbers.
+/// Fails if the variable names a file without a valid tuning record, or contains an unknown setting or an invalid
+/// value.
 pub fn check_variable() -> Result<(), String> {
     of_variable(Tuning::of_cache(0), &TuningSource::Variable).map(drop)
 }
 
-/// Returns the cache folder for measurements of this machine: `trundle` in `XDG_CACHE_HOME`, or else in `~/.cache`.
+/// Returns the folder for measurements of this machine: `trundle` in `XDG_CACHE_HOME` or, without it, in `~/.cache`.
 ///
-/// Returns `None` if neither is an absolute path.
+/// Returns `None` if neither `XDG_CACHE_HOME` nor `HOME` is an absolute path.
 pub fn cache_folder() -> Option<PathBuf> {
     let absolute = |variable: &str| {
         std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
@@ -129,12 +133,12 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(folder.join("trundle"))
 }
 
-/// Returns where [`tune`]'s record for this machine is stored; `None` without a [`cache_folder`].
+/// Returns the path at which [`Tuned::keep`] stores the record of this machine; `None` if there is no [`cache_folder`].
 pub fn kept_path() -> Option<PathBuf> {
     kept::path(&used().cpu)
 }
 
-/// Removes the stored record of this machine and returns whether there was one.
+/// Removes the stored record of this machine. Returns whether there was one.
 ///
 /// # Errors
 /// Fails if the file cannot be removed.

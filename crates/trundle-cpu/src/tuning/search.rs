@@ -1,7 +1,8 @@
-//! Searches for a machine's tuning record, for `tune`.
+//! Searches for the fastest tuning record of a machine, by measuring.
 //!
-//! Latencies, fill buffers and cache sizes do not predict the best record, so records are timed. All candidates run
-//! alternately on the same buffers, so that they see the same machine state, and only ratios within a round count.
+//! The best record cannot be computed from latencies, fill buffers and cache sizes. The search moves tensors with each
+//! candidate in turn, on the same buffers, so that all candidates run in the same state of the machine. Only times of
+//! the same round are compared. A round is one measurement with every candidate.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,37 +15,37 @@ use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 use super::{built_in, kept, kept_path, used};
 use crate::{Cpu, Machine, Plan, Planner, Simd};
 
-/// Bytes per buffer: twice the largest streaming threshold, so that caches do not help.
+/// Bytes per buffer: about twice the largest streaming threshold, so that the data is not cached.
 const BYTES: usize = 64 << 20;
 
-/// Rounds per record and case, in comparisons and in the final check.
+/// Number of rounds for each case, in comparisons and in the final check.
 const ROUNDS: usize = 3;
 const LAST_ROUNDS: usize = 7;
 
-/// A record must improve on the best one by this factor; smaller gains are noise.
+/// A record replaces another only if it is faster by this factor. Smaller differences are noise.
 const LEAST_GAIN: f64 = 1.02;
 
 /// Progress of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The current comparison, for display.
+    /// Describes the current measurement, for users.
     pub what: &'static str,
-    /// Comparisons done.
+    /// Number of finished measurements.
     pub done: usize,
-    /// Comparisons in total.
+    /// Number of all measurements.
     pub total: usize,
 }
 
 /// The speed of a movement before and after tuning.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The movement.
+    /// Describes the movement.
     pub name: &'static str,
     /// Speed with the built-in record, in bytes read and written per second.
     pub before: f64,
     /// Speed with the tuned record. Equal to `before` if the search found nothing faster for this kind of movement.
     pub after: f64,
-    /// Speed of a copy of the same size in the same rounds.
+    /// Speed of a copy of as many bytes, measured alternately with the movement.
     pub copy: f64,
     shows: Shows,
 }
@@ -52,16 +53,16 @@ pub struct Trial {
 /// The result of the search.
 #[derive(Clone, Debug)]
 pub struct Tuned {
-    /// The record for this machine.
+    /// The record that was found for this machine.
     pub tuning: Tuning,
-    /// The built-in record for it.
+    /// The built-in record for this machine.
     pub built_in: Tuning,
-    /// Movements timed with both records.
+    /// The speed of some movements with both records.
     pub trials: Vec<Trial>,
 }
 
 impl Tuned {
-    /// Stores the record for processes started later and returns the path.
+    /// Stores the record in a file and returns its path. Processes that start later use the record.
     ///
     /// # Errors
     /// Fails if the file cannot be written or no cache folder is known.
@@ -75,7 +76,7 @@ impl Tuned {
         Ok(path)
     }
 
-    /// Returns the record as the text of a file for `TRUNDLE_TUNING`.
+    /// Returns the record as text. `TRUNDLE_TUNING` can name a file with this text.
     pub fn text(&self) -> String {
         let (cpu, cores) = (&used().cpu, Machine::cores());
         let version = env!("CARGO_PKG_VERSION");
@@ -84,10 +85,10 @@ impl Tuned {
     }
 }
 
-/// Finds the tuning record of this machine in a few seconds; nothing else should run meanwhile.
+/// Finds the tuning record of this machine, in a few seconds. No other programs should run meanwhile.
 ///
-/// The record is neither used by this process nor stored, see [`Tuned::keep`]. `go_on` receives the progress; if it
-/// returns false, the search stops and returns `None`.
+/// This process does not use the record. [`Tuned::keep`] stores it for later processes. `go_on` receives the progress.
+/// If `go_on` returns false, the search stops and returns `None`.
 ///
 /// # Errors
 /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if two buffers of 64 MiB cannot be allocated.
@@ -98,12 +99,12 @@ pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
     }
 }
 
-/// [`tune`] with axes shortened by `share`, for tests.
+/// [`tune`] with axis sizes divided by `share`, for tests.
 ///
 /// # Errors
 /// As [`tune`], and [`Error::Stopped`] if `go_on` returns false.
 fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tuned> {
-    // Default settings, whatever this process's environment says.
+    // The environment of this process must not change the measured settings.
     let (threads, simd) = (Machine::cores(), Simd::detect());
     let machine = Machine { threads, simd, ..Machine::detect().clone() };
     let mut search = Search::new(machine, share)?;
@@ -111,7 +112,7 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tu
     let mut steps = Steps { done: 0, total: search.steps(), go_on };
     let found = search.best(built_in, &mut steps)?;
     let mut trials = search.trials(built_in, found, &mut steps)?;
-    // For each kind of movement, keep the built-in numbers unless the new ones are faster.
+    // For each kind of movement, use the new settings only if they are not slower than the built-in ones.
     let mut tuning = built_in;
     tuning.streaming_bytes = found.streaming_bytes;
     for shows in [Shows::Runs, Shows::Reversed, Shows::Transposes] {
@@ -131,11 +132,11 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tu
 struct TuningCase {
     name: &'static str,
     work: Move,
-    /// The part of the record it measures.
+    /// The part of the record whose effect the movement shows.
     shows: Shows,
 }
 
-/// The part of a record that a case measures.
+/// The part of a record whose effect a case shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shows {
     Runs,
@@ -143,7 +144,7 @@ enum Shows {
     Transposes,
 }
 
-/// Returns `tuning` with one part taken from `other`.
+/// Returns `tuning` with one part replaced by that of `other`.
 fn with_part(tuning: Tuning, shows: Shows, other: &Tuning) -> Tuning {
     match shows {
         Shows::Runs => Tuning {
@@ -174,10 +175,10 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Reports the next step.
+    /// Reports the next measurement.
     ///
     /// # Errors
-    /// [`Error::Stopped`] if the search was stopped.
+    /// [`Error::Stopped`] if `go_on` returns false.
     fn next(&mut self, what: &'static str) -> Result<()> {
         self.done += 1;
         let goes_on = (self.go_on)(Progress { what, done: self.done - 1, total: self.total });
@@ -228,13 +229,14 @@ impl Search {
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
         let (mut src, mut dst) = (cpu.buffer(bytes)?, cpu.buffer(bytes)?);
-        // Unwritten pages all map to one zero page.
+        // Before the first write, all pages of a buffer are the same physical page of zeros.
         src.fill(1);
         dst.fill(2);
         Ok(Search { machine, cases, src, dst })
     }
 
-    /// Returns the number of steps: the cases of each comparison, the streaming sizes, and the trials.
+    /// Returns the number of measurements: one for each case of each comparison, one for the streaming threshold, and
+    /// one for each trial.
     fn steps(&self) -> usize {
         let cases = |shows| self.cases.iter().filter(|case| case.shows == shows).count();
         let compared: usize = comparisons().iter().map(|each| cases(each.shows)).sum();
@@ -253,8 +255,8 @@ impl Search {
         Ok(best)
     }
 
-    /// Returns the best of some records for the cases that measure them. A record replaces `first` only if it
-    /// is faster.
+    /// Returns the fastest of some records, for the cases that show their effect. It is `first` unless another record
+    /// is faster by [`LEAST_GAIN`].
     fn best_of(
         &mut self,
         first: Tuning,
@@ -285,8 +287,8 @@ impl Search {
         Ok(best.0)
     }
 
-    /// Returns the least size of streamed results. It is between the largest tried size at which streaming is not
-    /// faster, and the next one.
+    /// Returns the size from which results are written with streaming stores. It lies between the largest tried size at
+    /// which streaming stores are not faster, and the next tried size.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
         for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= self.src.len()) {
@@ -296,7 +298,7 @@ impl Search {
                 [with(usize::MAX), with(0)].map(|tuning| planned(&self.machine, tuning, &work));
             let times = in_turn(&plans, 2 * LAST_ROUNDS, &self.src, &mut self.dst)?;
             if ratio(&times[0], &times[1]) < LEAST_GAIN {
-                // The next size, twice as large, was faster with streaming, unless this is the largest.
+                // At the next size, which is twice as large, streaming was faster (unless this is the largest size).
                 let most = tuning.streaming_bytes.max(4 * side * side);
                 return Ok((4 * side * side * 3 / 2).min(most));
             }
@@ -305,7 +307,7 @@ impl Search {
         Ok(tuning.streaming_bytes.min(4 * SIDES[0] * SIDES[0] / 2))
     }
 
-    /// Times the cases with two records, alternating with a copy.
+    /// Measures all cases with two records, alternately with a copy.
     fn trials(
         &mut self,
         before: Tuning,
@@ -334,16 +336,16 @@ impl Search {
 struct Comparison {
     what: &'static str,
     shows: Shows,
-    /// Returns the records to compare with the best one.
+    /// Returns the records to compare with the best record so far. The number is the size of the last-level cache.
     records: fn(&Tuning, usize) -> Vec<Tuning>,
 }
 
-/// Returns the comparisons in order: whole records first, then single numbers.
+/// Returns the comparisons in their order: first whole records, then single settings.
 fn comparisons() -> Vec<Comparison> {
     let compare = |what, shows, records| Comparison { what, shows, records };
     vec![
         compare("transposes as other machines do them", Shows::Transposes, |best, l3_bytes| {
-            // Only the transpose part of other machines' records.
+            // Use only the settings for transposes from the records of other machines.
             let all = built_in::all(l3_bytes).into_iter();
             all.map(|other| with_part(*best, Shows::Transposes, &other)).collect()
         }),
@@ -425,8 +427,8 @@ fn planned(machine: &Machine, tuning: Tuning, work: &Move) -> Plan {
     Planner::new(Machine { tuning, ..machine.clone() }).plan(work)
 }
 
-/// Returns the seconds of each plan in each round. Each round starts with a different plan, and with an untimed run,
-/// since the first run after other work is slower.
+/// Runs all plans in each round, and returns the time of each plan in each round, in seconds. Rounds start with
+/// different plans. Each round begins with a run that is not timed, because the first run is slower.
 fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Vec<f64>>> {
     let cpu = Cpu::default();
     let mut times = vec![Vec::with_capacity(rounds); plans.len()];
@@ -443,7 +445,7 @@ fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<
     Ok(times)
 }
 
-/// Returns how many times faster `times` are than `others`, as the median over rounds.
+/// Returns the factor by which `times` are faster than `others`: the median over all rounds.
 fn ratio(others: &[f64], times: &[f64]) -> f64 {
     median(times.iter().zip(others).map(|(time, other)| other / time).collect())
 }

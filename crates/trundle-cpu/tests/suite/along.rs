@@ -1,4 +1,4 @@
-//! Takes and puts at indices given per call, compared with the operators' maps.
+//! Compares [`Along`] with the index maps of the operators.
 
 use trundle_core::ops::{IndexMode, Indices, Take, TakeAlongAxis};
 use trundle_core::{Error, IndexMap, OpError, ShapeError};
@@ -113,8 +113,7 @@ fn what_does_not_fit_is_refused() {
     ));
 }
 
-/// Indices are checked in groups and in parallel. The first invalid one is reported, wherever it is, and nothing is
-/// written.
+/// Indices are checked in groups and in parallel. An error reports the first invalid index, and nothing is written.
 #[test]
 fn one_index_among_many_is_refused() {
     let (size, count) = (64, 1003);
@@ -142,7 +141,7 @@ fn one_index_among_many_is_refused() {
     }
 }
 
-/// Axes larger than the second-level cache are prefetched; indices past the end are not read.
+/// On axes larger than the second-level cache, later elements are prefetched. No index after the last one may be read.
 #[test]
 fn elements_of_a_long_axis_are_those_of_their_indices() {
     let (size, count) = (300_000, 5003);

@@ -1,4 +1,4 @@
-//! Helpers shared by several tests.
+//! Helpers that several tests use.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use trundle_cpu::tuning::Tuning;
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
 use trundle_testing::{Flush, Guarded, MOST_BOXES, noise};
 
-/// This machine's tuning record with a different streaming threshold.
+/// Returns this machine's tuning record with another streaming threshold.
 pub(crate) fn streaming(streaming_bytes: usize) -> Tuning {
     Tuning { streaming_bytes, ..Machine::detect().tuning }
 }
 
-/// Bytes that differ by seed.
+/// Returns pseudo-random bytes for a seed.
 pub(crate) fn seeded(bytes: usize, seed: usize) -> Vec<u8> {
     (0..bytes).map(|at| (((at + seed) * 2_654_435_761) >> 7) as u8).collect()
 }
@@ -21,29 +21,30 @@ pub(crate) fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// The composed map of operators, applied to a shape one after another.
+/// Returns the index map of a sequence of operators, for a tensor of this shape.
 pub(crate) fn map_of(ops: &[Op], sizes: &[usize]) -> IndexMap {
     ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
         map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
     })
 }
 
-/// The move of a map between row-major tensors.
+/// Returns the move of an index map between row-major tensors.
 pub(crate) fn move_of(map: &IndexMap, width: impl Into<Width>) -> Move {
     let width = width.into();
     let layout = |shape: &Shape| Layout::row_major(shape, width.units()).unwrap();
     Move::new(map, width, &layout(map.in_shape()), &layout(map.out_shape()), MOST_BOXES).unwrap()
 }
 
-/// The result of a move, pair by pair, over `dst`.
+/// Computes the result of a move one element at a time. `dst` is the destination before the move.
 pub(crate) fn moved_over(mut dst: Vec<u8>, work: &Move, src: &[u8]) -> Vec<u8> {
     let width = work.width();
     work.for_each_pair(|from, to| dst[to..][..width].copy_from_slice(&src[from..][..width]));
     dst
 }
 
-/// Compares a move with its pairs: with every instruction set, streamed and not, on one and three threads, between
-/// guard pages. Adds the kernels used to `reached`.
+/// Runs a move with every instruction set, with streaming and with ordinary stores, on one and three threads, between
+/// guard pages. Compares the results with the source and destination positions of each element. Adds the kernels that
+/// were used to `reached`.
 pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSet<&'static str>) {
     let src = noise(work.src_bytes());
     let expected = moved_over(vec![0xa5; work.dst_bytes()], work, &src);
@@ -65,7 +66,7 @@ pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSe
     }
 }
 
-/// Checks that every kernel with this name prefix that the machine can run was reached.
+/// Checks that `reached` contains every kernel whose name begins with this prefix and that the machine can run.
 pub(crate) fn check_all_reached(prefix: &str, reached: &BTreeSet<&'static str>) {
     let ours = CATALOGUE.iter().filter(|kernel| kernel.name.starts_with(prefix));
     for kernel in ours.filter(|kernel| kernel.simd <= Machine::detect().simd) {

@@ -1,4 +1,4 @@
-//! Rows and their fill written by one plan, compared with the two separate moves.
+//! Compares plans that write rows and the fill around them with two separate moves.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ struct Padded {
 }
 
 impl Padded {
-    /// `width` bytes per element; source rows are followed by gaps of `gap` bytes.
+    /// Makes the moves for elements of `width` bytes. Each source row is followed by a gap of `gap` bytes.
     fn of(sizes: &[usize], widths: &[[usize; 2]], width: usize, gap: usize) -> Padded {
         let shape = Shape::new(sizes).unwrap();
         let mut program = Program::new();
@@ -41,7 +41,7 @@ impl Padded {
         Padded { rows: of(false), around: of(true) }
     }
 
-    /// Returns the result of both moves, pair by pair.
+    /// Computes the result of both moves, one element at a time.
     fn expected(&self, src: &[u8], fill: &[u8]) -> Vec<u8> {
         let mut dst = vec![0; self.rows.dst_bytes().max(self.around.dst_bytes())];
         for (work, src) in [(&self.rows, src), (&self.around, fill)] {
@@ -67,7 +67,7 @@ fn with_gaps(shape: &Shape, width: usize, gap: usize) -> Layout {
     Layout::strided(shape, 0, &strides).unwrap()
 }
 
-/// A planner for one instruction set that always streams.
+/// Returns a planner for one instruction set that always uses streaming stores.
 fn planner(simd: Simd, threads: usize) -> Planner {
     Planner::new(Machine { simd, threads, tuning: streaming(0), ..Machine::detect().clone() })
 }
@@ -93,7 +93,7 @@ fn filled_rows_are_what_two_moves_write() {
         let expected = padded.expected(&src, fill);
         for simd in Simd::available() {
             for threads in [1, 3] {
-                // The fill is the first source or the second.
+                // The fill is the first or the second source.
                 let parts = if seed % 2 == 0 {
                     [&padded.around, &padded.rows]
                 } else {
@@ -128,11 +128,11 @@ fn what_gains_nothing_is_two_moves() {
         Padded::of(sizes, widths, 4, 0).plan(simd, 1).is_some()
     };
     assert!(plan(&[100, 100], &[[1, 1], [1, 1]]));
-    // Single elements, rows above the limit, rows smaller than the fill.
+    // Rows are single elements, or longer than the limit, or there is more fill than rows.
     assert!(!plan(&[1000, 3], &[[0, 0], [1, 1]]));
     assert!(!plan(&[100, 20_000], &[[0, 0], [1, 1]]));
     assert!(!plan(&[100, 100], &[[100, 1], [1, 1]]));
-    // A result that fits in the caches.
+    // The result fits in the caches.
     let padded = Padded::of(&[100, 100], &[[1, 1], [1, 1]], 4, 0);
     let planner = Planner::new(Machine::detect().clone());
     assert!(planner.plan_filled(&padded.rows, &padded.around).is_none());

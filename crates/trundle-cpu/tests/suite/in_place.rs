@@ -1,4 +1,4 @@
-//! In-place moves, compared with the moves' pairs.
+//! Compares moves in place with the source and destination positions of each element.
 #![allow(clippy::cast_possible_wrap, reason = "axes and small shifts")]
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
@@ -13,7 +13,7 @@ fn one_of(numbers: &mut Choices, of: &[usize]) -> usize {
     of[numbers.below(of.len())]
 }
 
-/// A random shape. Some sizes may be equal.
+/// Returns a random shape. Some of its sizes may be equal.
 fn shape(numbers: &mut Choices) -> Vec<usize> {
     let rank = 1 + numbers.below(4);
     let most = [600, 40, 14, 8][rank - 1];
@@ -21,7 +21,7 @@ fn shape(numbers: &mut Choices) -> Vec<usize> {
     (0..rank).map(|_| if numbers.below(2) == 0 { same } else { 1 + numbers.below(most) }).collect()
 }
 
-/// An operator that keeps the shape.
+/// Returns a random operator that keeps the shape.
 fn op(numbers: &mut Choices, sizes: &[usize]) -> Op {
     let rank = sizes.len();
     match numbers.below(4) {
@@ -56,7 +56,7 @@ fn op(numbers: &mut Choices, sizes: &[usize]) -> Op {
     }
 }
 
-/// A layout of the given sizes: axes in any order, some reversed, with or without gaps.
+/// Returns a layout of the given sizes. Axes are in any order, some are reversed, and there may be gaps.
 fn layout(numbers: &mut Choices, sizes: &[usize], width: usize) -> Layout {
     let shape = Shape::new(sizes).unwrap();
     if numbers.below(2) == 0 {
@@ -203,7 +203,7 @@ fn axes_in_any_order_change_places_in_little_memory() {
     println!("{planned} of {count}, {kinds:?}");
 }
 
-/// Several megabytes, or tiles at all edges, as (element width, sizes, operator).
+/// Tensors of several megabytes, or with incomplete tiles at all edges: element width, sizes and operator.
 fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
     let roll = |shifts: &[i64], axes: &[i64]| Op::from(Roll::new(shifts, axes));
     let flip = |axes: &[i64]| Op::from(Flip::new(axes));
@@ -223,7 +223,7 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (4, vec![1003, 1001], roll(&[500], &[0])),
         (4, vec![1003, 1201], roll(&[-300], &[1])),
         (8, vec![301, 1301], roll(&[100, 700], &[0, 1])),
-        // Two cycles of rows, and few cycles.
+        // The rows have two cycles, or a few cycles.
         (8, vec![402, 1301], roll(&[100, 700], &[0, 1])),
         (8, vec![400, 1301], roll(&[150, 700], &[0, 1])),
         (1, vec![71, 211, 301], roll(&[30, 100, 150], &[0, 1, 2])),
@@ -237,7 +237,7 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (8, vec![301, 41, 33], by_row(301, 41)),
         (4, vec![1001, 1003], reverse(0, lengths(1003, 1001))),
         (4, vec![1001, 1003], reverse(1, lengths(1001, 1003))),
-        // Rows that map to few cache sets, and others.
+        // Some rows are in few sets of the caches, others are not.
         (1, vec![512, 512], transpose(&[1, 0])),
         (1, vec![1600, 1600], transpose(&[1, 0])),
         (2, vec![1024, 1024], transpose(&[1, 0])),
@@ -251,13 +251,14 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (4, vec![121, 121, 121], transpose(&[1, 2, 0])),
         (4, vec![601, 2003], transpose(&[1, 0])),
         (1, vec![3, 4000, 301], transpose(&[0, 2, 1])),
-        // Too little scratch for three threads.
+        // There is too little scratch for three threads.
         (1, vec![3, 4001, 301], transpose(&[0, 2, 1])),
         (2, vec![1009, 1511], transpose(&[1, 0])),
     ]
 }
 
-/// A move refused for lack of scratch silently falls back to a copy, so this must be tested.
+/// If there is too little scratch for a move, the caller makes a copy instead. That gives the right result, so only
+/// this test notices it.
 #[test]
 fn the_usual_scratch_is_enough_on_many_threads() {
     let more = [
@@ -271,7 +272,7 @@ fn the_usual_scratch_is_enough_on_many_threads() {
         if map.in_shape() != map.out_shape() {
             continue;
         }
-        // At least 16 MiB, so that many threads take part.
+        // The tensors have at least 16 MiB, so that many threads are used.
         let elements: usize = sizes.iter().product();
         let width = width * (16usize << 20).div_ceil(elements * width);
         let layout = Layout::row_major(map.in_shape(), width).unwrap();
@@ -301,7 +302,7 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
                 let machine = Machine { threads, simd, ..Machine::detect().clone() };
                 let plan = Planner::new(machine).plan_in_place(&work, work.dst_bytes() / 4);
                 let plan = plan.unwrap_or_else(|| panic!("{op:?} of {sizes:?}"));
-                // Any offset within a cache line.
+                // The offset may be anywhere within a cache line.
                 let before = (number + set) * 4 % 64;
                 let mut buffer = [&vec![0; before][..], &bytes].concat();
                 plan.run_slice(&mut buffer[before..]).unwrap();

@@ -1,4 +1,5 @@
-//! Rows and elements at indices, of all lengths and alignments, compared with the moves' pairs.
+//! Compares moves of rows and elements at indices with the source and destination positions of each element. Rows have
+//! all lengths and alignments.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use trundle_testing::choices::Choices;
 
 use crate::common::{check_all_reached, check_as_its_pairs};
 
-/// Indices in any order along the middle of three axes, with rows of several elements.
+/// Reads at indices in any order along the second of three axes. Rows have several elements.
 fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
     let width = [1, 2, 3, 4, 5, 8, 12, 16][choices.below(8)];
     let run = match seed % 4 {
@@ -23,7 +24,7 @@ fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
     let values = (0..count).map(|_| choices.below(size).cast_signed() as i64);
     let op = Take::new(1, Indices::list(values.collect::<Vec<_>>()));
     let map = op.index_map(&shape).unwrap();
-    // Source rows may have gaps and be reversed; destination rows begin at any address.
+    // Source rows may have gaps and may be reversed. Destination rows begin at any address.
     let (row, gap) = (inner * width, width * choices.below(3));
     let steps = (row + gap).cast_signed() * if choices.below(3) == 0 { -1 } else { 1 };
     let wide = width.cast_signed();

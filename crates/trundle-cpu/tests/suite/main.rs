@@ -1,4 +1,5 @@
-//! Plans and runs of the CPU backend: every kernel, thread count and alignment against the oracle.
+//! Tests the plans of the CPU backend, and compares their runs with the oracle, for every kernel, thread count and
+//! alignment.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod along;

@@ -1,4 +1,4 @@
-//! Values with ownership: none is lost, dropped or duplicated.
+//! Tests that moves of owned values lose, drop or duplicate none of them.
 
 use std::rc::Rc;
 
@@ -35,7 +35,7 @@ fn maps(sizes: &[usize], ops: &[Op]) -> Vec<IndexMap> {
     ops.iter().map(map).collect()
 }
 
-/// Returns the source of each result element, according to the maps.
+/// Returns the source position of each element of the result, by the index maps.
 fn sources(maps: &[IndexMap]) -> Vec<usize> {
     let (first, last) = (&maps[0], &maps[maps.len() - 1]);
     let mut sources = Vec::new();
@@ -71,7 +71,7 @@ fn values_go_where_the_maps_say_and_none_is_dropped() {
     assert!(kept.iter().all(|value| Rc::strong_count(value) == 1));
 }
 
-/// A value too small to hold an element number.
+/// A value that is too small to contain the number of an element.
 #[derive(Debug, PartialEq)]
 struct Small(u8);
 
@@ -101,7 +101,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
         let work = Move::new(&IndexMap::identity(&shape), width, src, dst, MOST_BOXES).unwrap();
         [Cpu::new(Some(1)).plan(&work)]
     };
-    // Two rows that share elements, and a row that is read twice.
+    // Two rows share elements, or a row is read twice.
     let sharing = plan(&layout(&[step, step]), &packed);
     let twice = plan(&layout(&[0, step]), &packed);
     let gaps = plan(&packed, &layout(&[4 * step, step]));
@@ -125,7 +125,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
 
 #[test]
 fn a_source_that_is_read_twice_is_seen_though_all_sizes_agree() {
-    // Six elements. The third is read twice, and the fourth never.
+    // There are six elements. The third one is read twice, and the fourth one never.
     let shape = Shape::new([2, 3]).unwrap();
     let width = size_of::<String>();
     let step = width.cast_signed();

@@ -1,4 +1,5 @@
-//! Rows of a repeated element, of all lengths and alignments, compared with the moves' pairs.
+//! Compares the filling of rows with one element with the source and destination positions of each element. Rows have
+//! all lengths and alignments.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use trundle_testing::choices::Choices;
 
 use crate::common::{check_all_reached, check_as_its_pairs};
 
-/// An element repeated in separate rows at any address.
+/// Repeats an element in separate rows, which begin at any address.
 fn any(choices: &mut Choices) -> (Move, String) {
     let width = 1 + choices.below(16);
     let most = if choices.below(8) == 0 { 300_000 } else { 1500 };

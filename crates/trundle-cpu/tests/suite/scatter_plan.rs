@@ -1,4 +1,4 @@
-//! Scatter plans, compared with the maps of their positions.
+//! Compares scatter plans with the index maps of their positions.
 
 use trundle_core::ops::{Flip, GatherElements, GatherNd, Indices, Slice, Take};
 use trundle_core::{Error, IndexMap, Layout, LayoutError, Op, Shape};
@@ -15,7 +15,7 @@ fn signed(number: usize) -> i64 {
     number.cast_signed() as i64
 }
 
-/// Random indices of this shape for an axis.
+/// Returns random indices of this shape, for one axis.
 fn indices(choices: &mut Choices, sizes: &[usize], size: usize) -> Indices {
     let count = sizes.iter().product();
     let one = |choices: &mut Choices| signed(choices.below(2 * size)) - signed(size);
@@ -23,7 +23,7 @@ fn indices(choices: &mut Choices, sizes: &[usize], size: usize) -> Indices {
     Indices::new(shape(sizes), values).unwrap()
 }
 
-/// A random map into a nonempty tensor, with repeated and missing elements.
+/// Returns a random map into a nonempty tensor. Some elements occur several times, others not at all.
 fn targets(choices: &mut Choices, of: &[usize]) -> IndexMap {
     let whole = shape(of);
     let axis = if of.is_empty() { 0 } else { choices.below(of.len()) };
@@ -42,7 +42,7 @@ fn targets(choices: &mut Choices, of: &[usize]) -> IndexMap {
             GatherElements::new(signed(axis), at).index_map(&whole)
         }
         2 => {
-            // Indices valid for all indexed axes.
+            // These indices are valid for all indexed axes.
             let together = choices.below(of.len() + 1);
             let size = of[..together].iter().min().copied().unwrap_or(1);
             let own = [choices.below(5), together];
@@ -106,12 +106,12 @@ fn elements_that_stay_together_are_put_at_once() {
         plan.pieces()
     };
     assert_eq!(pieces(&row_major, &padded(6)), (6, 24));
-    // Gaps between rows on the output or on the updates side.
+    // There are gaps between the rows of the output or of the updates.
     assert_eq!(pieces(&row_major, &padded(8)), (24, 6));
     let apart = Layout::strided(&of_updates, 0, &[32, 8, 2]).unwrap();
     assert_eq!(pieces(&apart, &padded(8)), (24, 6));
     assert_eq!(pieces(&apart, &padded(10)), (24, 6));
-    // One update for all positions.
+    // All positions get the same update.
     let one = Layout::strided(&of_updates, 0, &[0, 0, 0]).unwrap();
     assert_eq!(pieces(&one, &padded(6)), (72, 2));
 }

@@ -1,4 +1,5 @@
-//! Sub-byte elements against the oracle, with the default kernels for their boxes and with the portable ones.
+//! Compares moves of sub-byte elements with the oracle. Their boxes are moved by the default kernels, or by portable
+//! ones.
 
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
 use trundle_testing::sub_byte;

@@ -1,4 +1,4 @@
-//! Large moves on several threads, repeatedly and from several callers at once.
+//! Runs large moves on several threads, repeatedly and from several callers at once.
 
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Move, Op, Shape};
@@ -7,7 +7,7 @@ use trundle_testing::everything;
 
 use crate::common::{map_of, move_of, moved_over, streaming};
 
-/// Moves of three to five megabytes, with edges inside tiles and cache lines.
+/// Moves of three to five megabytes, whose edges are within tiles and cache lines.
 fn moves() -> Vec<Move> {
     let lengths = |count: i128, most: i128| -> Vec<i128> {
         (0..count).map(|number| number * 7919 % (most + 1)).collect()
@@ -32,7 +32,7 @@ fn source(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|byte| (byte * 31 + byte / 251 + byte / 65_537) as u8).collect()
 }
 
-/// Makes a plan for up to `threads` threads. A threshold of 0 streams the result.
+/// Makes a plan for up to `threads` threads. If the threshold is 0, the result is written by streaming stores.
 fn plan(work: &Move, threads: usize, streaming_bytes: usize) -> Plan {
     let machine =
         Machine { threads, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
@@ -62,7 +62,7 @@ fn every_run_on_any_number_of_threads_is_exact() {
 
 #[test]
 fn every_unit_is_in_one_task() {
-    // Many sizes, for last tasks of many lengths.
+    // There are many sizes, so that the last task has many different lengths.
     let transposes =
         (0..200).map(|more| move_of(&map_of(&[Transpose::new(&[]).into()], &[90 + more, 1024]), 4));
     for work in moves().into_iter().chain(transposes) {

@@ -1,4 +1,4 @@
-//! Memory accesses of the kernels, counted on the host. Nothing here measures time.
+//! Counts the memory accesses of kernels on the host. Times are not measured.
 
 use std::fmt;
 
@@ -18,21 +18,21 @@ struct Case {
     most: Most,
 }
 
-/// Upper limits for a case.
+/// The upper limits of a case.
 #[derive(Clone, Copy)]
 struct Most {
-    /// Sectors read and written, relative to the minimum.
+    /// The number of sectors that are read and written, relative to the minimum.
     read: f64,
     written: f64,
-    /// Shared memory wavefronts, relative to the minimum.
+    /// The number of wavefronts of shared memory, relative to the minimum.
     conflicts: f64,
-    /// Requests for table entries per KiB moved.
+    /// The number of requests for table entries per moved KiB.
     numbers: f64,
 }
 
 const LEAST: Most = Most { read: 1.0, written: 1.0, conflicts: 1.0, numbers: 0.0 };
 
-/// The accesses of a case, with the bytes it moves.
+/// The accesses of a case, and the number of bytes that it moves.
 struct Counted {
     kernels: Vec<&'static str>,
     bytes: f64,
@@ -71,7 +71,7 @@ impl Case {
 }
 
 impl Counted {
-    /// Returns the bytes of the sectors, relative to the bytes moved.
+    /// Returns the number of bytes in the accessed sectors, relative to the number of moved bytes.
     fn sectors(&self, sectors: u64) -> f64 {
         32.0 * sectors as f64 / self.bytes
     }
@@ -114,13 +114,13 @@ fn transpose(name: &'static str, shape: &[usize], width: usize) -> Case {
     Case::new(name, Transpose::new(&[]), shape, width)
 }
 
-/// Ranges not aligned to sectors.
+/// The limits if ranges are not aligned to sectors.
 const UNEVEN: Most = Most { read: 1.25, written: 1.25, ..LEAST };
 
-/// Unaligned narrow elements, each composed from two words.
+/// The limits for unaligned narrow elements, of which each word is made from two words.
 const UNEVEN_NARROW: Most = Most { read: 2.7, written: 2.1, conflicts: 1.35, numbers: 0.0 };
 
-/// Runs that begin inside a vector: each vector is requested twice, and read from memory once.
+/// The limits for runs that begin inside a vector. Each vector is requested twice, but read from memory only once.
 const UNEVEN_RUNS: Most = Most { read: 2.3, written: 1.1, ..LEAST };
 
 fn cases() -> Vec<Case> {

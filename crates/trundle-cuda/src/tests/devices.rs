@@ -1,4 +1,4 @@
-//! Devices for the tests.
+//! The devices of the tests.
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -20,11 +20,11 @@ pub(crate) const WITHOUT_POOLS: usize = 1;
 /// The device on which tests cause failures, which the next wait reports.
 pub(crate) const FAILING: usize = 2;
 
-/// Devices whose memory is filled by one test each.
+/// The devices whose memory a test fills. Each is used by one test.
 pub(crate) const FULL: usize = 3;
 pub(crate) const CAPTURED: usize = 4;
 
-/// Memory of an emulated device in bytes. Most pages are never touched.
+/// The memory of an emulated device in bytes. Most of its pages are never accessed.
 pub(crate) const MEMORY: usize = 16 << 30;
 
 enum Driver {
@@ -33,7 +33,7 @@ enum Driver {
     None,
 }
 
-/// Returns the driver of all tests, loading it on first use.
+/// Returns the driver of all tests. It is loaded on first use.
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| match std::env::var_os("TRUNDLE_CUDA") {
@@ -42,8 +42,8 @@ fn driver() -> &'static Driver {
     })
 }
 
-/// Builds and loads the emulated driver; cudarc then finds it by its name. Returns `None` without a C++ compiler or
-/// outside Linux.
+/// Builds and loads the emulated driver, which cudarc then finds by its name. Returns `None` if there is no C++
+/// compiler or the system is not Linux.
 fn built() -> Option<Library> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -110,7 +110,7 @@ pub(crate) fn emulated(ordinal: usize) -> Option<Cuda> {
     library().and_then(|_| device(ordinal))
 }
 
-/// A device on its own stream, which is destroyed on drop.
+/// A device with a stream of its own, which is destroyed on drop.
 pub(crate) struct OnStream {
     pub(crate) gpu: Cuda,
     pub(crate) stream: sys::CUstream,

@@ -1,4 +1,4 @@
-//! Device faults, which the next wait reports. The emulated device detects them.
+//! Tests faults of a device, which the next wait reports. The emulated device detects them.
 
 use trundle_core::{Backend, Error, Result};
 
@@ -11,13 +11,13 @@ fn has_failed<T: std::fmt::Debug>(outcome: Result<T>) {
     assert_eq!(outcome.unwrap_err(), Error::DeviceFailed { message });
 }
 
-/// Wraps a buffer with a size larger than the real one.
+/// Makes a borrowed buffer that is larger than the memory.
 fn lengthened(gpu: &Cuda, buffer: &CudaBuffer) -> CudaBuffer {
     // SAFETY: none; the emulated device must detect the violation.
     unsafe { gpu.borrowed(DeviceBytes { bytes: 8000, ..buffer.device_bytes() }) }
 }
 
-/// One test, because the next wait on the device reports the failure.
+/// All faults are in one test, because the next wait on the device reports a fault.
 #[test]
 fn memory_that_is_not_there_is_found() {
     let Some(gpu) = emulated(FAILING) else { return };
@@ -29,7 +29,7 @@ fn memory_that_is_not_there_is_found() {
     has_failed(gpu.wait());
     gpu.run(&plan, &whole, &mut long).unwrap();
     has_failed(gpu.read(&whole));
-    // A failure is reported once.
+    // A fault is reported only once.
     gpu.wait().unwrap();
 
     let dropped = gpu.buffer(8000).unwrap();
@@ -40,7 +40,7 @@ fn memory_that_is_not_there_is_found() {
     gpu.run(&plan, &stale, &mut whole).unwrap();
     has_failed(gpu.wait());
 
-    // Memory that its stream has not allocated yet.
+    // The memory has not been allocated yet in the order of its stream.
     let other = OnStream::new(&gpu);
     let early = other.gpu.buffer(8000).unwrap();
     let here = part(&gpu, &early, 0, 8000);

@@ -1,4 +1,4 @@
-//! The kernels compiled for the host, to count memory accesses and to test every tile edge.
+//! Runs kernels that are compiled for the host, to count memory accesses and to test all edges of tiles.
 
 use std::ffi::{CStr, CString, c_char};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::launch::{Launch, Misaligned};
 use crate::numbers::Numbers;
 use crate::parameters::Parameters;
 
-/// Memory that a launch may access; mirrors the struct in `kernels/host.h`.
+/// The memory that a launch may access. The struct in `kernels/host.h` has the same layout.
 #[repr(C)]
 struct LaunchMemory {
     src: u64,
@@ -24,7 +24,7 @@ struct LaunchMemory {
     written: *mut u8,
 }
 
-/// Mirrors the structs of the same names in `kernels/counts.h`, which documents the counts.
+/// The structs of the same names in `kernels/counts.h` have the same layout, and describe the counts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
@@ -61,12 +61,12 @@ type Run = unsafe extern "C" fn(
 ) -> *const c_char;
 type CountInto = unsafe extern "C" fn(*mut Counts);
 
-/// The library built by the host compiler.
+/// The library that the compiler for the host has built.
 #[derive(Clone, Copy)]
 pub(super) struct Kernels(&'static Library);
 
 impl Kernels {
-    /// Compiles the kernels once for all tests. Without a compiler it prints a note and returns `None`.
+    /// Compiles the kernels once for all tests. If there is no compiler, prints a note and returns `None`.
     pub(super) fn new() -> Option<Kernels> {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
         let library = LIBRARY.get_or_init(compiled).as_ref();
@@ -167,7 +167,7 @@ impl Kernels {
     }
 }
 
-/// Default compiler; `CXX` overrides it.
+/// The compiler, unless the variable `CXX` names another one.
 const COMPILER: &str = "c++";
 
 fn compiled() -> Option<Library> {
@@ -184,7 +184,7 @@ fn compiled() -> Option<Library> {
     Some(unsafe { Library::new(&library) }.expect("it can be loaded"))
 }
 
-/// Bytes that begin at a given offset after a multiple of 256, as device allocations do.
+/// Bytes that begin at a given distance after a multiple of 256. Allocations of devices begin at multiples of 256.
 pub(super) struct Shifted {
     around: Vec<u8>,
     begin: usize,

@@ -1,4 +1,4 @@
-//! Struct layouts agree between Rust and C++.
+//! Tests that structs have the same layout in Rust and in C++.
 
 use std::mem::offset_of;
 
@@ -29,7 +29,7 @@ fn parameters_are_where_the_kernels_look_for_them() {
     }
 }
 
-/// The checked-in PTX has all kernels. `kernels/build.py --check` compares it exactly but needs its compiler.
+/// The PTX in the repository has all kernels. `kernels/build.py --check` compares all of it, but needs the compiler.
 #[test]
 fn ptx_has_every_kernel() {
     for name in NAMES {

@@ -1,16 +1,16 @@
-//! Moves for the tests, and their expected results.
+//! The moves of several tests, and their expected results.
 
 use trundle_core::ops::{ReverseSequence, Roll};
 use trundle_core::{Layout, Move, Op, Shape};
 
 use crate::{Cuda, CudaBuffer, DeviceBytes};
 
-/// A roll of 40 x 50 words; its kernels read no tables.
+/// Returns a roll of 40 x 50 words. Its kernels read no tables.
 pub(crate) fn roll() -> Move {
     of(&Roll::new(&[3, -7], &[0, 1]).into())
 }
 
-/// Reverses a prefix of each row of the same tensor; its kernels read a length table.
+/// Returns a move that reverses the first elements of each row of the same tensor. Its kernels read a table of lengths.
 pub(crate) fn reverse() -> Move {
     let lengths: Vec<i128> = (0..40).map(|row| row * 7 % 51).collect();
     of(&ReverseSequence::new(1, 0, lengths).into())
@@ -31,7 +31,7 @@ pub(crate) fn moved(work: &Move, src: &[u8]) -> Vec<u8> {
     dst
 }
 
-/// Wraps a part of a buffer as a borrowed buffer.
+/// Makes a borrowed buffer from a part of a buffer.
 pub(crate) fn part(gpu: &Cuda, whole: &CudaBuffer, begin: usize, bytes: usize) -> CudaBuffer {
     let DeviceBytes { address, bytes: all } = whole.device_bytes();
     assert!(begin + bytes <= all);

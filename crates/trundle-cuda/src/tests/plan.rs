@@ -5,7 +5,7 @@ use trundle_core::{Layout, Move, Op, Shape};
 
 use crate::prepared::Prepared;
 
-/// A reversed axis uses the runs kernel; one workgroup makes 256 x 4 vectors of 16 bytes.
+/// A reversed axis is moved by the runs kernel. A workgroup writes 256 x 4 vectors of 16 bytes.
 #[test]
 fn a_plan_says_what_is_launched() {
     let shape = Shape::new([1000]).unwrap();

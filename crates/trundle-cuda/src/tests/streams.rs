@@ -1,4 +1,4 @@
-//! Work on a stream runs in order and asynchronously.
+//! Tests that work on a stream runs in order, and that calls do not wait for it.
 
 use trundle_core::Backend;
 use trundle_testing::noise;
@@ -43,7 +43,7 @@ fn what_a_run_reads_is_given_back_after_it_without_pools() {
     is_given_back_in_order(&OnStream::new(&gpu).gpu);
 }
 
-/// Another stream does not see the result before a wait.
+/// Work on another stream does not read the result before a wait.
 #[test]
 fn a_run_waits_for_nothing() {
     let Some(gpu) = emulated(FIRST) else { return };
@@ -60,7 +60,7 @@ fn a_run_waits_for_nothing() {
     assert_eq!(seen(), moved(&roll, &bytes));
 }
 
-/// Uploading a plan's tables does not wait either.
+/// Copying the tables of a plan to the device does not wait either.
 #[test]
 fn a_plan_waits_for_nothing() {
     let Some(gpu) = emulated(FIRST) else { return };
@@ -82,7 +82,7 @@ fn a_plan_waits_for_nothing() {
     assert_eq!([seen(&rolled), seen(&reversed)], [moved(&roll, &bytes), moved(&reverse, &bytes)]);
 }
 
-/// `go_on` is called before each part of a run, and not after the last.
+/// `go_on` is called before each part of a run, but not after the last part.
 #[test]
 fn a_run_is_stopped() {
     let Some(gpu) = device(FIRST) else { return };
@@ -108,7 +108,7 @@ fn the_default_stream_and_blocking_ones_wait_for_each_other() {
     assert_eq!(gpu.read(&twice).unwrap(), moved(&roll, &moved(&roll, &bytes)));
 }
 
-/// Borrowed buffers may begin at any address; bytes around them do not change.
+/// Borrowed buffers may begin at any address. Bytes around them do not change.
 #[test]
 fn the_callers_memory_is_moved_between_wherever_it_begins() {
     let Some(gpu) = device(FIRST) else { return };

@@ -1,4 +1,4 @@
-//! Several threads, and the current context of each.
+//! Tests the use by several threads, and that the current context of a thread is kept.
 
 use std::ptr::null_mut;
 
@@ -10,7 +10,7 @@ use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device};
 use super::moves::{moved, part, reverse, roll};
 use crate::Cuda;
 
-/// Runs a shared plan and one of this thread on a stream of its own.
+/// Runs a shared plan, and a plan of this thread, on a stream of this thread.
 fn moves_on_a_stream_of_its_own(gpu: &Cuda, shared: &crate::CudaPlan, seed: usize) {
     let gpu = &OnStream::new(gpu).gpu;
     let (roll, reverse) = (roll(), reverse());

@@ -1,4 +1,4 @@
-//! Paths of larger moves: 64-bit divisions and offsets.
+//! Tests the code for large moves: 64-bit divisions and offsets.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::moves::part;
 use crate::launch::{Ends, Launch};
 use crate::{Cuda, CudaBuffer, CudaPlan};
 
-/// A device that uses the divisions of moves above 2 GiB.
+/// A backend that runs moves with the 64-bit divisions that moves of more than 2 GiB need.
 struct Wide(Cuda);
 
 impl Backend for Wide {
@@ -80,7 +80,8 @@ fn wide_divisions_move_what_the_oracle_says() {
     suite::conformance(&Wide(gpu), 1, if everything() { 1 } else { 96 });
 }
 
-/// The last row begins beyond 4 GiB in source and destination. Untouched pages of an emulated device use no memory.
+/// The last row begins after 4 GiB in source and destination. Pages of an emulated device that are never accessed use
+/// no memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn offsets_have_64_bits() {

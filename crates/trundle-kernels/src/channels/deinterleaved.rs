@@ -1,4 +1,4 @@
-//! Deinterleaving: the channels of pixels become planes.
+//! Deinterleaves pixels: each channel becomes a plane.
 
 use std::array;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{AffineLoop, StoreKind, Tile};
 
-/// How far ahead pixels are prefetched if planes are streamed, in bytes (measured; docs/kernels.md).
+/// Prefetch distance for pixels in bytes, with streaming stores (measured; docs/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
 
-/// Setting up shorter planes takes longer than transposing them or moving them one by one (measured;
-/// docs/kernels.md).
+/// Minimum size of a plane in bytes. For shorter planes, a transpose or moving one element at a time is faster
+/// (measured; docs/kernels.md).
 const LEAST_PLANE_BYTES: usize = 4 * LINE;
 
-/// The same limit for elements of 4 and 8 bytes: a vector holds only a few of them.
+/// The same limit for elements of 4 and 8 bytes. It is larger because a vector holds only a few of them.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
-/// Applies if the neighbours of a pixel, in either order, become planes.
+/// Applies if the elements of a pixel are adjacent in the source and become planes. Their order may be reversed.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     let least = if width < 4 { LEAST_PLANE_BYTES } else { LEAST_WIDE_PLANE_BYTES };
@@ -32,7 +32,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Cuts tiles with all channels.
+/// Returns the sizes of tiles. A tile has all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (channels, _)) = (space.pattern.width, space.pattern.lens);
     (channels, tile_pixels(width, channels))
@@ -46,7 +46,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.cols.src_stride.unsigned_abs() / tile.width;
-    // Parts of ragged tiles may lack channels.
+    // A part of a ragged tile may not have all channels.
     let whole = tile.rows.len == channels && tile.cols.len * tile.width >= V::BYTES;
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
@@ -111,7 +111,8 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     /// Copies pixels to all planes at once.
     ///
     /// # Safety
-    /// The pixels are the tile's and fill whole vectors. If they are streamed, a line begins there in all planes.
+    /// The pixels belong to the tile and fill whole vectors. If `streamed`, the first pixel begins a line in all
+    /// planes.
     #[inline(always)]
     unsafe fn together(&self, pixels: Range<usize>, streamed: bool) {
         let each = V::BYTES / W;
@@ -134,7 +135,8 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// Copies pixels to planes whose lines begin with different pixels, the first ones at `heads`.
+    /// Copies pixels to planes in which lines begin at different pixels. `heads` has the first such pixel for each
+    /// plane.
     ///
     /// # Safety
     /// The pixels of the lines belong to the tile.
@@ -150,7 +152,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
             for (channel, head) in heads.iter().enumerate() {
                 for part in (0..line).step_by(V::BYTES / W) {
                     let pixel = head + first + part;
-                    // SAFETY: the caller guarantees the pixels; parts of lines are aligned as the lines are.
+                    // SAFETY: the caller guarantees that the pixels are valid. Vectors are aligned, because lines are.
                     unsafe {
                         let vector = self.shuffled(&self.vectors(pixel), channel);
                         vector.stream(self.planes[channel].add(pixel * W));
@@ -160,7 +162,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// Returns the vectors with one vector's worth of pixels from `pixel` on.
+    /// Loads N vectors. They contain all channels of as many pixels, from `pixel` on, as a vector has elements.
     ///
     /// # Safety
     /// The pixels belong to the tile.
@@ -171,7 +173,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         unsafe { loaded(self.token, &array::from_fn(|index| src.wrapping_add(index * V::BYTES))) }
     }
 
-    /// Returns the lowest source address of one vector's worth of pixels from `pixel` on.
+    /// Returns the lowest source address of these pixels: from `pixel` on, as many as a vector has elements.
     #[inline(always)]
     fn front(&self, pixel: usize) -> *const u8 {
         let first = if self.falls() { pixel + V::BYTES / W - 1 } else { pixel };
@@ -198,10 +200,10 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         self.pixels.src_stride < 0
     }
 
-    /// Copies a few pixels of one plane.
+    /// Copies a few pixels to one plane.
     ///
     /// # Safety
-    /// The pixels are the tile's, which has at least one vector of them.
+    /// The pixels belong to the tile, which has at least as many pixels as a vector has elements.
     #[inline(always)]
     unsafe fn edge(&self, channel: usize, pixels: Range<usize>) {
         let each = V::BYTES / W;

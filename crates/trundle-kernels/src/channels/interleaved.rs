@@ -1,4 +1,4 @@
-//! Interleaving: planes become the channels of pixels.
+//! Interleaves planes: they become the channels of pixels.
 
 use std::array;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{StoreKind, Tile};
 
-/// How far ahead each plane is prefetched, in bytes (measured; docs/kernels.md).
+/// Prefetch distance for each plane, in bytes (measured; docs/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
 
-/// Applies if planes become the neighbours of a pixel.
+/// Applies if the elements of several planes become adjacent elements of pixels.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
@@ -24,7 +24,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Cuts tiles with all channels.
+/// Returns the sizes of tiles. A tile has all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (_, channels)) = (space.pattern.width, space.pattern.lens);
     (tile_pixels(width, channels), channels)
@@ -38,7 +38,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.rows.dst_stride.unsigned_abs() / tile.width;
-    // Parts of ragged tiles may lack channels.
+    // A part of a ragged tile may not have all channels.
     let whole = tile.cols.len == channels && tile.rows.len * tile.width >= V::BYTES;
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
@@ -64,7 +64,8 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     let streamed = tile.store == StoreKind::Streaming && head.is_some();
     let head = head.unwrap_or(0);
     let periods = (elements - head) / (each * N);
-    // The first line may begin within a pixel. The channels before that point come from the next pixel, and last.
+    // The first line may begin within a pixel. Then the vectors begin with a later channel, and the channels before it
+    // are read from the next pixel.
     let (pixel, channel) = (head / N, head % N);
     let planes: [_; N] = array::from_fn(|index| {
         let channel = channel + index;
@@ -101,7 +102,7 @@ struct Pixels<'a, V, const W: usize, const N: usize> {
 }
 
 impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
-    /// Returns the source of the vector of a plane that starts with `pixel`.
+    /// Returns the source address of a vector of one plane that begins with `pixel`.
     #[inline(always)]
     fn src(&self, channel: usize, pixel: usize) -> *const u8 {
         let Tile { rows, cols, .. } = self.tile;
@@ -128,10 +129,10 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
         vectors
     }
 
-    /// Copies a few elements, counted through all channels.
+    /// Copies a few elements. Their indices count through all channels of one pixel after another.
     ///
     /// # Safety
-    /// The elements are the tile's, which has at least one vector of pixels.
+    /// The elements belong to the tile, which has at least as many pixels as a vector has elements.
     #[inline(always)]
     unsafe fn edge<const SHUFFLES: usize>(
         &self,
@@ -142,7 +143,7 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
         let mut element = elements.start;
         while element < elements.end {
             let pixel = (element / N).min(self.tile.rows.len - each);
-            // The vector with the element, among the vectors that begin with the pixel.
+            // The index of the vector that contains the element, among the vectors that begin at `pixel`.
             let index = (element - pixel * N) / each;
             let first = pixel * N + index * each;
             let end = (first + each).min(elements.end);

@@ -1,12 +1,13 @@
-//! Channels: the few elements of a pixel, which are neighbours in interleaved data and separate planes otherwise.
+//! Kernels for pixels with a few channels. In interleaved data, the elements of a pixel are adjacent. Otherwise, each
+//! channel is a separate plane.
 //!
-//! N vectors of whole pixels hold the same bytes as one vector from each of N planes. Each vector of one side is
-//! shuffled from N vectors of the other, always with the same indices:
+//! N vectors of whole pixels hold the same elements as N vectors that come from N planes. Each destination vector is
+//! made by shuffles from N source vectors, always with the same indices:
 //!
 //! ```text
-//! of two pixels' vectors:   r0 g0 b0 r1 | g1 b1 r2 g2 | b2 r3 g3 b3
-//! shuffle both               r0 r1 r2 -
-//! and from the third        r0 r1 r2 r3
+//! three vectors of pixels:          r0 g0 b0 r1 | g1 b1 r2 g2 | b2 r3 g3 b3
+//! shuffle the first and the second: r0 r1 r2 -
+//! shuffle this and the third:       r0 r1 r2 r3
 //! ```
 
 // Kernels.
@@ -16,10 +17,11 @@ pub(crate) mod interleaved;
 use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::StoreKind;
 
-/// The most channels for which shuffles pay: each vector takes one fewer than there are channels.
+/// The maximum number of channels for which shuffles are fast. A vector of N channels takes N - 1 shuffles.
 pub(crate) const MOST_CHANNELS: usize = 8;
 
-/// Smaller results that stay in the caches are not aligned to lines (a guess).
+/// Minimum size of a result in bytes for aligning writes to lines, if the result stays in the caches. The value is a
+/// guess.
 const LEAST_ALIGNED_BYTES: usize = 4096;
 
 /// Calls a kernel with the constants `W` (the width of an element), `N` (the number of channels) and `SHUFFLES`
@@ -49,22 +51,22 @@ macro_rules! by_channels {
 }
 use by_channels;
 
-/// The approximate size of a tile of pixels: whole lines in every plane.
+/// The approximate size of a tile of pixels in bytes. A tile has whole cache lines in every plane.
 const PIXELS_BYTES: usize = 64 << 10;
 
 fn tile_pixels(width: usize, channels: usize) -> usize {
     PIXELS_BYTES / (channels * width * LINE) * LINE
 }
 
-/// Returns whether pixels are shuffled in registers: they have few channels and less than a line.
+/// Returns whether pixels are shuffled in registers. They must have few channels and be smaller than a cache line.
 fn is_pixel(width: usize, channels: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8)
         && (2..=MOST_CHANNELS).contains(&channels)
         && channels * width < LINE
 }
 
-/// The shuffle indices of N vectors, N - 1 for each: the first two vectors are shuffled, then the result with the
-/// third, and so on.
+/// The shuffle indices for N destination vectors, N - 1 shuffles for each. The first two source vectors are shuffled,
+/// then the result and the third source vector, and so on.
 type ShuffleIndices<const SHUFFLES: usize> = [[u8; LINE]; SHUFFLES];
 
 #[derive(Clone, Copy)]
@@ -73,7 +75,7 @@ enum From {
     Planes,
 }
 
-/// Returns the shuffle indices in vectors of `bytes` bytes, for `channels` elements of `width` bytes.
+/// Returns the shuffle indices for vectors of `bytes` bytes, and pixels of `channels` elements of `width` bytes.
 const fn indices<const SHUFFLES: usize>(
     from: From,
     channels: usize,
@@ -101,7 +103,7 @@ const fn indices<const SHUFFLES: usize>(
         } else if vector == 0 && added == 1 {
             position as u8
         } else {
-            // Bytes of earlier shuffles stay where they are.
+            // Bytes from earlier shuffles keep their positions.
             byte as u8
         };
         at += 1;
@@ -117,7 +119,7 @@ const fn indices<const SHUFFLES: usize>(
 unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N]) -> [V; N] {
     // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
-        // No closure, because the compiler would not build it with the instructions of the set.
+        // This is not a closure, because the compiler would not compile it with the instructions of the set.
         let mut vectors = [V::load(token, src[0]); N];
         for (vector, src) in vectors.iter_mut().zip(src) {
             *vector = V::load(token, *src);
@@ -126,7 +128,7 @@ unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N
     }
 }
 
-/// Shuffles vector `index`, with N elements of W bytes.
+/// Makes destination vector `index` from N source vectors with elements of W bytes.
 #[inline(always)]
 fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     vectors: &[V; N],
@@ -141,8 +143,8 @@ fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     there
 }
 
-/// Returns the number of elements before the first whole line of `bytes` bytes, if lines hold whole elements and
-/// aligning to a line pays.
+/// Returns the number of elements before the first whole line of a destination of `bytes` bytes. Returns `None` if
+/// lines do not begin with an element, or if aligning writes to lines would not make them faster.
 #[inline(always)]
 fn head<const W: usize>(dst: *const u8, bytes: usize, store: StoreKind) -> Option<usize> {
     let before = dst.align_offset(LINE);

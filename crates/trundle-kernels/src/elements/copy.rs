@@ -2,11 +2,11 @@
 
 use std::mem::MaybeUninit;
 
-/// N bytes of elements. Elements may hold padding, which is not a valid value of any integer.
+/// N bytes of elements. Elements may contain padding, so the bytes may be uninitialized.
 pub(crate) type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
 
-/// Calls `$body` with a constant `W` equal to `$width` for the given widths, or else the common ones, and `$other` for
-/// any other width.
+/// Evaluates `$body` with a constant `W` equal to `$width`, if `$width` is one of the listed widths. Without a list,
+/// the common widths are used. For other widths, evaluates `$other`.
 macro_rules! by_width {
     ([$($known:literal)*] $width:expr, $W:ident => $body:expr, $other:expr) => {
         match $width {
@@ -33,13 +33,13 @@ pub(crate) unsafe fn copy<const W: usize>(src: *const u8, dst: *mut u8) {
     unsafe { dst.cast::<Opaque<W>>().write_unaligned(src.cast::<Opaque<W>>().read_unaligned()) };
 }
 
-/// Copies one element of N to 2 · N bytes as its first N bytes and its last N.
+/// Copies one element by copying its first N bytes and its last N bytes. The element has N to 2 · N bytes.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `width` bytes, and they do not overlap.
 #[inline(always)]
 pub(crate) unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, width: usize) {
-    // SAFETY: both moves stay within the element.
+    // SAFETY: both copies stay within the element.
     unsafe {
         let first = src.cast::<Opaque<N>>().read_unaligned();
         let last = src.add(width - N).cast::<Opaque<N>>().read_unaligned();
@@ -49,17 +49,17 @@ pub(crate) unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, width: u
 }
 
 pub(crate) trait Elements {
-    /// Calls `copy` with the source and the destination of each element.
+    /// Calls `copy` with the source and destination addresses of each element.
     ///
     /// # Safety
-    /// The tile's elements are valid.
+    /// All elements of the tile are valid.
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8));
 }
 
 /// Copies elements of `width` bytes.
 ///
 /// # Safety
-/// Each element is valid for reads in the source and for writes in the destination, and no two overlap.
+/// Each element is valid for reads in the source and for writes in the destination, and no two elements overlap.
 #[inline(always)]
 pub(crate) unsafe fn copy_each(width: usize, elements: &impl Elements) {
     by_width!(

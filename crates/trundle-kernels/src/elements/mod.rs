@@ -1,8 +1,8 @@
-//! Single elements.
+//! Kernels that copy one element at a time.
 
 // Kernels.
 pub(crate) mod small;
 pub(crate) mod strided;
 
-// Parts, also of other kernels.
+// Parts, which other kernels use too.
 pub(crate) mod copy;

@@ -1,4 +1,4 @@
-//! Tiles of few elements: the plain loops, and the loop over tiles around them.
+//! Moves tiles of few elements: plain loops over tiles, rows and columns.
 
 use super::copy::{Elements, copy_each};
 use crate::pattern::{Pattern, Space};
@@ -6,14 +6,15 @@ use crate::simd::LINE;
 use crate::tile::{AffineLoop, Tile, Tiles};
 use crate::transpose::{padded, transposed};
 
-/// Up to this many elements are moved one by one in the time that other kernels take to set up (measured;
-/// docs/kernels.md).
+/// Maximum number of elements in a tile. Moving so many elements one at a time takes as long as other kernels take to
+/// start (measured; docs/kernels.md).
 const MOST_ELEMENTS: usize = 256;
 
-/// Tiles of more 16-byte elements are left to a transpose that moves several tiles as one.
+/// Minimum number of 16-byte elements for which a transpose of several tiles at once is faster.
 const MOST_LANES: usize = 64;
 
-/// Up to this many elements are reversed one by one in the time it takes to load and store a partial vector.
+/// Maximum length of a reversed row. Reversing so many elements one at a time takes as long as loading and storing a
+/// part of a vector.
 const MOST_REVERSED: usize = 8;
 
 /// Applies to tiles of few elements whose rows are short or not contiguous.
@@ -32,12 +33,12 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && !is_part
 }
 
-/// Moves whole tiles.
+/// Returns the sizes of tiles. They are never cut.
 pub(crate) fn tile(_: &Space) -> (usize, usize) {
     (MOST_ELEMENTS, MOST_ELEMENTS)
 }
 
-/// Copies tile after tile, element by element.
+/// Copies one tile after another, one element at a time.
 ///
 /// # Safety
 /// As [`KernelFn::Tiles`](crate::KernelFn::Tiles).
@@ -56,7 +57,7 @@ impl Elements for Tiles {
     }
 }
 
-/// Calls `visit` with the addresses of each step of a loop that starts at `at`.
+/// Calls `visit` with the addresses of each iteration of a loop that starts at `at`.
 #[inline(always)]
 fn steps(each: AffineLoop, mut at: (*const u8, *mut u8), visit: impl Fn((*const u8, *mut u8))) {
     for _ in 0..each.len {

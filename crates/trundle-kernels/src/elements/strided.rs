@@ -1,4 +1,4 @@
-//! Any strides: the plain loops.
+//! Moves elements of any strides, by plain loops.
 
 use super::copy::{Elements, copy_each};
 use crate::channels::{deinterleaved, interleaved};
@@ -9,10 +9,11 @@ use crate::{rows, transpose};
 
 pub(crate) use crate::pattern::always as applies;
 
-/// The side of a tile whose lines fit the first-level cache on both sides.
+/// Number of rows and of columns per tile. The cache lines of such a tile in source and destination fit in the
+/// first-level cache.
 const SIDE: usize = 64;
 
-/// Cuts tiles like the kernel that would apply if the machine had its instruction set.
+/// Returns the sizes of tiles: those of the kernel that would be used if the machine had the instructions for it.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let pattern = &space.pattern;
     let Pattern { width, row_strides, col_strides, .. } = *pattern;
@@ -29,7 +30,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     }
 }
 
-/// Copies element by element.
+/// Copies one element at a time.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile).
@@ -41,7 +42,7 @@ pub(crate) unsafe fn run(tile: &Tile) {
 impl Elements for Tile {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {
-        // Rows without elements, as parts of tiles may have, can begin outside the buffers.
+        // A part of a tile may have no columns. Its rows can begin outside the buffers, so they are skipped.
         let rows = if self.cols.len == 0 { 0 } else { self.rows.len };
         for row in 0..rows {
             // SAFETY: the row is one of the tile's, and has an element.

@@ -1,4 +1,5 @@
-//! Permutes axes of two, or of powers of two, in registers: bits of the indices are exchanged.
+//! Permutes axes whose sizes are powers of two, in registers. An axis of size 2 is a bit of the element's index, so a
+//! permutation of such axes permutes the bits of the index.
 
 use std::mem::MaybeUninit;
 
@@ -12,13 +13,13 @@ use crate::transpose::transposed;
 
 pub(crate) use crate::elements::strided::tile;
 
-/// Larger tiles of two loops are faster with plain kernels, except transposes of shorter rows (measured;
-/// docs/kernels.md).
+/// Maximum size in bytes of a tile of two loops for this kernel. Larger tiles are faster with plain kernels, except
+/// transposes whose rows are shorter than `LEAST_PLAIN_ROW_BYTES` (measured; docs/kernels.md).
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 
-/// Applies if a tile of two loops would be small, there are more loops, and on either side the innermost loops of
-/// two fill a register.
+/// Applies if a tile of two loops would be small, there are more than two loops, and the innermost loops of two
+/// iterations fill a register in the source and in the destination.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { width, lens, tile, bits, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize)| {
@@ -32,7 +33,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
             || !transposed::applies(pattern, vector_bytes))
 }
 
-/// Copies micro-tiles of registers.
+/// Moves micro-tiles: reads several registers, permutes their elements, and writes them.
 ///
 /// # Safety
 /// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile); the tables are for registers of V.
@@ -73,14 +74,14 @@ struct Round<'a> {
     tables: &'a Tables,
     src: *const u8,
     dst: *mut u8,
-    /// Whether the result is larger than the caches: then the next source is prefetched.
+    /// Whether the result is larger than the caches. If so, the source of the next micro-tile is prefetched.
     large: bool,
-    /// Whether registers are streamed: all are aligned.
+    /// Whether registers are written by streaming stores. All of them are aligned then.
     streamed: bool,
 }
 
 impl Round<'_> {
-    /// Returns the source and the destination of a micro-tile, and the source of the next.
+    /// Returns the source and destination addresses of a micro-tile, and the source address of the next one.
     #[inline(always)]
     fn micro_tile(&self, at: usize) -> (*const u8, *mut u8, *const u8) {
         let micro_tiles = &self.tables.micro_tiles;
@@ -99,7 +100,8 @@ impl Round<'_> {
         unsafe { if self.streamed { vector.stream(dst) } else { vector.store(dst) } }
     }
 
-    /// Copies micro-tiles of as many registers as each has elements, and exchanges all their bits.
+    /// Moves micro-tiles that have as many registers as a register has elements. Exchanges all bits of the register
+    /// index with those of the position: a transpose.
     ///
     /// # Safety
     /// As [`run`], for this round. The tables are for registers of V.
@@ -126,8 +128,7 @@ impl Round<'_> {
         }
     }
 
-    /// Copies micro-tiles of N registers: exchanges the bits of register indices with some of the bits of
-    /// positions.
+    /// Moves micro-tiles of N registers. Exchanges the bits of the register index with some bits of the position.
     ///
     /// # Safety
     /// As [`run`], for this round. The tables are for registers of V.
@@ -173,7 +174,7 @@ impl Round<'_> {
     }
 }
 
-/// Exchanges bit B of the indices of N vectors with a bit of positions, if the indices have it.
+/// Exchanges bit B of the register index with a bit of the position. Does nothing if N registers have no bit B.
 #[inline(always)]
 fn exchange<V: Vector, const W: usize, const N: usize, const B: usize>(
     vectors: &mut [V; N],

@@ -1,26 +1,27 @@
-//! Exchanges of index bits: a bit of a register's index with a bit of the positions in it.
+//! Exchanges a bit of the register index with a bit of the element's position within the register.
 //!
-//! A micro-tile has one register for each of its columns. Bit t of a register's index belongs to a loop that is
-//! innermost in the destination. Some bit of an element's position belongs to a loop that is innermost in the
-//! source. Take two registers whose indices differ only in bit t: one gets the elements whose position bit is 0,
-//! the other the elements whose position bit is 1. This exchanges both bits, with one shuffle for each register.
-//! The last exchange also moves every element to its final position. If no bit is exchanged, there is one shuffle
-//! within each register.
+//! A micro-tile has one register for each of its columns. Bit t of the register index is the index of a loop of two
+//! iterations that is innermost in the destination. Bit p of the position within a register is the index of a loop of
+//! two iterations that is innermost in the source.
+//!
+//! An exchange takes two registers whose indices differ only in bit t. One of them gets the elements of both registers
+//! whose bit p is 0. The other gets the elements whose bit p is 1. This needs one shuffle for each register. The last
+//! exchange also moves every element to its final position. If no bit is exchanged, one shuffle permutes each register.
 
 use crate::simd::LINE;
 
-/// The origin of one bit of an element's position in a destination register.
+/// Where one bit of an element's position in a destination register comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BitOrigin {
     /// The bit of the position in a source register.
     pub(crate) bit: usize,
-    /// Whether the bit counts downwards.
+    /// Whether the bit is inverted, because the loop descends in the source.
     pub(crate) falls: bool,
-    /// The bit of the register's index that has been exchanged with it.
+    /// The bit of the register index that is exchanged with this bit, if there is one.
     pub(crate) exchanged: Option<usize>,
 }
 
-/// The shuffle indices for a pair of registers.
+/// The shuffle indices for both registers of a pair.
 pub(crate) type Exchange = [[u8; LINE]; 2];
 
 /// Returns the shuffles that bring all bits from their `origins`. `exchanged` of the bits are exchanged with bits of
@@ -39,7 +40,7 @@ pub(crate) fn exchanges(
         }
     }
     let elements = vector_bytes / width;
-    // Shuffle indices for elements that are each picked by register and position.
+    // Makes shuffle indices. `pick` returns the register and the position from which each element comes.
     let indices = |pick: &dyn Fn(usize) -> (usize, usize)| {
         let mut indices = [0; LINE];
         for element in 0..elements {
@@ -51,7 +52,7 @@ pub(crate) fn exchanges(
         }
         indices
     };
-    // The position before the last permutation.
+    // Returns the position of an element before the last permutation, for its final position `to`.
     let ordered = |to: usize| {
         let bit = |(at, origin): (usize, &BitOrigin)| {
             ((to >> at & 1) ^ usize::from(origin.falls)) << origin.bit

@@ -1,4 +1,4 @@
-//! Gathers over many short axes, element by element.
+//! Moves elements of many short axes, one at a time, with tables of offsets.
 
 use super::tables::GatherTile;
 use crate::elements::copy::{Elements, copy_each};
@@ -7,12 +7,12 @@ use crate::transpose::transposed;
 
 pub(crate) use crate::elements::strided::tile;
 
-/// Above these numbers of elements in a tile of two loops, and in a tile of a transpose, tables do not help
-/// (measured; docs/kernels.md).
+/// Maximum numbers of elements in a tile of two loops, and in a tile of a transpose. With more elements, tables are not
+/// faster (measured; docs/kernels.md).
 const MOST_PLAIN_ELEMENTS: usize = 64;
 const MOST_TRANSPOSED_ELEMENTS: usize = 128;
 
-/// Applies if a tile of two loops would be small, and there are more loops.
+/// Applies if a tile of two loops would be small.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { lens, tile, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize), most| rows.saturating_mul(cols) <= most;
@@ -20,7 +20,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && (is_small(tile, MOST_TRANSPOSED_ELEMENTS) || !transposed::applies(pattern, vector_bytes))
 }
 
-/// Copies element by element.
+/// Copies one element at a time.
 ///
 /// # Safety
 /// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile).

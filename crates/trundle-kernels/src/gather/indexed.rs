@@ -1,4 +1,4 @@
-//! Elements at the indices of a table.
+//! Moves elements that are read at indices from a table.
 
 use std::array;
 
@@ -10,26 +10,26 @@ use crate::tuning::Tuning;
 
 pub(crate) use crate::pattern::always as applies;
 
-/// Rows of elements that are each read at an index.
+/// A tile of rows and columns. The source address of each element depends on an index from a table.
 #[derive(Clone, Copy)]
 pub struct IndexTile<'a> {
-    /// The source of an element with index 0 in the first row.
+    /// The source address of the first element if its index is 0.
     pub src: *const u8,
-    /// The destination of the first element.
+    /// The destination address of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
-    /// The loop over rows, and the distance of their first entries in the table.
+    /// The loop over rows, and its stride in the table.
     pub rows: (AffineLoop, isize),
-    /// The loop over the elements of a row, and the distance of their entries.
+    /// The loop over the elements of a row, and its stride in the table.
     pub cols: (AffineLoop, isize),
-    /// The table.
+    /// The table of indices.
     pub indices: &'a [usize],
-    /// The entry of the first element.
+    /// The position of the first element's index in the table.
     pub entry: usize,
-    /// The distance in the source of two consecutive indices, in bytes.
+    /// The distance in the source from index i to index i + 1, in bytes.
     pub scale: isize,
-    /// Whether the indices reach further than the caches.
+    /// Whether the indexed part of the source is larger than the second-level cache. If so, elements are prefetched.
     pub is_far: bool,
     /// The tuning record.
     pub tuning: Tuning,
@@ -40,7 +40,7 @@ impl IndexTile<'_> {
         self.dst.wrapping_offset(row.cast_signed() * self.rows.0.dst_stride)
     }
 
-    /// Returns the source of an element with index 0 in a row.
+    /// Returns the source address of the first element of a row if its index is 0.
     fn src_of_row(&self, row: usize) -> *const u8 {
         self.src.wrapping_offset(row.cast_signed() * self.rows.0.src_stride)
     }
@@ -69,32 +69,33 @@ impl IndexTile<'_> {
     }
 }
 
-/// If indices reach further than this, their elements are prefetched: no second-level cache holds them (measured;
-/// docs/kernels.md).
+/// If the indexed part of the source has more bytes, elements are prefetched, because they do not stay in a
+/// second-level cache (measured; docs/kernels.md).
 pub const FAR_BYTES: usize = 1 << 20;
 
-/// A tile has as many columns as a second-level cache holds indices, and one or more rows.
+/// Maximum number of columns of a tile, so that their indices stay in a second-level cache, and maximum number of its
+/// elements.
 const MOST_COLS: usize = 1 << 12;
 const MOST_ELEMENTS: usize = 1 << 13;
 
-/// Cuts tiles of few enough elements that other threads get work, and that a stop takes effect soon.
+/// Returns the sizes of tiles. They are small enough that all threads get work, and that a cancelled run stops soon.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let cols = space.pattern.lens.1.clamp(1, MOST_COLS);
     (MOST_ELEMENTS / cols, cols)
 }
 
-/// How many elements ahead the source is prefetched if no cache holds it. A core by itself has only a few loads in
-/// flight (measured; docs/kernels.md).
+/// Prefetch distance in elements, if elements are not cached. Without prefetches, a core has only a few loads in
+/// progress at a time (measured; docs/kernels.md).
 pub const ELEMENTS_AHEAD: usize = 64;
 
-/// How far ahead indices are prefetched: the scattered loads keep the hardware prefetcher from it (measured;
-/// docs/kernels.md).
+/// Prefetch distance for indices, in bytes. The hardware prefetcher does not predict them, because the loads of
+/// elements disturb it (measured; docs/kernels.md).
 pub const INDICES_AHEAD_BYTES: usize = 2 << 10;
 
-/// How many elements are read before the first of them is written.
+/// Number of elements that are read before the first of them is written.
 pub const ELEMENTS_AT_ONCE: usize = 4;
 
-/// Copies element by element.
+/// Copies one element after another.
 ///
 /// # Safety
 /// As [`KernelFn::IndexTile`](crate::KernelFn::IndexTile).
@@ -111,8 +112,8 @@ pub(crate) unsafe fn run(tile: &IndexTile<'_>) {
     unsafe { copy_each(tile.width, tile) };
 }
 
-/// Copies a row of elements of W bytes with consecutive entries. Several elements are read before the first is
-/// written, so that their loads overlap.
+/// Copies a row of elements of W bytes, if their indices are contiguous in the table. Several elements are read before
+/// the first of them is written, so that their loads overlap.
 ///
 /// # Safety
 /// As [`run`].

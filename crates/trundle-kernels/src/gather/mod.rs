@@ -1,4 +1,4 @@
-//! Gathers: elements over several short loops, by tables of offsets, and elements at indices.
+//! Kernels that use tables: of offsets, for many short loops, or of indices at which elements are read.
 
 // Kernels.
 pub(crate) mod bit_permuted;

@@ -1,10 +1,10 @@
-//! The tables of a gather: the loops that make up its tiles, and the offsets of their steps.
+//! Tables of offsets for many short loops. Each table combines several loops into one.
 
 use super::exchanges::{BitOrigin, Exchange, exchanges};
 use crate::simd::LINE;
 use crate::tile::{AffineLoop, StoreKind};
 
-/// The distance of a step from the first one, in bytes.
+/// The offsets of an iteration from the first one, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offset {
     pub(crate) src: isize,
@@ -18,31 +18,31 @@ impl Offset {
     }
 }
 
-/// The loops that all tiles of a gather share. A tile consists of micro-tiles, a micro-tile of rows, and a row
-/// of columns. Each of the three tables has the steps of several loops.
+/// The offsets of elements in a tile. A tile consists of micro-tiles, a micro-tile of rows, and a row of columns. Each
+/// of the three tables has the offsets for all iterations of several loops. All tiles of a block use the same tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
     pub(crate) micro_tiles: Vec<Offset>,
     pub(crate) rows: Vec<Offset>,
     pub(crate) cols: Vec<Offset>,
-    /// The permutations of registers, if micro-tiles are moved in registers and not transposed.
+    /// The shuffles of registers. Empty if elements are moved one at a time or micro-tiles are transposed.
     pub(crate) exchanges: Vec<Exchange>,
-    /// Whether everything that is written whole begins with a line if the tile does.
+    /// Whether all cache lines are written whole, provided that the tile begins at a cache line.
     pub(crate) lines: bool,
 }
 
-/// A tile of a gather: the micro-tiles of its tables, once for each round.
+/// A tile whose offsets are in tables. It applies the tables once for each round.
 #[derive(Clone, Copy)]
 pub struct GatherTile<'a> {
-    /// The source of the first element.
+    /// The source address of the first element.
     pub src: *const u8,
-    /// The destination of the first element.
+    /// The destination address of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
     /// The loop over rounds.
     pub rounds: AffineLoop,
-    /// The offsets.
+    /// The tables of offsets.
     pub tables: &'a Tables,
     /// How the result is written.
     pub store: StoreKind,
@@ -62,31 +62,33 @@ impl GatherTile<'_> {
     }
 }
 
-/// Tables, and the loops that are not part of them.
+/// Tables, and the loops that are not in the tables.
 pub struct Gathered {
     /// The tables.
     pub tables: Tables,
-    /// The loops around the tiles, by descending destination stride.
+    /// The loops over tiles, by descending destination stride.
     pub outer: Vec<AffineLoop>,
-    /// The offset of the tiles from the start of the loops in bytes, in the source and in the destination.
+    /// The offsets from the start of the loops to the start of the first tile, in source and destination, in bytes.
     pub begin: (isize, isize),
-    /// The number of elements of a tile.
+    /// The number of elements to which the tables apply.
     pub elements: usize,
 }
 
-/// The largest factor into which loops are split.
+/// The largest factor by which loops are split.
 const MOST_FACTOR: usize = 31;
 
-/// The most lines that are written in two halves with streaming stores (measured; docs/kernels.md).
+/// The maximum number of cache lines that are written in two halves by streaming stores, with other lines in between
+/// (measured; docs/kernels.md).
 const MOST_OPEN_LINES: usize = 4;
 
-/// The most micro-tiles of a tile: their table stays in the first-level cache.
+/// The maximum number of micro-tiles in a tile. Their table stays in the first-level cache.
 const MOST_MICRO_TILES: usize = 1 << 10;
 
 impl Tables {
-    /// Makes the tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes`. Returns
-    /// `None` unless, for registers of `vector_bytes`, loops of two (or of powers of two) fill a register without
-    /// gaps in the source, and others in the destination.
+    /// Makes tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes` bytes.
+    ///
+    /// If `vector_bytes` is given, micro-tiles are made for registers of this size. Then this returns `None` unless
+    /// loops whose lengths are powers of two fill a register without gaps in the source and in the destination.
     pub fn of(
         loops: &[AffineLoop],
         width: usize,
@@ -142,7 +144,7 @@ impl Tables {
     }
 }
 
-/// Returns the offsets of all steps of some loops; the first loop varies fastest.
+/// Returns the offsets for all iterations of some loops. The first loop varies fastest.
 fn offsets(loops: &[AffineLoop]) -> Vec<Offset> {
     let mut all = Vec::with_capacity(loops.iter().map(|each| each.len).product());
     all.push(Offset { src: 0, dst: 0 });
@@ -159,11 +161,11 @@ fn offsets(loops: &[AffineLoop]) -> Vec<Offset> {
     all
 }
 
-/// Moves the loops that complete lines of the written registers of `bytes` bytes to the front of `micro_tiles`.
-/// Returns whether all lines are then written whole, and few at a time.
+/// Moves the loops that complete cache lines to the front of `micro_tiles`. Written registers have `bytes` bytes.
+/// Returns whether all lines are then written whole, and only a few lines at a time.
 fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop]) -> bool {
     let distance = |each: &AffineLoop| each.dst_stride.unsigned_abs();
-    // A part of a line must begin at a multiple of its size, or its store is not aligned.
+    // A part of a line must begin at a multiple of its size, because its store must be aligned.
     let is_part = |each: &AffineLoop| {
         let at = distance(each);
         each.len == 2 && each.dst_stride > 0 && at >= bytes && at.is_power_of_two()
@@ -178,18 +180,18 @@ fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop])
     all && bytes << within == LINE && (bytes == LINE || 1 << rows.len() <= MOST_OPEN_LINES)
 }
 
-/// The loops of two that fill registers.
+/// The loops of two iterations that fill registers in source and destination.
 struct Bits {
-    /// Loops that are neighbours only in the source (they permute vectors), and loops that are neighbours only
-    /// in the destination.
+    /// The loops that fill a register only in the source. Each iteration of them writes a register.
     rows: Vec<AffineLoop>,
+    /// The loops that fill a register only in the destination. Each iteration of them reads a register.
     cols: Vec<AffineLoop>,
-    /// The origin of each bit of an element's position in a destination register.
+    /// Where each bit of an element's position in a destination register comes from.
     origins: Vec<BitOrigin>,
     begin: (isize, isize),
 }
 
-/// Loops that are not in a table yet, split into small factors.
+/// The loops that are not in a table yet, split into loops of small length.
 struct Left(Vec<AffineLoop>);
 
 impl Left {
@@ -215,7 +217,7 @@ impl Left {
         Left(pieces)
     }
 
-    /// Takes the loops of two that fill a register on either side.
+    /// Takes the loops of two iterations that fill a register in the source or in the destination.
     fn take_bits(&mut self, width: usize, vector_bytes: usize) -> Option<Bits> {
         let bits = (vector_bytes / width).ilog2() as usize;
         let find = |stride: &dyn Fn(&AffineLoop) -> usize, at: usize| {
@@ -230,7 +232,7 @@ impl Left {
 
         let (mut rows, mut exchanged, mut begin) = (Vec::new(), Vec::new(), (0, 0));
         for (at, each) in sources.iter().enumerate() {
-            // Registers are read in ascending order, whichever direction a loop has in the source.
+            // Registers are read in ascending order, even if a loop descends in the source.
             let falls = each.src_stride < 0;
             begin.0 += if falls { each.src_stride } else { 0 };
             if !destinations.contains(each) {
@@ -254,7 +256,8 @@ impl Left {
         Some(Bits { rows, cols, origins, begin })
     }
 
-    /// Takes the innermost loops of a side until they fill a line, or the next one would make much more.
+    /// Takes the loops with the smallest strides until they fill a cache line, or the next loop would make the result
+    /// much larger than a line. `stride` returns the source or the destination stride.
     fn take_line(&mut self, width: usize, stride: fn(&AffineLoop) -> isize) -> Vec<AffineLoop> {
         let (mut taken, mut count) = (Vec::new(), 1);
         while count * width < LINE
@@ -266,15 +269,15 @@ impl Left {
         taken
     }
 
-    /// Returns the index of the innermost loop of a side with at most `most` steps. A loop that repeats an element
-    /// counts as the outermost.
+    /// Returns the index of the loop with the smallest stride that has at most `most` iterations. A loop of stride 0
+    /// comes last.
     fn nearest(&self, stride: fn(&AffineLoop) -> isize, most: usize) -> Option<usize> {
         let distance = |at: &usize| stride(&self.0[*at]).unsigned_abs().wrapping_sub(1);
         (0..self.0.len()).filter(|at| self.0[*at].len <= most).min_by_key(distance)
     }
 
-    /// Takes loops with at most `most` steps in all, the innermost of each side in turn, so that reads and writes
-    /// touch few pages.
+    /// Takes loops with at most `most` iterations in all. Takes the loop with the smallest source stride and the one
+    /// with the smallest destination stride in turn, so that reads and writes access few pages.
     fn take_near(&mut self, most: usize) -> Vec<AffineLoop> {
         let (mut taken, mut count): (Vec<AffineLoop>, _) = (Vec::new(), 1);
         let mut sides: [fn(&AffineLoop) -> isize; 2] =
@@ -284,12 +287,12 @@ impl Left {
             taken.push(self.0.remove(at));
             sides.reverse();
         }
-        // The order of the reads: others are slower (measured; docs/kernels.md).
+        // Reads in ascending order are fastest (measured; docs/kernels.md).
         taken.sort_by_key(|each| each.src_stride.unsigned_abs());
         taken
     }
 
-    /// Returns the remaining loops, joined where possible, by descending destination stride.
+    /// Returns the remaining loops by descending destination stride. Loops that continue each other are merged.
     fn joined(mut self) -> Vec<AffineLoop> {
         self.0.sort_unstable_by_key(|each| std::cmp::Reverse(each.dst_stride));
         let mut joined: Vec<AffineLoop> = Vec::with_capacity(self.0.len());

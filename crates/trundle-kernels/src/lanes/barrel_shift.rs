@@ -1,17 +1,17 @@
-//! Reversal of neighbouring lanes that are each read from their own row: relative to the lane that starts furthest
-//! back, every lane is *shifted* by a number of rows. All lanes of a line are shifted at once, bit by bit, as in a
-//! barrel shifter:
+//! Reverses adjacent lanes whose reversed parts begin at different source rows. Relative to the lane that begins at the
+//! lowest source row, every lane is *shifted* by a number of rows. All lanes of a cache line are shifted at once, one
+//! bit of the shifts after another, as in a barrel shifter:
 //!
 //! ```text
-//! for each few lines of lanes
+//! for each group of a few lines of lanes
 //!     pack the rows that reversed lanes read, in the opposite order
-//!     for each bit of the shifts, the highest first
-//!         row r takes row r + 2^bit in the bytes of the lanes whose shift has the bit
-//!     row r takes the kept row in the bytes of the lanes that are not reversed there
+//!     for each bit of the shifts, from the highest to the lowest
+//!         row r gets row r + 2^bit, in the bytes of the lanes whose shift has the bit
+//!     row r gets the kept row, in the bytes of the lanes that are not reversed in this row
 //! ```
 //!
-//! A pass over the rows handles three bits in registers, and the last pass writes. A line costs a dozen
-//! instructions for every three bits, however narrow its elements are. Moving it element by element costs a load
+//! A pass over the rows shifts by three bits in registers. The last pass also writes the result. A line takes a dozen
+//! instructions for every three bits, even if its elements are narrow. Moving one element at a time would take a load
 //! and a store for each element.
 
 use super::group::{Group, PACKED_AHEAD};
@@ -21,7 +21,7 @@ use crate::parts::scratch::{
 };
 use crate::simd::{LINE, Token, Vector};
 
-/// How many rows ahead the source of kept rows is prefetched (measured; docs/kernels.md).
+/// Prefetch distance for kept rows, in rows (measured; docs/kernels.md).
 const KEPT_AHEAD: isize = 4;
 
 /// The passes over the reversed rows of a group, from the highest bits of the shifts to the lowest.
@@ -30,7 +30,7 @@ pub(crate) struct Shift<'a, V> {
     group: &'a Group<'a>,
     reversed: &'a Reversed,
     packed_rows: usize,
-    /// The number of shift bits that passes handle.
+    /// The number of lowest bits of the shifts that passes handle. Packing handles the higher bits.
     bits: usize,
 }
 
@@ -44,11 +44,11 @@ impl<'a, V: Vector> Shift<'a, V> {
     /// Moves the reversed rows.
     ///
     /// # Safety
-    /// A lane of the group reverses these rows. They fit the scratch, which has the group's lanes.
+    /// A lane of the group reverses these rows. The rows fit in the scratch, which contains the group's lanes.
     #[inline(always)]
     pub(crate) unsafe fn copy_all(&self, scratch: &mut Scratch<'_>) {
         self.group.find_shifts(self.reversed, self.bits, scratch);
-        // SAFETY: the caller guarantees the group's rows and the scratch.
+        // SAFETY: the caller guarantees that the rows and the scratch are valid.
         unsafe {
             if self.reversed.spread() >= 1 << self.bits || self.group.bytes.len() < LINE {
                 self.copy::<false>(scratch);
@@ -58,10 +58,10 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Moves the reversed rows. `PLAIN` if every line is whole and passes handle all bits of the shifts.
+    /// Moves the reversed rows. `PLAIN` is true if every line is whole and passes handle all bits of the shifts.
     ///
     /// # Safety
-    /// As [`Shift::copy_all`]; the scratch has the result of [`Group::find_shifts`].
+    /// As [`Shift::copy_all`]. The scratch contains the result of [`Group::find_shifts`].
     #[inline(always)]
     unsafe fn copy<const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         // SAFETY: the caller upholds `# Safety`; each pass reads the result of the previous one.
@@ -81,8 +81,8 @@ impl<'a, V: Vector> Shift<'a, V> {
         scratch.copies.wrapping_add(line * pitch(self.packed_rows) * LINE)
     }
 
-    /// Returns the source of reversed row `row` for a lane without a shift, from the group's first byte on. Where
-    /// no lane reads, it is some other valid row.
+    /// Returns the source address of reversed row `row` for a lane without a shift, at the group's first byte. If no
+    /// lane reads this row, returns the address of another row, which is valid.
     #[inline(always)]
     fn src(&self, row: isize) -> *const u8 {
         let Reversed { rows, least, first, last, .. } = self.reversed;
@@ -91,7 +91,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         tile.tile.src.wrapping_add(bytes.start).wrapping_offset(index * runs.reversed.src_stride)
     }
 
-    /// Packs the lines, row after row.
+    /// Copies the source rows to the packed lines, one row after another.
     ///
     /// # Safety
     /// As [`Shift::copy`].
@@ -102,7 +102,7 @@ impl<'a, V: Vector> Shift<'a, V> {
             let mut from = [std::ptr::null(); MADE];
             for (index, from) in from.iter_mut().enumerate() {
                 *from = self.src((row + index).cast_signed());
-                // All lines of a row together, because they are near in memory.
+                // All lines of a row are prefetched together, because they are near in memory.
                 let ahead =
                     from.wrapping_offset(PACKED_AHEAD * self.group.runs.reversed.src_stride);
                 self.group.prefetch_row::<V>(ahead);
@@ -113,7 +113,7 @@ impl<'a, V: Vector> Shift<'a, V> {
                 let byte = self.group.byte_of(line);
                 for (index, from) in from.iter().enumerate() {
                     for at in (0..LINE).step_by(V::BYTES) {
-                        // SAFETY: `from` holds rows that lanes read, or rows between them; a packed line has room
+                        // SAFETY: `from` contains rows that lanes read, or rows between them. A packed line has space
                         // for a multiple of MADE rows.
                         unsafe {
                             let vector = if PLAIN {
@@ -129,14 +129,14 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Loads row `row` of a vector of lanes, each lane at its own distance.
+    /// Loads a vector of row `row`. Each lane is shifted by the part of its shift that passes do not handle.
     ///
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
     unsafe fn load_far(&self, row: usize, line_masks: &LineMasks, byte: usize, at: usize) -> V {
         let row = row.cast_signed();
-        // SAFETY: the caller upholds `# Safety`; a line has at least one distance.
+        // SAFETY: the caller upholds `# Safety`. A line has at least one such part, which may be 0.
         unsafe {
             let mut all =
                 self.group.load_part(self.token, self.src(row + line_masks.far[0].0), byte + at);
@@ -148,7 +148,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Runs a pass within the scratch, over one line.
+    /// Runs a pass over the packed rows of one line.
     ///
     /// # Safety
     /// As [`Shift::copy`].
@@ -171,11 +171,12 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Shifts [`MADE`] packed rows of a line from `row` on, `1 << bit` rows apart. Only the first `COUNT` of the
-    /// rows they read exist.
+    /// Shifts [`MADE`] packed rows of a line: every `1 << bit`-th row from `row` on. It reads only the first `COUNT` of
+    /// the rows that they need, because there may be no more packed rows.
     ///
     /// # Safety
-    /// As [`Shift::copy`]; no packed rows come after the rows that the function reads.
+    /// As [`Shift::copy`]. If `COUNT` is less than [`READ`], no packed rows come after the rows that the function
+    /// reads.
     #[inline(always)]
     unsafe fn shift_packed_rows<const COUNT: usize>(
         &self,
@@ -203,7 +204,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Runs the last pass: from the scratch to the destination, together with the kept rows.
+    /// Runs the last pass: shifts the packed rows, adds the kept rows, and writes the result to the destination.
     ///
     /// # Safety
     /// As [`Shift::copy`].
@@ -217,7 +218,7 @@ impl<'a, V: Vector> Shift<'a, V> {
             let end = count.min(begin + at_once);
             for row in (begin..end).step_by(MADE) {
                 let to = out.wrapping_add((row - begin) * bytes);
-                // SAFETY: the scratch has room for these rows.
+                // SAFETY: the scratch has space for these rows.
                 unsafe { self.make_rows::<PLAIN>(row, &mut reversed, to, scratch) };
             }
             let rows = self.reversed.rows.start + begin..self.reversed.rows.start + end;
@@ -226,12 +227,11 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Makes [`MADE`] rows of each line from `row` on, at `to`, with the pitch of the group. `reversed` holds the
-    /// reversed bytes of each line in the row before; the function replaces them by the reversed bytes in the
-    /// last row.
+    /// Makes [`MADE`] rows of each line at `to`, from `row` on. Rows at `to` are contiguous. On entry, `reversed` has
+    /// the mask of the reversed bytes in the previous row, for each line. On return, it has the masks for the last row.
     ///
     /// # Safety
-    /// As [`Shift::copy`]; there is room for the rows.
+    /// As [`Shift::copy`]. There is space for the rows at `to`.
     #[inline(always)]
     unsafe fn make_rows<const PLAIN: bool>(
         &self,
@@ -242,7 +242,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     ) {
         let (group, reversed_rows) = (self.group, &self.reversed.rows);
         let (bytes, lines) = (group.bytes.len(), group.lines());
-        // Rows beyond the last repeat it and are never written.
+        // Rows after the last one are copies of it, and are never written.
         let mut kept_rows = [std::ptr::null(); MADE];
         for (index, kept) in kept_rows.iter_mut().enumerate() {
             *kept = group.kept_src((reversed_rows.start + row + index).min(reversed_rows.end - 1));
@@ -257,7 +257,7 @@ impl<'a, V: Vector> Shift<'a, V> {
             let changes = &scratch.changes[line * self.reversed.made_rows() + row..][..MADE];
             let before = *reversed;
             for at in (0..LINE).step_by(V::BYTES) {
-                // SAFETY: reads beyond the packed rows stay in the scratch, and their bytes are not used; a row
+                // SAFETY: reads beyond the packed rows stay in the scratch, and these bytes are not used. A row
                 // that one lane keeps is valid in all lanes.
                 unsafe {
                     let mut rows = [V::load(self.token, packed.add(at)); READ];
@@ -290,7 +290,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     }
 }
 
-/// Returns the masks of three bits, for the vector at byte `at` of a line.
+/// Returns the masks of bit `bit` and the next two bits, for the vector at byte `at` of a line.
 #[inline(always)]
 fn masks<V: Vector>(
     token: Token<V>,
@@ -303,7 +303,7 @@ fn masks<V: Vector>(
     [V::mask(token, one >> at), V::mask(token, two >> at), V::mask(token, four >> at)]
 }
 
-/// Shifts the first [`MADE`] of `rows` by three bits. The other rows are only sources.
+/// Shifts the first [`MADE`] of `rows` by three bits of the shifts. The other rows are only read.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "each row looks at another")]
 fn shift_rows<V: Vector>(rows: &mut [V; READ], masks: [V::Mask; PASS_BITS]) {

@@ -1,4 +1,4 @@
-//! Groups: rows and bytes of lanes that are moved together.
+//! Groups: ranges of rows and lanes that are moved together.
 
 use std::ops::Range;
 
@@ -11,27 +11,27 @@ use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 use crate::tuning::Level;
 
-/// How many rows ahead the source of packed rows is prefetched (measured; docs/kernels.md).
+/// Prefetch distance for the source of packed rows, in rows (measured; docs/kernels.md).
 pub(crate) const PACKED_AHEAD: isize = 8;
 
 pub(crate) struct Group<'a> {
     pub(crate) tile: &'a LaneTile<'a>,
     pub(crate) runs: Runs<'a>,
-    /// The rows of the ragged axis.
+    /// The range of rows of the ragged axis.
     pub(crate) rows: Range<usize>,
-    /// The bytes of neighbouring lanes, from the first lane of the tile.
+    /// The range of bytes of adjacent lanes, counted from the first lane of the tile.
     pub(crate) bytes: Range<usize>,
-    /// The address of row 0 of the next group, if known.
+    /// The source address of row 0 of the next group, if it is known.
     pub(crate) next: Option<*const u8>,
 }
 
 impl Group<'_> {
-    /// Returns the number of lines. The last line overlaps the one before if it would not be whole otherwise.
+    /// Returns the number of cache lines. If the last line would be incomplete, it overlaps the previous one.
     pub(crate) fn lines(&self) -> usize {
         self.bytes.len().div_ceil(LINE)
     }
 
-    /// Returns the first byte of a line, from the group's first byte.
+    /// Returns the offset of a line from the group's first byte.
     #[inline(always)]
     pub(crate) fn byte_of(&self, line: usize) -> usize {
         (line * LINE).min(self.bytes.len().saturating_sub(LINE))
@@ -45,8 +45,8 @@ impl Group<'_> {
         self.lane_at(self.bytes.start)..self.lane_at(self.bytes.end - 1) + 1
     }
 
-    /// Returns the bytes of the group that belong to its lane `index`. The first and the last lane may be only
-    /// partly in the group.
+    /// Returns the range of bytes of lane `index` within the group. The group may contain only a part of its first and
+    /// last lane.
     #[inline(always)]
     pub(crate) fn place_of(&self, index: usize) -> Range<usize> {
         let (width, Range { start, end }) = (self.tile.tile.width, self.bytes.clone());
@@ -54,12 +54,12 @@ impl Group<'_> {
         (lane * width).max(start) - start..((lane + 1) * width).min(end) - start
     }
 
-    /// Finds the reversed rows of each lane; `None` if there are none.
+    /// Finds the reversed rows of each lane. Returns `None` if no lane has any.
     pub(crate) fn find_reversed(&self, lanes: &mut [Lane]) -> Option<Reversed> {
         Reversed::find(self.tile, &self.runs, &self.rows, self.lanes(), lanes)
     }
 
-    /// Finds the masks of each line, and the changes in each of its rows.
+    /// Computes the masks of each line, and for each of its rows which lanes begin or stop being reversed.
     #[inline(always)]
     pub(crate) fn find_shifts(&self, reversed: &Reversed, bits: usize, scratch: &mut Scratch<'_>) {
         let (width, first_lane) = (self.tile.tile.width, self.lane_at(self.bytes.start));
@@ -96,7 +96,7 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the destination of row 0 of the ragged axis, at the group's first byte.
+    /// Returns the destination address of row 0 of the ragged axis, at the group's first byte.
     pub(crate) fn dst(&self) -> *mut u8 {
         self.tile.tile.dst.wrapping_add(self.bytes.start)
     }
@@ -106,15 +106,14 @@ impl Group<'_> {
         self.kept_row(self.tile.tile.src.wrapping_add(self.bytes.start), row)
     }
 
-    /// Returns the source of a kept row for a group whose row 0 begins at `src`.
+    /// Returns the source address of a kept row, for a group whose row 0 begins at `src`.
     #[inline(always)]
     pub(crate) fn kept_row(&self, src: *const u8, row: usize) -> *const u8 {
         let Run { src_offset, src_stride, .. } = *self.runs.kept;
         src.wrapping_offset(src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride)))
     }
 
-    /// Prefetches the lines of a row into the cache for reversed rows, because one of each lane's two runs is
-    /// reversed.
+    /// Prefetches the lines of a row. The tuning record's setting for reversed rows selects the cache.
     #[inline(always)]
     pub(crate) fn prefetch_row<V: Vector>(&self, row: *const u8) {
         match self.tile.tile.tuning.reversed_level {
@@ -130,10 +129,11 @@ impl Group<'_> {
         (0..self.lines()).for_each(|line| V::prefetch_l2(row.wrapping_add(line * LINE)));
     }
 
-    /// Reads a vector at byte `at` of the group, or less if the group ends before.
+    /// Reads a vector from byte `at` of the group. If the group ends within the vector, its other bytes are
+    /// unspecified.
     ///
     /// # Safety
-    /// The group's bytes are valid at `src`.
+    /// The bytes of the group are valid for reads at `src`.
     #[inline(always)]
     pub(crate) unsafe fn load_part<V: Vector>(
         &self,
@@ -152,7 +152,7 @@ impl Group<'_> {
         }
     }
 
-    /// Writes a vector at byte `at` of a line, or less if the group ends before.
+    /// Writes a vector at byte `at` of a line, without the bytes after the end of the group.
     ///
     /// # Safety
     /// A line of the group is valid for writes at `dst`.
@@ -169,10 +169,10 @@ impl Group<'_> {
         }
     }
 
-    /// Writes the group's bytes of each row.
+    /// Writes the bytes of the group in each of `rows`.
     ///
     /// # Safety
-    /// Each of `rows` is a row of the group, and has the group's bytes at `src`, with `src_stride` between rows.
+    /// `rows` are rows of the group. Their bytes are at `src`, and rows are `src_stride` bytes apart.
     #[inline(always)]
     pub(crate) unsafe fn write<V: Vector>(
         &self,
@@ -191,7 +191,7 @@ impl Group<'_> {
         }
         let rows = AffineLoop { len: count, src_stride, dst_stride };
         let cols = AffineLoop { len: bytes, src_stride: 1, dst_stride: 1 };
-        // SAFETY: the caller guarantees the rows; bytes are neighbours on both sides.
+        // SAFETY: the caller guarantees that the rows are valid. Their bytes are contiguous in source and destination.
         unsafe {
             runs::run(
                 token,
@@ -211,7 +211,7 @@ impl Group<'_> {
         }
     }
 
-    /// Copies rows that every lane keeps.
+    /// Copies rows that no lane reverses.
     ///
     /// # Safety
     /// No lane of the group reverses any of the rows.
@@ -219,7 +219,7 @@ impl Group<'_> {
     pub(crate) unsafe fn copy_kept<V: Vector>(&self, token: Token<V>, rows: Range<usize>) {
         if !rows.is_empty() {
             let src = self.kept_src(rows.start);
-            // SAFETY: every lane reads its row.
+            // SAFETY: every lane reads these rows.
             unsafe { self.write(token, rows, src, self.runs.kept.src_stride) };
         }
     }

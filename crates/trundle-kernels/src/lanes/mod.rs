@@ -1,4 +1,5 @@
-//! Lanes of a ragged axis: each lane has its own cut.
+//! Kernels for the lanes of a ragged axis. Lanes are columns that each have their own length, which determines where
+//! the lane is cut into two runs.
 
 // Kernels.
 pub(crate) mod packed_lanes;

@@ -1,9 +1,9 @@
-//! Neighbouring lanes with a cut each, moved in whole lines of lanes.
+//! Moves adjacent lanes with a cut each, as whole cache lines of lanes.
 //!
-//! In one of the two runs, the *kept* one, all lanes read the same row of the source. In the other, the *reversed*
-//! one, they read rows in the opposite order, each lane from its own row. A few lines of lanes are packed in the
-//! second-level cache, put in order there, and written in whole lines. If each lane only reverses the packed rows
-//! themselves, lanes are swapped one by one ([`swapped`](super::swapped)). Otherwise all lanes of a line are
+//! In one of the two runs, the *kept* run, all lanes read the same row of the source. In the other run, the *reversed*
+//! run, they read rows in the opposite order, and each lane begins at another row. A few lines of lanes are packed in
+//! the second-level cache, reordered there, and written as whole lines. If each lane reverses a range of rows onto
+//! itself, rows are swapped in one lane after another ([`swapped`](super::swapped)). Otherwise all lanes of a line are
 //! shifted at once ([`barrel_shift`](super::barrel_shift)).
 
 use super::barrel_shift::Shift;
@@ -18,10 +18,10 @@ use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// The number of rows moved at a time if the lanes of an axis need more bits.
+/// The number of rows that are moved at a time if the shifts of all rows would have more than [`MOST_BITS`] bits.
 const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
 
-/// Returns the number of bytes of a row moved at a time, for this number of rows.
+/// Returns the number of bytes of a row that are moved at a time, for this number of rows.
 fn most_bytes(rows: usize) -> usize {
     LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
 }
@@ -30,19 +30,19 @@ fn block_rows(rows: usize) -> usize {
     if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
 }
 
-/// Applies to lanes that are neighbours on both sides.
+/// Applies to lanes that are contiguous in source and destination.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     runs::applies(pattern, vector_bytes)
 }
 
-/// Cuts tiles of several blocks of rows; each block is moved at a time.
+/// Returns the sizes of tiles. A tile has several groups of lanes, which are moved one after another.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
     let rows = block_rows(rows);
     (rows, 4 * most_bytes(rows) / width)
 }
 
-/// Copies lanes that are neighbours on both sides.
+/// Moves lanes that are contiguous in source and destination.
 ///
 /// # Safety
 /// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile); the lanes are neighbours in the source and in the destination.
@@ -56,7 +56,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     let Tile { dst, rows, cols, width, .. } = tile.tile;
     let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
     let row_block = block_rows(rows.len);
-    // Groups of similar size, with borders at lines of the destination.
+    // Groups have similar sizes, and begin at cache lines of the destination.
     let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
     let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
     let first_end = bytes.min(byte_block + dst.align_offset(LINE));
@@ -70,8 +70,8 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
                 tile.tile.next.map(|next| next.src)
             };
             let group = Group { tile, runs, rows, bytes: begin..end, next };
-            // SAFETY: the group is a part of the tile. This thread moves one group at a time, and has the scratch
-            // to itself.
+            // SAFETY: the group is a part of the tile. This thread moves one group at a time, and no other thread uses
+            // the scratch.
             begin = unsafe { group.copy(token, &mut scratch) };
             end = bytes.min(begin + byte_block);
         }
@@ -79,10 +79,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
 }
 
 impl Group<'_> {
-    /// Copies the group, or as many of its lines as fit the scratch. Returns the end of the copied bytes.
+    /// Moves the group, or as many of its lines as fit in the scratch. Returns the end of the moved bytes.
     ///
     /// # Safety
-    /// As [`run`], for a group of its tile with at most [`block_rows`] rows.
+    /// As [`run`], for a group of the tile with at most [`block_rows`] rows.
     #[inline(always)]
     unsafe fn copy<V: Vector>(mut self, token: Token<V>, scratch: &mut Scratch<'_>) -> usize {
         let reversed = loop {
@@ -95,7 +95,7 @@ impl Group<'_> {
             if self.lines() <= fitting {
                 break reversed;
             }
-            // The lanes have few rows, far apart in the source.
+            // The lanes have few rows, but these are far apart in the source.
             self.bytes.end = self.bytes.start + fitting * LINE;
         };
         // SAFETY: no lane is reversed outside the rows of `reversed`.

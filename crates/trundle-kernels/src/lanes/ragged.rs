@@ -1,24 +1,25 @@
-//! Arguments of lane kernels: an axis whose rows are cut by lengths.
+//! The arguments of kernels for lanes: an axis that is cut at a length from a table.
 
 use crate::tile::{AffineLoop, Tile};
 
-/// Lanes of a ragged axis: a [`Tile`] whose columns each have a length.
+/// A tile of lanes: a [`Tile`] whose columns each have their own length.
 #[derive(Clone, Copy)]
 pub struct LaneTile<'a> {
-    /// The rows, `row_begin..row_begin + tile.rows.len` of the ragged axis; `tile.src` and `tile.dst` are at row 0
-    /// of the axis and at the first lane.
+    /// The tile. Its rows are `row_begin..row_begin + tile.rows.len` of the ragged axis. `tile.src` and `tile.dst`,
+    /// however, are the addresses of row 0 of the axis, in the first lane.
     pub tile: Tile,
     /// The first row.
     pub row_begin: usize,
     /// The ragged axis.
     pub ragged: &'a Ragged<'a>,
-    /// The entry of the first lane in the table of lengths.
+    /// The index of the first lane's length in the table.
     pub lane: usize,
-    /// The distance to the entry of the next lane.
+    /// The stride of the lanes in the table of lengths.
     pub lane_stride: isize,
-    /// Repetitions of the same lanes: more than one only for kernels whose roles allow it.
+    /// The loop over slabs: groups of all rows, with other lengths. There is more than one slab only if the kernel's
+    /// roles allow it.
     pub slabs: AffineLoop,
-    /// The distance between slabs in the table of lengths.
+    /// The stride of the slabs in the table of lengths.
     pub slab_lane_stride: isize,
 }
 
@@ -36,16 +37,16 @@ impl LaneTile<'_> {
     }
 }
 
-/// An axis whose rows consist of two runs. The length of a row determines where the runs meet.
+/// An axis that consists of two runs. A length determines where the first run ends and the second begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
-    /// The number of elements of a row.
+    /// The number of elements along the axis.
     pub len: usize,
     /// The table of lengths.
     pub lengths: &'a [usize],
-    /// The cut of a row of length 0.
+    /// The index of the cut for length 0.
     pub cut_start: isize,
-    /// The change of the cut with the length: 1 or -1.
+    /// The change of the cut if the length grows by 1: 1 or -1.
     pub cut_per_length: isize,
     /// The run before the cut.
     pub first: Run,
@@ -53,20 +54,20 @@ pub struct Ragged<'a> {
     pub second: Run,
 }
 
-/// The source of a run of a ragged row. Element i is at `src_offset + src_per_length · length + src_stride · i`, in
-/// bytes from the row's start.
+/// The source positions of a run. Element i of the axis is read at byte
+/// `src_offset + src_per_length · length + src_stride · i`, counted from the start of the axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The constant part.
+    /// The part that does not depend on length and index.
     pub src_offset: isize,
-    /// The factor of the length.
+    /// The factor by which the length is multiplied.
     pub src_per_length: isize,
-    /// The distance between neighbours.
+    /// The distance between adjacent elements.
     pub src_stride: isize,
 }
 
 impl Ragged<'_> {
-    /// Returns the start of the second run for a row of this length, in `0..=len`.
+    /// Returns the index at which the second run begins for this length, in `0..=len`.
     #[inline]
     pub(crate) fn cut(&self, length: usize) -> usize {
         let cut = self.cut_start.wrapping_add(self.cut_per_length * length.cast_signed());
@@ -75,7 +76,7 @@ impl Ragged<'_> {
 }
 
 impl Run {
-    /// Returns the offset of element 0 of a row of this length, in bytes from the row's start.
+    /// Returns the source position of element 0 for this length, in bytes from the start of the axis.
     #[inline]
     pub(crate) fn start(&self, length: usize) -> isize {
         self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))

@@ -1,4 +1,4 @@
-//! Lanes with a cut each and any strides, as in reverse subsequences with a length for every lane.
+//! Moves lanes with a cut each and any strides, one element at a time.
 
 use super::ragged::{LaneTile, Ragged};
 use crate::elements::copy::{self, by_width};
@@ -10,7 +10,7 @@ const LANES: usize = 64;
 pub(crate) use super::packed_lanes::tile;
 pub(crate) use crate::pattern::always as applies;
 
-/// Copies rows of the ragged axis across lanes that each have a length.
+/// Moves one row after another, across groups of lanes.
 ///
 /// # Safety
 /// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile).
@@ -25,7 +25,7 @@ pub(crate) unsafe fn run(tile: &LaneTile<'_>) {
     );
 }
 
-/// Numbers of a lane, computed before its rows are moved.
+/// A lane: its cut, and the source positions of row 0 in both runs. Computed before rows are moved.
 #[derive(Clone, Copy, Default)]
 struct Lane {
     cut: usize,
@@ -43,7 +43,7 @@ impl Lane {
     }
 }
 
-/// Calls `copy` for every element, row by row across each group of lanes.
+/// Calls `copy` for every element: for one group of lanes after another, and in a group for one row after another.
 ///
 /// # Safety
 /// As [`run`].

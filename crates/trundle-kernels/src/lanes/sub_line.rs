@@ -1,10 +1,11 @@
-//! Lanes in rows shorter than a line, contiguous on both sides.
+//! Moves lanes in contiguous rows that are shorter than a cache line.
 //!
-//! A part of the rows is assembled in the first-level cache and written in whole lines, across the slabs of an
-//! outer loop. First all rows are copied as the lanes keep them. Reversed elements are then moved one by one. Small
-//! elements are instead shifted as in [`barrel_shift`](super::barrel_shift), with lines of many rows: a shift by
-//! rows is a shift by as many times the bytes of a row, and the masks of a line follow from the masks of the line
-//! before.
+//! Rows are assembled in the first-level cache and written as whole lines. Lines continue from one slab to the next.
+//! First, all rows are copied as if the lanes kept them. Then the reversed elements are moved one at a time.
+//!
+//! Small elements are instead shifted as in [`barrel_shift`](super::barrel_shift). Here a line contains several rows,
+//! so a shift by rows is a shift by a multiple of the row size in bytes. The masks of a line are computed from the
+//! masks of the previous line.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -20,16 +21,18 @@ use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 
-/// How far ahead of reversed elements the source is prefetched, in bytes (measured; docs/kernels.md).
+/// Prefetch distance for the source, in bytes (measured; docs/kernels.md).
 const AHEAD: usize = 4 << 10;
 
-/// The largest elements that are shifted rather than moved one by one (measured; docs/kernels.md).
+/// The size of the largest elements that are shifted. Larger elements are moved one at a time (measured;
+/// docs/kernels.md).
 const MOST_SHIFTED_BYTES: usize = 2;
 
-/// The approximate size of a tile with all its slabs: large enough that it has few lines at its ends.
+/// The approximate size of a tile with all its slabs, in bytes. The two incomplete lines at the ends of such a tile
+/// take little of the time.
 pub const SLABS_BYTES: usize = 64 << 10;
 
-/// Applies to contiguous rows shorter than a line on both sides, in either order.
+/// Applies to contiguous rows that are shorter than a line. The source may have them in reverse order.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let row_bytes = pattern.lens.1 * pattern.width;
     runs::applies(pattern, vector_bytes)
@@ -38,14 +41,14 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && pattern.row_strides.1 == row_bytes.cast_signed()
 }
 
-/// Cuts tiles of whole slabs, or of rows of one.
+/// Returns the sizes of tiles. A tile has several whole slabs, or rows of one slab.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, cols)) = (space.pattern.width, space.pattern.lens);
     let most = SLABS_BYTES / (cols * width);
     (if space.pattern.wrapped.0 > rows { most / rows * rows } else { most }, cols)
 }
 
-/// Copies lanes in rows shorter than a line.
+/// Moves lanes in contiguous rows that are shorter than a line.
 ///
 /// # Safety
 /// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile). The lanes are neighbours on both sides and fill rows shorter
@@ -71,7 +74,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
         for row in (tile.row_begin..row_end).step_by(rows_at_once) {
             let rows = row..row_end.min(row + rows_at_once);
             let part = SlabRows { slab, runs, rows, row_bytes };
-            // SAFETY: the part is one of the tile; the room fits its rows, which come next in the destination.
+            // SAFETY: the part belongs to the tile. Its rows fit in the space, and come next in the destination.
             unsafe {
                 part.make(token, lines.room(), &mut scratch);
                 let ahead = part.kept_src(part.rows.end).wrapping_add(AHEAD);
@@ -105,10 +108,10 @@ impl SlabRows<'_> {
         self.slab.tile.src.wrapping_offset(index.wrapping_mul(self.runs.reversed.src_stride))
     }
 
-    /// Makes the rows at `to`.
+    /// Assembles the rows at `to`.
     ///
     /// # Safety
-    /// As [`run`], for a part of its tile; there is room for the rows and one more line.
+    /// As [`run`], for a part of the tile. There is space for the rows and one more line.
     #[inline(always)]
     unsafe fn make<V: Vector>(&self, token: Token<V>, to: *mut u8, scratch: &mut Scratch<'_>) {
         let AffineLoop { len: count, .. } = self.slab.tile.cols;
@@ -136,13 +139,13 @@ impl SlabRows<'_> {
         }
     }
 
-    /// Copies rows as lanes keep them.
+    /// Copies rows as if all lanes kept them. `to` is the address at which the rows of the part are assembled.
     ///
     /// # Safety
-    /// A lane keeps the first and the last of the rows, and the part is made at `to`.
+    /// Some lane keeps the first row, and some lane keeps the last row. There is space for the rows.
     unsafe fn keep(&self, rows: Range<usize>, to: *mut u8) {
         let to = to.wrapping_add((rows.start - self.rows.start) * self.row_bytes);
-        // SAFETY: rows between those that are read are valid too.
+        // SAFETY: all rows between two rows that lanes read are valid.
         unsafe {
             self.kept_src(rows.start).copy_to_nonoverlapping(to, rows.len() * self.row_bytes);
         }
@@ -177,7 +180,7 @@ impl SlabRows<'_> {
                 (0..count).for_each(reverse_row);
                 continue;
             }
-            // The last few rows may be moved twice: this mispredicts only one loop end.
+            // The last few rows may be moved twice. So the processor mispredicts only one end of a loop per lane.
             for begin in (0..count - AT_ONCE).step_by(AT_ONCE) {
                 (begin..begin + AT_ONCE).for_each(reverse_row);
             }
@@ -185,7 +188,7 @@ impl SlabRows<'_> {
         }
     }
 
-    /// Makes the rows in lines.
+    /// Assembles the rows by shifts of whole lines.
     ///
     /// # Safety
     /// As [`SlabRows::make`]; `reversed` belongs to the part, its lanes are in the scratch, and its shifts are below
@@ -203,8 +206,8 @@ impl SlabRows<'_> {
         let readable = self.readable(reversed);
         let packed = scratch.copies;
         let every = Every::row_of(self.row_bytes);
-        // SAFETY: the packed rows reach as far as the shifts, which is less than 4 times the size of the part, and
-        // the scratch is larger.
+        // SAFETY: reads go beyond the part by at most the shifts, to less than 4 times the size of the part. The
+        // scratch is larger.
         unsafe {
             let packed_rows = self.pack(reversed, packed);
             for pair in (1..pairs).rev() {
@@ -223,8 +226,8 @@ impl SlabRows<'_> {
         }
     }
 
-    /// Returns, for each bit, the bytes of a row in lanes whose shift has the bit. Records where lanes start or
-    /// stop being reversed.
+    /// Returns for each bit the mask of the bytes of a row in the lanes whose shift has the bit. Also records in the
+    /// scratch at which row the reversed part of each lane begins or ends.
     #[inline(always)]
     fn find_masks(&self, reversed: &Reversed, scratch: &mut Scratch<'_>) -> [u64; MOST_BITS + 2] {
         let mut masks = [0u64; MOST_BITS + 2];
@@ -235,7 +238,7 @@ impl SlabRows<'_> {
             let bytes = (1 << width) - 1;
             let change = if self.runs.reversed_first { lane.end } else { lane.begin };
             let change = (change - self.rows.start) * self.row_bytes + at;
-            // Shifted elements divide a line, so none crosses the end of a line.
+            // The size of a shifted element divides a line, so no element crosses the end of a line.
             changes[change / LINE] |= bytes << (change % LINE);
             if lane.begin < lane.end {
                 let shift = (lane.start - reversed.least).unsigned_abs() as u64;
@@ -247,8 +250,8 @@ impl SlabRows<'_> {
         masks
     }
 
-    /// Packs the rows that reversed lanes read, in the opposite order. Returns the number of rows up to the last
-    /// one.
+    /// Packs the rows that reversed lanes read, in the opposite order. Returns the number of packed rows, counted from
+    /// the first row of a lane without a shift.
     ///
     /// # Safety
     /// As [`SlabRows::shift`].
@@ -259,7 +262,7 @@ impl SlabRows<'_> {
         let count = (reversed.last + 1 - begin).unsigned_abs();
         let src = self.reversed_src(begin);
         let to = packed.wrapping_add((begin - base).unsigned_abs() * self.row_bytes);
-        // SAFETY: lanes read these rows, or rows on both sides of them.
+        // SAFETY: lanes read these rows, or rows before and after them.
         unsafe {
             match self.row_bytes {
                 ..=16 => pack_rows::<16>(src, to, count, self.row_bytes),
@@ -270,7 +273,7 @@ impl SlabRows<'_> {
         (reversed.last + 1 - base).unsigned_abs()
     }
 
-    /// Runs the last pass: from the packed rows to the final rows, together with the kept elements.
+    /// Runs the last pass: shifts the packed rows, adds the kept elements, and writes the rows to `to`.
     ///
     /// # Safety
     /// As [`SlabRows::shift`].
@@ -291,7 +294,7 @@ impl SlabRows<'_> {
         let whole = readable.start..readable.end - V::BYTES.cast_signed() + 1;
         let Scratch { copies: packed, sub_line_changes: changes, .. } = scratch;
         let lines = self.bytes().div_ceil(LINE);
-        // Lanes that never stop being reversed have their change beyond the last line.
+        // If a lane is reversed up to the last row, its change is recorded after the last line.
         changes[lines..lines + 2].fill(0);
         for (line, change) in changes[..lines].iter_mut().enumerate() {
             let line = line * LINE;
@@ -299,8 +302,8 @@ impl SlabRows<'_> {
             let kept = after ^ flip;
             for at in (0..LINE).step_by(V::BYTES) {
                 let byte = line + at;
-                // SAFETY: the packed rows reach as far as the shifts of the part's rows plus a line. There is room
-                // for a line more than the part. Loads of the source stay within `readable`.
+                // SAFETY: the scratch contains the packed rows that the shifts read, and a line more. There is
+                // space for the part and a line more at `to`. Loads of the source stay within `readable`.
                 unsafe {
                     let reversed = shift_twice(token, packed.add(byte), self.row_bytes, masks, at);
                     let own = if whole.contains(&byte.cast_signed()) {
@@ -315,7 +318,7 @@ impl SlabRows<'_> {
         }
     }
 
-    /// Returns the readable range of the source, from the part's first kept row.
+    /// Returns the range of valid source bytes, counted from the first kept row of the part.
     fn readable(&self, reversed: &Reversed) -> Range<isize> {
         let kept = &reversed.kept;
         let from = self.kept_src(self.rows.start).addr();
@@ -334,11 +337,12 @@ impl SlabRows<'_> {
     }
 }
 
-/// A pattern of row bytes that repeats every row, in blocks of 64 bytes.
+/// Masks of bytes that repeat in every row, for one line after another. A mask has a bit for each of the 64 bytes of a
+/// line.
 #[derive(Clone, Copy)]
 struct Every {
     row_bytes: usize,
-    /// The first byte of each row.
+    /// The mask of the first byte of each row in the first line.
     rows: u64,
 }
 
@@ -348,30 +352,32 @@ impl Every {
         Every { row_bytes, rows }
     }
 
-    /// Returns the first block for the bytes of a row.
+    /// Returns the mask of the first line. `row` is the mask of the bytes of a row.
     #[inline(always)]
     fn first(self, row: u64) -> u64 {
         row.wrapping_mul(self.rows)
     }
 
-    /// Returns the block after `bytes`.
+    /// Returns the mask of the next line after a line with the mask `bytes`.
     #[inline(always)]
     fn next(self, bytes: u64) -> u64 {
         self.on(bytes, 0)
     }
 
-    /// Returns the block after `bytes`. The bits of `more`, no two of the same lane, are set from there on too.
+    /// Returns the mask of the next line after a line with the mask `bytes`. Each bit of `more` is also set in all rows
+    /// from its row on. `more` has no two bits of the same lane.
     #[inline(always)]
     fn on(self, bytes: u64, more: u64) -> u64 {
         (bytes >> (LINE - self.row_bytes) | more).wrapping_mul(self.rows)
     }
 }
 
-/// Loads a vector at `from`. The bytes of the first mask come from `step` bytes further on, the bytes of the
-/// second mask from twice as far.
+/// Loads a vector at `from`. Bytes in the first mask are loaded from an address that is higher by `step` bytes. Bytes
+/// in the second mask are loaded from an address that is higher by two times `step`. The sum applies to bytes in both
+/// masks.
 ///
 /// # Safety
-/// Vectors up to 3 steps on are valid for reads.
+/// Vectors at `from` plus 0 to 3 times `step` bytes are valid for reads.
 #[inline(always)]
 unsafe fn shift_twice<V: Vector>(
     token: Token<V>,
@@ -390,7 +396,7 @@ unsafe fn shift_twice<V: Vector>(
     }
 }
 
-/// Loads the bytes of `src` from byte `at` on that `readable` contains, at most a line.
+/// Loads a line from byte `at` of `src`. Bytes that are not in the range `readable` are zero.
 ///
 /// # Safety
 /// The bytes of `readable` are valid for reads.
@@ -406,7 +412,7 @@ unsafe fn load_within(
         .map(|byte| byte.saturating_sub(begin).clamp(0, LINE.cast_signed()).unsigned_abs());
     if first < end {
         let to = &mut line[first..end];
-        // SAFETY: these bytes are readable; some may be padding.
+        // SAFETY: these bytes are valid for reads. Some may be padding.
         unsafe {
             let from = src.wrapping_add(at + first).cast();
             std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
@@ -415,13 +421,14 @@ unsafe fn load_within(
     line
 }
 
-/// Packs rows shorter than N bytes. Each row is read from before the previous one.
+/// Copies rows of at most N bytes in reverse order: `src` is the address of the last source row.
 ///
 /// # Safety
-/// The rows are valid for reads, and there is room for them and N more bytes.
+/// The rows are valid for reads, and there is space for them and N more bytes.
 #[inline(always)]
 unsafe fn pack_rows<const N: usize>(src: *const u8, to: *mut u8, count: usize, row_bytes: usize) {
-    // A read of N bytes ends in earlier rows, except for the first few rows.
+    // A read of N bytes continues into rows that were copied before. The first few rows have none, so they are copied
+    // exactly.
     let first = (N - row_bytes).div_ceil(row_bytes).min(count);
     let (mut src, mut to) = (src, to);
     for _ in 0..first {

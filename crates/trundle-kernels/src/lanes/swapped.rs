@@ -1,9 +1,9 @@
-//! Lanes that reverse a range of rows onto itself, as when a whole axis is reversed. The rows are packed in the
-//! order of the kept rows and reversed in place: in each lane the first row is swapped with the last, the second
-//! with the last but one, and so on.
+//! Reverses lanes in which the reversed rows read the same range of rows, as in a reversal of a whole axis. The rows
+//! are packed in the order of the kept rows and then reversed within the packed copy. In each lane, the first row is
+//! swapped with the last one, the second row with the last but one, and so on.
 //!
-//! Rows are packed an odd number of lines apart. The rows of a lane then spread over all sets of the first-level
-//! cache, and stay there while the lanes of a line are swapped. At the same time the source of the next group is
+//! The distance between packed rows is an odd number of cache lines. So the rows of a lane are in all sets of the
+//! first-level cache, and stay there while the lanes of a line are swapped. Meanwhile, the source of the next group is
 //! prefetched into the second-level cache.
 
 use std::mem::MaybeUninit;
@@ -16,22 +16,24 @@ use crate::parts::scratch::{COPIED_BYTES, Lane, Scratch};
 use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 
-/// Smaller elements are shifted, many at once, if a vector is a line (measured; docs/kernels.md).
+/// Minimum size of an element in bytes. If a vector is a whole line, shifts of smaller elements are faster (measured;
+/// docs/kernels.md).
 const LEAST_BYTES: usize = 2;
 
-/// The number of pairs of rows that are swapped together: all loads come before all stores.
+/// The number of pairs of rows that are swapped together: all of them are loaded before the first is stored.
 const PAIRS: usize = 4;
 
 pub(crate) struct Swap<'a> {
     group: &'a Group<'a>,
-    /// The rows that a lane reverses.
+    /// The range of rows that any lane reverses.
     rows: &'a Range<usize>,
     /// The distance between packed rows, in bytes.
     pitch: usize,
 }
 
 impl<'a> Swap<'a> {
-    /// Returns the swaps of a group, if each of its `lanes` can be reversed in place and this is fastest.
+    /// Returns the swaps of a group. Returns `None` if one of its `lanes` cannot be reversed by swaps, or if shifts are
+    /// faster.
     pub(crate) fn of(
         group: &'a Group<'a>,
         reversed: &'a Reversed,
@@ -57,11 +59,11 @@ impl<'a> Swap<'a> {
     /// Moves the reversed rows.
     ///
     /// # Safety
-    /// The group is a part of a tile of [`packed_lanes`](super::packed_lanes), and the scratch has its lanes.
+    /// The group is a part of a tile of [`packed_lanes`](super::packed_lanes), and the scratch contains its lanes.
     #[inline(always)]
     pub(crate) unsafe fn copy<V: Vector>(&self, token: Token<V>, scratch: &mut Scratch<'_>) {
         let lanes = &scratch.lanes[..self.group.lanes().len()];
-        // SAFETY: the lane that reverses the most reads all of these rows; they fit the scratch.
+        // SAFETY: lanes read the first and the last of these rows. The rows fit in the scratch.
         unsafe {
             self.pack(token, scratch.copies);
             by_width!(
@@ -74,7 +76,7 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// Packs the rows in the order of lanes that keep their rows.
+    /// Packs the rows in the order of the kept rows.
     ///
     /// # Safety
     /// As [`Swap::copy`].
@@ -84,7 +86,7 @@ impl<'a> Swap<'a> {
         for (index, row) in self.rows.clone().enumerate() {
             let src = self.group.kept_src(row);
             self.group.prefetch_row::<V>(src.wrapping_offset(PACKED_AHEAD * stride));
-            // SAFETY: all lanes read the row, or rows on both sides of it.
+            // SAFETY: lanes read this row, or rows before and after it.
             unsafe {
                 runs::copy_run(token, src, to.add(index * self.pitch), self.group.bytes.len());
             };
@@ -115,7 +117,7 @@ impl<'a> Swap<'a> {
             };
             let (first, last) = (at(lane.begin), at(lane.end - 1));
             let pairs = (lane.end - lane.begin) / 2;
-            // SAFETY: the rows are packed, and the lane is a part of each.
+            // SAFETY: the rows are packed, and each contains the bytes of the lane.
             unsafe {
                 if place.len() == W {
                     swap_rows::<W>(first, last, self.pitch, pairs);
@@ -127,10 +129,11 @@ impl<'a> Swap<'a> {
     }
 }
 
-/// Swaps W bytes of `pairs` rows, ascending from `first` and descending from `last`.
+/// Swaps W bytes in each of `pairs` pairs of rows. The first rows of the pairs ascend from `first`, the second rows
+/// descend from `last`.
 ///
 /// # Safety
-/// All bytes are valid, and no two overlap.
+/// All bytes are valid for reads and writes, and no two rows overlap.
 #[inline(always)]
 unsafe fn swap_rows<const W: usize>(first: *mut u8, last: *mut u8, pitch: usize, pairs: usize) {
     let at = |pair: usize| {

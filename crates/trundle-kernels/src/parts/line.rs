@@ -1,15 +1,16 @@
-//! Lines of the destination, assembled in registers.
+//! Cache lines of the destination that are assembled in registers.
 
 use std::mem::MaybeUninit;
 
 use crate::simd::{LINE, Token, Vector};
 
-/// The most vectors of a line, for the smallest registers.
+/// The maximum number of vectors in a line, for the smallest registers.
 const MOST_PARTS: usize = LINE / 16;
 
-/// A line in registers: the first `PARTS` vectors, all of them written.
+/// A cache line in registers. The first `PARTS` vectors are always initialized.
 pub(crate) struct Line<V>([MaybeUninit<V>; MOST_PARTS]);
 
+/// Memory for the incomplete part of a line, until the elements that complete it are known.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct CarryBuffer(pub(crate) [MaybeUninit<u8>; LINE]);
@@ -21,7 +22,8 @@ impl CarryBuffer {
 impl<V: Vector> Line<V> {
     const PARTS: usize = LINE / V::BYTES;
 
-    /// Makes a line whose first vector is `vector`; the whole line if vectors are that long.
+    /// Makes a line whose first vector is `vector`. The other vectors, if a line has more than one, must be written
+    /// later.
     #[inline(always)]
     pub(crate) fn of_vector(vector: V) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
@@ -29,7 +31,7 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// Makes the line of row `i` of micro-tiles of `side` vectors: one vector of each micro-tile.
+    /// Makes a line from row `i` of several micro-tiles of `side` vectors: one vector of each micro-tile.
     ///
     /// # Safety
     /// The vectors of the line have been written.
@@ -48,7 +50,7 @@ impl<V: Vector> Line<V> {
     pub(crate) unsafe fn load(token: Token<V>, src: *const u8) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
-            // SAFETY: the parts make up the line.
+            // SAFETY: all parts are within the line.
             line.0[part].write(unsafe { V::load(token, src.add(part * V::BYTES)) });
         }
         line
@@ -75,18 +77,18 @@ impl<V: Vector> Line<V> {
     #[inline(always)]
     pub(crate) unsafe fn store(&self, dst: *mut u8) {
         for part in 0..Self::PARTS {
-            // SAFETY: the parts make up the line.
+            // SAFETY: all parts are within the line.
             unsafe { self.0[part].assume_init().store(dst.add(part * V::BYTES)) };
         }
     }
 
-    /// Returns this line with `other` from byte `from` on.
+    /// Returns the first `from` bytes of this line, followed by the bytes of `other` from byte `from` on.
     #[inline(always)]
     pub(crate) fn then(&self, other: &Self, from: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             let at = part * V::BYTES;
-            // SAFETY: the parts of both are written.
+            // SAFETY: the parts of both lines are initialized.
             let (left, right) =
                 unsafe { (self.0[part].assume_init(), other.0[part].assume_init()) };
             line.0[part].write(left.then(right, from.clamp(at, at + V::BYTES) - at));
@@ -94,10 +96,10 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// Returns the line that begins at byte `at` of this line followed by `next`. `at` is a multiple of W.
+    /// Returns the line that begins at byte `at` of the sequence `self`, `next`. `at` is a multiple of W.
     ///
     /// # Safety
-    /// `at` is 1 to [`LINE`]; other positions need further lines.
+    /// `at` is from 1 to [`LINE`].
     #[inline(always)]
     pub(crate) unsafe fn join<const W: usize>(&self, next: &Line<V>, at: usize) -> Line<V> {
         if Self::PARTS == 1 {
@@ -117,7 +119,7 @@ impl<V: Vector> Line<V> {
             line.0[1].write(b.join::<W>(c, at));
             return line;
         }
-        // For a position that is only known at run time, the parts are read from memory.
+        // `at` is known only at run time, so the parts are read from memory by their index.
         let part = |index: usize| match index.checked_sub(Self::PARTS) {
             // SAFETY: the parts of a line are written, and `at` is within the two lines.
             None => unsafe { self.0[index].assume_init() },
@@ -132,10 +134,10 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// Streams the line.
+    /// Writes the line by streaming stores.
     ///
     /// # Safety
-    /// `dst` is valid for writes and aligned to a line.
+    /// `dst` is valid for writes of a line, and aligned to a line.
     #[inline(always)]
     pub(crate) unsafe fn stream(&self, dst: *mut u8) {
         for part in 0..Self::PARTS {
@@ -144,7 +146,7 @@ impl<V: Vector> Line<V> {
         }
     }
 
-    /// Stores the first `bytes` bytes, at most [`LINE`], by ordinary stores.
+    /// Writes the first `bytes` bytes, at most [`LINE`], by ordinary stores.
     ///
     /// # Safety
     /// `dst` is valid for writes of `bytes` bytes.

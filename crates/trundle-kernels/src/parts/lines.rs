@@ -1,16 +1,16 @@
-//! Bytes that are assembled in the first-level cache and written in whole lines.
+//! Assembles bytes in the first-level cache and writes them as whole cache lines.
 
 use crate::elements::copy;
 use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::StoreKind;
 
-/// Bytes that are assembled in the first-level cache and written in whole lines.
+/// Bytes that are assembled in the first-level cache and written as whole cache lines.
 pub(crate) struct Lines {
-    /// The assembled bytes; a line of the destination begins at the start.
+    /// The assembled bytes. The first of them belongs to the start of a destination line.
     made: *mut u8,
-    /// The address of that line.
+    /// The address of this destination line.
     dst: *mut u8,
-    /// The bytes of that line that must not be written.
+    /// The number of bytes at the start of this line that must not be written.
     skip: usize,
     /// The number of assembled bytes, including the skipped ones.
     full: usize,
@@ -24,16 +24,17 @@ impl Lines {
         Lines { made, dst: dst.wrapping_sub(skip), skip, full: skip, store }
     }
 
-    /// Returns where the next bytes go. There is room for [`OUT_BYTES`](super::scratch::OUT_BYTES) and the rest of
-    /// a line.
+    /// Returns the address where the caller must put the next bytes. There is space for
+    /// [`OUT_BYTES`](super::scratch::OUT_BYTES) bytes and the rest of a line.
     pub(crate) fn room(&self) -> *mut u8 {
         self.made.wrapping_add(self.full)
     }
 
-    /// Writes the lines that are complete after `bytes` more bytes, and prefetches as many source lines at `ahead`.
+    /// Adds the `bytes` bytes that the caller has put at [`Lines::room`], and writes all complete lines. Prefetches as
+    /// many source lines, from `ahead` on.
     ///
     /// # Safety
-    /// The bytes are in the room and come next in the destination.
+    /// The bytes are at [`Lines::room`], and the next bytes of the destination are valid for writes.
     #[inline(always)]
     pub(crate) unsafe fn put<V: Vector>(
         &mut self,
@@ -46,7 +47,7 @@ impl Lines {
         if whole == 0 {
             return;
         }
-        // SAFETY: the caller guarantees that the bytes are valid; all lines but the first are whole.
+        // SAFETY: the caller guarantees that the bytes are valid. All lines except the first are written whole.
         unsafe {
             if self.skip > 0 {
                 self.put_part(LINE);
@@ -65,10 +66,10 @@ impl Lines {
         (self.skip, self.full) = (0, self.full - whole);
     }
 
-    /// Writes the bytes of the first line up to `end`.
+    /// Writes the first line up to byte `end`, without the skipped bytes.
     ///
     /// # Safety
-    /// The bytes are assembled and belong to the destination.
+    /// The bytes have been assembled, and they are valid for writes in the destination.
     unsafe fn put_part(&self, end: usize) {
         // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
@@ -82,7 +83,7 @@ impl Lines {
     /// # Safety
     /// As [`Lines::put_part`].
     pub(crate) unsafe fn end(&self) {
-        // SAFETY: the caller upholds `# Safety`: all elements are valid.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { self.put_part(self.full) };
     }
 }

@@ -1,4 +1,4 @@
-//! Parts of several kinds of kernels.
+//! Parts that kernels of several folders use.
 
 pub(crate) mod line;
 pub(crate) mod lines;

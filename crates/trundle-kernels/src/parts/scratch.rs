@@ -1,4 +1,4 @@
-//! The scratch memory of a thread, for packed copies and for shifting lanes.
+//! The scratch memory of a thread, for packed copies and for shifts of lanes.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -7,26 +7,26 @@ use crate::simd::LINE;
 
 pub(crate) const PASS_BITS: usize = 3;
 
-/// The number of rows that a pass makes at once, and the number it reads for them.
+/// The number of rows that a pass makes at once, and the number of rows that it reads for them.
 pub(crate) const MADE: usize = 1 << PASS_BITS;
 pub(crate) const READ: usize = 2 * MADE - 1;
 
 pub(crate) const MOST_BITS: usize = 14;
 
-/// The most lines of a row that are moved together: neighbouring memory is read and written together, and the lines
-/// of 512 rows stay in a second-level cache (measured; docs/kernels.md).
+/// The maximum number of cache lines of a row that are moved together. So adjacent memory is read and written at the
+/// same time, and the lines of 512 rows stay in a second-level cache (measured; docs/kernels.md).
 pub(crate) const MOST_LINES: usize = 12;
 
-/// The number of lines for packed copies: one line of the most rows that are packed. Unused pages are never
-/// touched.
+/// The number of lines for packed copies: enough for one line of the maximum number of rows. Pages that are not used
+/// are never accessed.
 pub(crate) const PACKED_LINES: usize = pitch(2 << MOST_BITS);
 pub(crate) const COPIED_BYTES: usize = PACKED_LINES * LINE;
 
-/// The number of bytes that are written together: they stay in the first-level cache.
+/// The number of bytes that are assembled before they are written. They stay in the first-level cache.
 pub(crate) const OUT_BYTES: usize = 16 << 10;
 
-/// Returns the distance between packed lines with `rows` rows each, in rows. It puts the same rows of neighbouring
-/// lines into different sets of a first-level cache.
+/// Returns the distance between packed lines of `rows` rows each, in rows. With this distance, the same rows of
+/// adjacent lines are in different sets of a first-level cache.
 pub(crate) const fn pitch(rows: usize) -> usize {
     const SETS: usize = 64;
     const APART: usize = 7;
@@ -35,25 +35,25 @@ pub(crate) const fn pitch(rows: usize) -> usize {
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lane {
-    /// The reversed rows; empty if there are none.
+    /// The rows `begin..end` are reversed.
     pub(crate) begin: usize,
     pub(crate) end: usize,
-    /// The index of the source row for row 0.
+    /// The index of the source row that row 0 reads.
     pub(crate) start: isize,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct LineMasks {
-    /// For each bit, the bytes of the lanes whose shift has it.
+    /// For each bit of a shift, the mask of the bytes of the lanes whose shift has this bit.
     pub(crate) bits: [u64; MOST_BITS + 1],
-    /// The parts of shifts beyond the bits of the passes: a number of rows, and the bytes of the lanes that are
-    /// read so far ahead.
+    /// The parts of shifts that are too large for the passes: a number of rows, and the mask of the bytes of the lanes
+    /// that are shifted by so many rows.
     pub(crate) far: [(isize, u64); LINE],
     pub(crate) fars: usize,
 }
 
 impl LineMasks {
-    /// Records that the lanes of `bytes` are read `rows` rows ahead.
+    /// Records that the lanes in the mask `bytes` are shifted by `rows` rows.
     pub(crate) fn add_far(&mut self, rows: isize, bytes: u64) {
         match self.far[..self.fars].iter_mut().find(|far| far.0 == rows) {
             Some(far) => far.1 |= bytes,
@@ -65,18 +65,19 @@ impl LineMasks {
     }
 }
 
-/// The scratch memory of a thread: room for bytes, to which kernels keep pointers, and tables. The fields are
-/// separate borrows, so that a borrow of one does not invalidate pointers into another.
+/// The scratch memory of a thread: buffers, to which kernels keep pointers, and tables. The fields are separate, so
+/// that borrowing a table does not invalidate pointers to a buffer.
 pub(crate) struct Scratch<'a> {
-    /// Room for [`COPIED_BYTES`], aligned to a line, and for reads beyond the last row. It holds packed lines of
-    /// lanes or packed panels of columns.
+    /// A buffer for [`COPIED_BYTES`] bytes and for reads beyond the last row, aligned to a line. It holds packed lines
+    /// of lanes or packed panels of columns.
     pub(crate) copies: *mut u8,
-    /// Room for [`OUT_BYTES`], plus alignment to a line, the line before, and writes beyond the last byte.
+    /// A buffer for [`OUT_BYTES`] bytes. It has additional space for the alignment to a line, for a previous line, and
+    /// for writes beyond the last byte.
     pub(crate) out: *mut u8,
     pub(crate) masks: &'a mut [LineMasks; MOST_LINES],
-    /// For each row of each line, the bytes of the lanes that start or stop being reversed there.
+    /// For each row of each line, the mask of the bytes of the lanes whose reversed part begins or ends at this row.
     pub(crate) changes: &'a mut [u64; PACKED_LINES],
-    /// The changes for lines of many rows; zero between uses.
+    /// `changes` for lines that contain several rows. All entries are 0 between uses.
     pub(crate) sub_line_changes: &'a mut [u64; OUT_BYTES / LINE + 2],
     pub(crate) lanes: &'a mut [Lane; MOST_LINES * LINE + 1],
 }
@@ -91,10 +92,10 @@ struct Storage {
     lanes: [Lane; MOST_LINES * LINE + 1],
 }
 
-/// Returns this thread's scratch, allocated on first use; `None` while the thread ends.
+/// Returns the scratch of this thread, which is allocated on first use. Returns `None` while the thread ends.
 ///
 /// # Safety
-/// The thread must not ask for the scratch again while it uses this one.
+/// The thread must not call this function again while it uses the result.
 pub(crate) unsafe fn scratch<'a>() -> Option<Scratch<'a>> {
     thread_local! {
         static STORAGE: UnsafeCell<Option<Box<Storage>>> = const { UnsafeCell::new(None) };

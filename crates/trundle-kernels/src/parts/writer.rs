@@ -1,16 +1,16 @@
-//! Sequential writes in whole lines by streaming stores.
+//! Writes bytes sequentially, as whole cache lines, by streaming stores.
 
 use super::line::Line;
 use crate::simd::{LINE, Token, Vector};
 
-/// Writes bytes sequentially, in whole lines.
+/// Assembles bytes in registers and writes them sequentially, as whole cache lines.
 pub(crate) struct Writer<V> {
     token: Token<V>,
     /// The line that is being assembled.
     line: Line<V>,
-    /// Its destination, aligned to a line.
+    /// The destination of this line, aligned to a line.
     dst: *mut u8,
-    /// The bytes of the first line that do not belong to the writer.
+    /// The number of bytes at the start of the first line that must not be written.
     skip: usize,
     /// The number of assembled bytes, including the skipped ones.
     full: usize,
@@ -26,7 +26,7 @@ impl<V: Vector> Writer<V> {
         Writer { token, line, dst: dst.wrapping_sub(skip), skip, full: skip }
     }
 
-    /// Writes the first `bytes` bytes of `line`. All writes are whole elements of W bytes.
+    /// Writes the first `bytes` bytes of `line`. `bytes` is a multiple of W, the size of an element.
     ///
     /// # Safety
     /// The next `bytes` bytes of the destination are valid for writes.
@@ -45,8 +45,8 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes `bytes` bytes from `src`, and prefetches the source `ahead` bytes further on. All writes are whole
-    /// elements of W bytes.
+    /// Writes `bytes` bytes from `src`, and prefetches the source with a distance of `ahead` bytes. `bytes` is a
+    /// multiple of W, the size of an element.
     ///
     /// # Safety
     /// The bytes are valid for reads, and the next bytes of the destination for writes.
@@ -61,7 +61,7 @@ impl<V: Vector> Writer<V> {
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
             V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
-            // Long runs can read a whole line at both ends, without a partial copy.
+            // In a long run, whole lines can be read at both ends.
             let is_long = bytes >= LINE;
             let first = match is_long {
                 true => Line::load(self.token, src),
@@ -88,10 +88,10 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes `bytes` bytes. All writes are whole elements of W bytes.
+    /// Writes `bytes` bytes from `src`. `bytes` is a multiple of W, the size of an element.
     ///
     /// # Safety
-    /// The bytes are valid for reads as whole lines, and the next bytes of the destination for writes.
+    /// `bytes`, rounded up to whole lines, are valid for reads, and the next bytes of the destination for writes.
     #[inline(always)]
     pub(crate) unsafe fn put_bytes<const W: usize>(&mut self, src: *const u8, bytes: usize) {
         for at in (0..bytes).step_by(LINE) {
@@ -102,7 +102,7 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes the completed line and begins the next.
+    /// Writes the complete line and begins the next one.
     ///
     /// # Safety
     /// The bytes of the line are valid for writes, except the skipped ones.
@@ -120,7 +120,7 @@ impl<V: Vector> Writer<V> {
         (self.skip, self.full) = (0, 0);
     }
 
-    /// Stores the assembled bytes of a line that belongs only partly to the writer.
+    /// Writes the assembled bytes of an incomplete line, without the skipped bytes.
     ///
     /// # Safety
     /// As [`Writer::put_line`], for the assembled bytes.

@@ -1,6 +1,6 @@
-//! Exchanges rows of one tensor, in order or reversed.
+//! Exchanges pairs of rows of one tensor, and reverses them if requested.
 //!
-//! Both rows are read before either is written, vector by vector, so no buffer is needed.
+//! It needs no buffer: for one vector after another, both rows are read before either is written.
 
 use crate::elements::copy::by_width;
 use crate::simd::{LINE, Token, Vector};
@@ -9,28 +9,28 @@ use crate::tile::AffineLoop;
 pub(crate) use super::tile;
 pub(crate) use crate::pattern::never as applies;
 
-/// Rows to exchange.
+/// Pairs of rows to exchange.
 #[derive(Clone, Copy)]
 pub struct ExchangeTile {
-    /// The start of the first row of one side.
+    /// The address of the first row of the first pair.
     pub first: *mut u8,
-    /// The start of the first row of the other side.
+    /// The address of the second row of the first pair.
     pub second: *mut u8,
-    /// The loop over rows: `dst_stride` for the first side, `src_stride` for the second.
+    /// The loop over pairs. `dst_stride` is the stride of the first rows, `src_stride` that of the second rows.
     pub rows: AffineLoop,
     /// The number of elements of a row.
     pub cols: usize,
     /// The size of an element in bytes.
     pub width: usize,
-    /// Whether each row becomes the reversal of the other.
+    /// Whether the elements of both rows are also reversed.
     pub is_reversed: bool,
 }
 
-/// How far ahead short rows are prefetched, in bytes and in rows (measured; docs/kernels.md).
+/// Prefetch distance for short rows in bytes, and its maximum in rows (measured; docs/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 const MOST_ROWS_AHEAD: usize = 32;
 
-/// Exchanges the rows.
+/// Exchanges all pairs of rows.
 ///
 /// # Safety
 /// As [`KernelFn::ExchangeTile`](crate::KernelFn::ExchangeTile).
@@ -38,7 +38,7 @@ const MOST_ROWS_AHEAD: usize = 32;
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
     let ExchangeTile { first, second, rows, cols, width, is_reversed } = *tile;
     let bytes = cols * width;
-    // The hardware prefetcher does not predict the next short rows.
+    // The hardware prefetcher does not predict where the next short rows are.
     let ahead = (AHEAD_BYTES / bytes.max(1)).clamp(1, MOST_ROWS_AHEAD).cast_signed();
     let is_fetched = bytes <= AHEAD_BYTES && rows.len > 1;
     for row in 0..rows.len.cast_signed() {
@@ -72,7 +72,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
 /// Exchanges two runs of bytes.
 ///
 /// # Safety
-/// Both are valid for reads and writes of `bytes` bytes, and do not overlap.
+/// Both runs are valid for reads and writes of `bytes` bytes, and they do not overlap.
 #[inline(always)]
 unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, bytes: usize) {
     let whole = bytes / V::BYTES * V::BYTES;
@@ -100,7 +100,8 @@ unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, 
     }
 }
 
-/// Exchanges two rows of elements of W bytes, the first of each with the last of the other.
+/// Exchanges two rows of elements of W bytes and reverses both: the first element of each row is exchanged with the
+/// last element of the other.
 ///
 /// # Safety
 /// As [`exchange`], for `count` elements.
@@ -126,7 +127,7 @@ unsafe fn backwards<V: Vector, const W: usize>(
     }
 }
 
-/// Exchanges two rows in opposite order element by element, of W bytes, or of `width` bytes if W is 0.
+/// Exchanges two rows and reverses both, one element at a time. Elements have W bytes, or `width` bytes if W is 0.
 ///
 /// # Safety
 /// As [`backwards`].

@@ -1,8 +1,8 @@
-//! Padding: rows with an element repeated before, between and after them.
+//! Copies rows and fills the space before, between and after them with an element, as padding does.
 //!
-//! A line of the destination that holds the end of a row, filling and the start of the next row is assembled in
-//! registers, so that every line is written once and whole. Short rows end in every second line or so; several of
-//! them are assembled in the first-level cache.
+//! A cache line of the destination can contain the end of a row, fill elements and the start of the next row. Such a
+//! line is assembled in registers, so that every line is written once and whole. If rows are short, about every second
+//! line is of this kind. Then several rows are assembled in the first-level cache.
 
 use std::mem::MaybeUninit;
 
@@ -18,19 +18,20 @@ use crate::tuning::{Level, Tuning};
 pub(crate) use super::tile;
 pub(crate) use crate::pattern::always as applies;
 
-/// Shorter rows are assembled in the cache (measured; docs/kernels.md).
+/// Minimum length of a row in bytes for assembling lines in registers. Shorter rows are assembled in the cache
+/// (measured; docs/kernels.md).
 const LEAST_DIRECT_BYTES: usize = 192;
 
-/// The approximate number of bytes that are assembled before they are written, so that reads and writes overlap
-/// (measured; docs/kernels.md).
+/// The approximate number of bytes that are assembled before they are written. It is small enough that reads and writes
+/// overlap (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 512;
 
 const _: () = assert!(TOGETHER_BYTES + LEAST_DIRECT_BYTES <= OUT_BYTES);
 
-/// The widest element for filling.
+/// The maximum size of a fill element in bytes.
 pub const MOST_FILLED_BYTES: usize = 16;
 
-/// An element, repeated so often that a line can be read from any position within the element.
+/// Copies of a fill element. There are enough copies to read a line from any position within the first element.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub struct Filling {
@@ -39,18 +40,18 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// Makes a filling of the element of `width` bytes at `element`.
+    /// Makes a filling from the element of `width` bytes at `element`.
     ///
     /// # Safety
     /// The element is valid for reads.
     ///
     /// # Panics
-    /// If the element is wider than [`MOST_FILLED_BYTES`], or has no bytes.
+    /// Panics if the element has more than [`MOST_FILLED_BYTES`] bytes, or none.
     pub unsafe fn of(element: *const u8, width: usize) -> Filling {
         assert!((1..=MOST_FILLED_BYTES).contains(&width), "elements of {width} bytes");
         let mut bytes = [MaybeUninit::uninit(); MOST_FILLED_BYTES * LINE];
         for place in bytes[..width * LINE].chunks_exact_mut(width) {
-            // SAFETY: the caller guarantees that the element is valid, and the place has its width.
+            // SAFETY: the caller guarantees that the element is valid, and `place` has its width.
             unsafe { std::ptr::copy_nonoverlapping(element, place.as_mut_ptr().cast(), width) };
         }
         Filling { bytes, width }
@@ -60,66 +61,67 @@ impl Filling {
         self.width
     }
 
-    /// Returns a line of filling that begins `phase` bytes into an element.
+    /// Returns the address of a line of filling that begins at byte `phase` of an element.
     pub(super) fn from(&self, phase: usize) -> *const u8 {
         debug_assert!(phase < self.width);
-        // One-byte elements fill exactly a line, wider ones more.
+        // The copies of a one-byte element are exactly one line. Wider elements have more lines.
         self.bytes.as_ptr().cast::<u8>().wrapping_add(phase)
     }
 
-    /// Returns the position within an element that is `step` bytes after `phase`; `step` is less than an element.
+    /// Returns the position within an element that is `step` bytes after `phase`. `step` is less than the width.
     #[inline(always)]
     pub(super) fn after(&self, phase: usize, step: usize) -> usize {
         let next = phase + step;
         if next < self.width { next } else { next - self.width }
     }
 
-    /// Returns the number of bytes after which the filling repeats as whole lines.
+    /// Returns the number of bytes after which the filling repeats. It is a multiple of a line.
     fn period(&self) -> usize {
         self.width * LINE
     }
 
-    /// Stores `bytes` bytes of filling, and up to a line more.
+    /// Writes `bytes` bytes of filling, rounded up to whole vectors.
     ///
     /// # Safety
-    /// The `bytes` bytes are valid for writes.
+    /// These bytes are valid for writes.
     #[inline(always)]
     unsafe fn store<V: Vector>(&self, token: Token<V>, to: *mut u8, bytes: usize) {
         let (from, period) = (self.bytes.as_ptr().cast::<u8>(), self.period());
         for begin in (0..bytes).step_by(period) {
             for at in (begin..bytes.min(begin + period)).step_by(V::BYTES) {
-                // SAFETY: vectors divide the period; the caller guarantees that the destination is valid.
+                // SAFETY: the period is a multiple of a vector. The caller guarantees that the destination is valid.
                 unsafe { V::load(token, from.add(at - begin)).store(to.add(at)) };
             }
         }
     }
 }
 
-/// Rows that are runs of bytes, with filling around them.
+/// Rows of bytes, with filling around them.
 #[derive(Clone, Copy)]
 pub struct FilledTile<'a> {
-    /// The source of the first row.
+    /// The source address of the first row.
     pub src: *const u8,
-    /// The destination of the first byte, which is the filling before the first row.
+    /// The destination address of the first byte: the filling before the first row.
     pub dst: *mut u8,
     /// The number of filled bytes before the first row.
     pub before: usize,
-    /// The loop around the rows, of at least one step. The gaps between its steps in the destination are filled.
+    /// The loop over slabs, with at least one iteration. A slab consists of all `rows`. The gaps between slabs in the
+    /// destination are filled.
     pub slabs: AffineLoop,
-    /// The loop over rows, of at least one step. The gaps between rows in the destination are filled.
+    /// The loop over rows, with at least one iteration. The gaps between rows in the destination are filled.
     pub rows: AffineLoop,
-    /// The bytes of a row.
+    /// The length of a row in bytes.
     pub run: usize,
     /// The number of filled bytes after the last row.
     pub behind: usize,
-    /// The filling.
+    /// The copies of the fill element.
     pub filling: &'a Filling,
     /// The tuning record.
     pub tuning: Tuning,
 }
 
 impl FilledTile<'_> {
-    /// Returns the number of filled bytes after a row, and after the last row of a slab.
+    /// Returns the number of filled bytes after each row of a slab, and after the last row of a slab.
     fn between(&self) -> [usize; 2] {
         let FilledTile { slabs, rows, run, .. } = *self;
         let behind = |each: AffineLoop, bytes: usize| match each.len {
@@ -137,8 +139,8 @@ impl FilledTile<'_> {
     }
 }
 
-/// Iterates over the sources of the rows of a tile, with the number of filled bytes after each. It uses no
-/// closures, because they are compiled without the instructions of the kernel.
+/// Iterates over the rows of a tile. An item is the source address of a row and the number of filled bytes after it.
+/// Closures would be compiled without the instructions of the kernel, so there are none.
 struct Rows<'a> {
     tile: &'a FilledTile<'a>,
     between: [usize; 2],
@@ -175,7 +177,7 @@ impl Iterator for Rows<'_> {
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     if tile.run < LEAST_DIRECT_BYTES {
-        // SAFETY: the caller upholds `# Safety`, and this thread moves one tile at a time.
+        // SAFETY: the caller upholds `# Safety`. This thread moves one tile at a time.
         if let Some(mut scratch) = unsafe { scratch() } {
             // SAFETY: the caller upholds `# Safety`, and only this call uses the scratch.
             return unsafe { put_together(token, tile, &mut scratch) };
@@ -184,16 +186,16 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     let [behind_row, behind_slab] = tile.between();
     let bytes = tile.before | tile.run | tile.behind | behind_row | behind_slab;
     let unaligned = tile.dst.addr() | bytes;
-    // SAFETY: the caller upholds `# Safety`; all positions in the destination are multiples of W.
+    // SAFETY: the caller upholds `# Safety`. All positions in the destination are multiples of W.
     unsafe {
         by_grain_and_level!(unaligned, tile.tuning.rolled_level, stream_rows::<V>(token, tile));
     }
 }
 
-/// Streams the rows and the filling as one run.
+/// Writes the rows and the filling as one run, by streaming stores.
 ///
 /// # Safety
-/// As [`run`]; everything begins and ends at multiples of W in the destination.
+/// As [`run`]. All rows and gaps begin and end at multiples of W in the destination.
 #[inline(always)]
 unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -213,7 +215,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Writes `bytes` bytes of filling, which are whole elements.
+/// Writes `bytes` bytes of filling, which are whole elements, by a [`Writer`].
 ///
 /// # Safety
 /// As [`Writer::put_run`].
@@ -225,7 +227,7 @@ unsafe fn fill<V: Vector, const W: usize>(
     mut bytes: usize,
 ) {
     let from: *const u8 = filling.bytes.as_ptr().cast();
-    // SAFETY: a filling has at least a line, and all bytes of its period are written.
+    // SAFETY: a filling has at least a line, and all bytes of its period are initialized.
     unsafe {
         while bytes > LINE {
             let now = bytes.min(filling.period());
@@ -238,7 +240,7 @@ unsafe fn fill<V: Vector, const W: usize>(
     }
 }
 
-/// Assembles several rows and the filling between them in the first-level cache, and writes them in whole lines.
+/// Assembles several rows and the filling between them in the first-level cache, and writes them as whole lines.
 ///
 /// # Safety
 /// As [`run`].
@@ -251,8 +253,8 @@ unsafe fn put_together<V: Vector>(
     let FilledTile { run, filling, .. } = *tile;
     let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
     let mut lines = Lines::new(tile.dst, StoreKind::Streaming, scratch.out);
-    // SAFETY: a row is `run` bytes of the source. There is room for the bytes assembled at once, a row and one more
-    // line; the next bytes overwrite that line.
+    // SAFETY: a row is `run` bytes of the source. There is space for the bytes that are assembled at once, a row and
+    // one more line. The next bytes overwrite this line.
     unsafe {
         put_filling(token, &mut lines, filling, tile.before);
         let mut made = 0;
@@ -281,10 +283,10 @@ unsafe fn put_together<V: Vector>(
     }
 }
 
-/// Writes `bytes` bytes of filling, which are whole elements.
+/// Writes `bytes` bytes of filling, which are whole elements, by [`Lines`].
 ///
 /// # Safety
-/// The bytes come next in the destination.
+/// The next `bytes` bytes of the destination are valid for writes.
 #[inline(always)]
 unsafe fn put_filling<V: Vector>(
     token: Token<V>,
@@ -295,7 +297,7 @@ unsafe fn put_filling<V: Vector>(
     let from: *const u8 = filling.bytes.as_ptr().cast();
     while bytes > 0 {
         let now = bytes.min(filling.period());
-        // SAFETY: the filling and the room have this number of bytes, which come next in the destination.
+        // SAFETY: the filling and the space have so many bytes. They come next in the destination.
         unsafe {
             filling.store(token, lines.room(), now);
             lines.put(token, now, from);

@@ -1,7 +1,8 @@
-//! Rows that are runs of bytes, read at indices and contiguous in the destination.
+//! Moves rows of bytes that are read at indices and are contiguous in the destination.
 //!
-//! They are written as one run: a line with the end of one row and the start of the next is assembled in registers.
-//! No hardware prefetcher predicts the source of the next row, so each line also prefetches a line of a later row.
+//! The rows are written as one run. A cache line with the end of one row and the start of the next row is assembled in
+//! registers. Hardware prefetchers do not predict where the next row is read, so each line also prefetches a line of a
+//! later row.
 
 use crate::gather::indexed::IndexTile;
 use crate::parts::writer::Writer;
@@ -11,13 +12,14 @@ use crate::tuning::Level;
 
 pub(crate) use crate::pattern::always as applies;
 
-/// How many bytes ahead the source is prefetched: this many lines are in flight (measured; docs/kernels.md).
+/// Prefetch distance in bytes of moved rows (measured; docs/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 
-/// The bytes of a tile, whose first rows are not prefetched (a guess: a fraction of a second-level cache).
+/// Size of a tile in bytes. The first rows of a tile are prefetched late, so a tile should not be small. The value is a
+/// guess: a fraction of a second-level cache.
 const TILE_BYTES: usize = 256 << 10;
 
-/// Cuts tiles whose columns are the rows to move.
+/// Returns the sizes of tiles. Their columns are the rows that are moved.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (1, (TILE_BYTES / space.pattern.width).max(1))
 }
@@ -31,7 +33,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &IndexTile<'_>) {
     let (rows, _) = tile.rows;
     let unaligned = tile.dst.addr() | tile.width | rows.dst_stride.cast_unsigned();
     for row in 0..rows.len {
-        // SAFETY: the caller upholds `# Safety`; all positions in the destination are multiples of W.
+        // SAFETY: the caller upholds `# Safety`. All positions in the destination are multiples of W.
         unsafe {
             by_grain_and_level!(
                 unaligned,
@@ -42,10 +44,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &IndexTile<'_>) {
     }
 }
 
-/// Streams the columns of a row as one run.
+/// Writes the columns of a row as one run, by streaming stores.
 ///
 /// # Safety
-/// As [`run`]; everything begins and ends at multiples of W in the destination.
+/// As [`run`]. All columns begin and end at multiples of W in the destination.
 #[inline(always)]
 unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -61,7 +63,7 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
             V::prefetch_into::<LEVEL>(src.wrapping_add(at));
         }
     }
-    // SAFETY: an element is `width` bytes of the source; the elements of a row are contiguous in the destination.
+    // SAFETY: an element is `width` bytes of the source, and the elements of a row are contiguous in the destination.
     unsafe {
         for col in 0..cols.len {
             let src = tile.src_of(row, col);

@@ -1,4 +1,4 @@
-//! Short rows that are contiguous in the destination, moved in whole vectors.
+//! Moves short rows that are contiguous in the destination, in whole vectors.
 
 use super::windows::{Windows, fits, phases};
 use super::{reversed, runs};
@@ -8,12 +8,12 @@ use crate::tile::Tile;
 
 pub(crate) use super::tile;
 
-/// The least number of rows for each position in a group where a vector begins: computing its shuffle takes as long
-/// as moving this many rows one by one (measured with rows of 15 and 32 bytes).
+/// The minimum number of rows, divided by the number of different shuffles. Computing a shuffle takes as long as moving
+/// so many rows one at a time (measured with rows of 15 and 32 bytes).
 const LEAST_ROWS_A_PHASE: usize = 24;
 
-/// Applies to short rows that are contiguous in the destination, with neighbours in either order, if their
-/// windows in the source span at most two vectors of `vector_bytes`.
+/// Applies to short rows that are contiguous in the destination. In the source, the elements of a row are adjacent, and
+/// may be reversed. The source bytes of a destination vector must lie within two vectors of `vector_bytes` bytes.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     let group = cols * width;
@@ -26,7 +26,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && fits(vector_bytes, group, pattern.row_strides.0)
 }
 
-/// Copies contiguous rows as one run of groups, one for each row.
+/// Moves contiguous rows as one run, in which each row is a group of bytes.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours on both sides, ascending in the
@@ -35,7 +35,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let Tile { rows, cols, width, .. } = *tile;
     let (group, bytes) = (cols.len * width, rows.len * cols.len * width);
-    // Rows of a part of a ragged tile may have gaps between them.
+    // The rows of a part of a ragged tile may have gaps between them.
     let follow = rows.dst_stride == group.cast_signed();
     if bytes < V::BYTES || !follow || !fits(V::BYTES, group, rows.src_stride) {
         // SAFETY: the caller upholds `# Safety`: all elements are valid.
@@ -44,6 +44,6 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         };
     }
     let windows = Windows::new::<V>(group, rows.src_stride, width, cols.src_stride > 0);
-    // SAFETY: the rows fill `bytes` bytes without gaps, at least a vector.
+    // SAFETY: the rows are `bytes` bytes without gaps, which is at least a vector.
     unsafe { windows.copy(token, tile.src, tile.dst, bytes, tile.store) };
 }

@@ -1,4 +1,4 @@
-//! Rows that repeat one element of the source.
+//! Fills rows with one element of the source.
 
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use crate::pattern::Pattern;
 use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::{LEAST_STREAMED_BYTES, StoreKind, Tile};
 
-/// Fewer elements are written one by one in the time that it takes to set up (a guess).
+/// Minimum number of elements. Writing fewer elements one at a time takes no longer than making the filling. The value
+/// is a guess.
 const LEAST_ELEMENTS: usize = 256;
 
 pub(crate) use super::tile;
@@ -31,7 +32,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     if tile.rows.len == 0 || bytes < LINE {
-        // Part of a tile, at an end.
+        // This is a small part of a tile.
         // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { crate::elements::strided::run(tile) };
     }
@@ -39,7 +40,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let filling = unsafe { Filling::of(tile.src, tile.width) };
     let is_streamed = tile.store == StoreKind::Streaming && bytes >= LEAST_STREAMED_BYTES;
     for row in 0..tile.rows.len {
-        // SAFETY: a row of the tile is `bytes` bytes of the destination: whole elements, at least a line.
+        // SAFETY: a row is `bytes` bytes of the destination. They are whole elements and at least a line.
         unsafe {
             let (_, dst) = tile.row(row);
             match is_streamed {
@@ -50,10 +51,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Fills a part of a row by ordinary stores; the last one may overlap the one before.
+/// Fills a part of a row by ordinary stores. The last store may overlap the previous one.
 ///
 /// # Safety
-/// `dst` is valid for writes up to the end of the part. The part is at least a line.
+/// The part of the row at `dst` is valid for writes, and is at least a line.
 #[inline(always)]
 unsafe fn store_row<V: Vector>(
     token: Token<V>,
@@ -63,8 +64,8 @@ unsafe fn store_row<V: Vector>(
 ) {
     let last = part.end - V::BYTES;
     let (mut phase, step) = (part.start % filling.width(), V::BYTES % filling.width());
-    // SAFETY: the caller guarantees that the destination is valid; a vector from any position of the element is
-    // within the filling.
+    // SAFETY: the caller guarantees that the destination is valid. The filling contains a vector from any position of
+    // the element.
     unsafe {
         for at in (part.start..last).step_by(V::BYTES) {
             V::load(token, filling.from(phase)).store(dst.add(at));
@@ -74,7 +75,7 @@ unsafe fn store_row<V: Vector>(
     }
 }
 
-/// Fills a row, with streaming stores for whole lines.
+/// Fills a row, by streaming stores for whole lines.
 ///
 /// # Safety
 /// `dst` is valid for writes of `bytes` bytes, at least [`LEAST_STREAMED_BYTES`].
@@ -83,9 +84,8 @@ unsafe fn stream_row<V: Vector>(token: Token<V>, filling: &Filling, dst: *mut u8
     let head = dst.align_offset(LINE);
     let end = head + (bytes - head) / LINE * LINE;
     let (mut phase, step) = (head % filling.width(), LINE % filling.width());
-    // SAFETY: the caller guarantees that the destination is valid, and it is aligned from the head on. A line from
-    // any position of the element is within the filling. Partial lines at the ends are written as whole lines of
-    // the row.
+    // SAFETY: the caller guarantees that the destination is valid. From `head` on, it is aligned. The filling contains
+    // a line from any position of the element. At both ends, 64 bytes within the row are written, not an aligned line.
     unsafe {
         if head > 0 {
             store_row(token, filling, dst, 0..LINE);

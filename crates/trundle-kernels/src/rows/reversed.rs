@@ -1,4 +1,4 @@
-//! Rows that are read backwards.
+//! Reverses rows.
 
 use super::windows::{Windows, fits};
 use crate::elements::copy::{self, by_width};
@@ -10,13 +10,13 @@ use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
 
-/// Applies if neighbours in the destination are neighbours in the source in the opposite order.
+/// Applies if the elements of a row are contiguous in source and destination, in opposite orders.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width.cast_signed();
     pattern.col_strides == (-width, width)
 }
 
-/// Copies each row with its elements in the opposite order.
+/// Moves each row and reverses its elements.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
@@ -25,8 +25,8 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
-        // Registers hold whole elements of the first widths, and can reverse them. A window holds few elements of half
-        // a line, and costs more than moving them.
+        // Registers hold whole elements of 1, 2, 4, 8 and 16 bytes, and can reverse them. Elements of other widths are
+        // shuffled (see `windows`), except elements of half a line or more, which are moved faster one at a time.
         let has_windows =
             V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == StoreKind::Streaming);
         by_width!([1 2 4 8 16] tile.width, W => vectors::<V, W>(token, tile), {
@@ -39,7 +39,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Copies rows as groups of one element.
+/// Moves rows by shuffles of windows, in which each element is a group of bytes.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
@@ -53,7 +53,7 @@ unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     }
     let windows = Windows::new::<V>(width, tile.cols.src_stride, width, true);
     for row in 0..tile.rows.len {
-        // SAFETY: a row has the elements that fill `bytes`, at least a vector.
+        // SAFETY: the elements of a row are `bytes` bytes, which is at least a vector.
         unsafe {
             let (src, dst) = tile.row(row);
             windows.copy(token, src, dst, bytes, tile.store);
@@ -61,28 +61,28 @@ unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// A row whose elements descend from `end` in the source and ascend from `dst`.
+/// A row whose elements descend from `end` in the source and ascend from `dst` in the destination.
 #[derive(Clone, Copy)]
 struct DescendingRow<V> {
     token: Token<V>,
-    /// The end of the element that comes first, which is the last in memory.
+    /// The end of the first element, which has the highest source address.
     end: *const u8,
     dst: *mut u8,
     bytes: usize,
 }
 
 impl<V: Vector> DescendingRow<V> {
-    /// Returns the vector for byte `at` of the row.
+    /// Returns the vector that begins at byte `at` of the row.
     ///
     /// # Safety
-    /// The row has the vector's bytes from `at` on.
+    /// The row has the bytes of a vector from `at` on.
     #[inline(always)]
     unsafe fn vector<const W: usize>(&self, at: usize) -> V {
         // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { V::load(self.token, self.end.sub(at + V::BYTES)).reverse::<W>() }
     }
 
-    /// Stores exactly `bytes` bytes from byte `at` on.
+    /// Writes exactly `bytes` bytes from byte `at` of the row on.
     ///
     /// # Safety
     /// The bytes are whole elements of the row.
@@ -104,10 +104,10 @@ impl<V: Vector> DescendingRow<V> {
         }
     }
 
-    /// Streams the line at byte `at`.
+    /// Writes the line at byte `at` by streaming stores.
     ///
     /// # Safety
-    /// The row has the line, and it is aligned.
+    /// The row has the line, and the line is aligned in the destination.
     #[inline(always)]
     unsafe fn stream_line<const W: usize>(&self, at: usize) {
         for at in (at..at + LINE).step_by(V::BYTES) {
@@ -118,14 +118,14 @@ impl<V: Vector> DescendingRow<V> {
 }
 
 /// # Safety
-/// As [`run`], for elements of W bytes, which divide a vector.
+/// As [`run`], for elements of W bytes. The size of a vector is a multiple of W.
 #[inline(always)]
 unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * W;
     let streamed = tile.store == StoreKind::Streaming && bytes >= LEAST_STREAMED_BYTES;
     let into_l2 = tile.tuning.reversed_level == Level::L2;
     for index in 0..tile.rows.len {
-        // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
+        // SAFETY: a row has `bytes` bytes, which end with the element at `src` and begin at `dst`.
         unsafe {
             let (src, dst) = tile.row(index);
             let row = DescendingRow { token, end: src.add(W), dst, bytes };
@@ -141,8 +141,8 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Moves a row with streaming stores of whole lines, and ordinary stores for the bytes before the first and after
-/// the last whole line.
+/// Moves a row by streaming stores of whole lines. The bytes before the first and after the last whole line are written
+/// by ordinary stores.
 ///
 /// # Safety
 /// As [`DescendingRow::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where
@@ -157,7 +157,7 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     let end = head + (row.bytes - head) / LINE * LINE;
     let whole = tuning.reversed_ahead.next_multiple_of(LINE);
     let ahead = whole.min(end - head);
-    // SAFETY: all lines are lines of the row.
+    // SAFETY: all lines belong to the row.
     unsafe {
         row.store_part::<W>(0, head);
         for at in (head..end - ahead).step_by(LINE) {
@@ -174,13 +174,13 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Moves a row by ordinary stores of vectors; the last two may overlap.
+/// Moves a row by ordinary stores of vectors. The last two may overlap.
 ///
 /// # Safety
 /// As [`vectors`], for one row.
 #[inline(always)]
 unsafe fn store_row<V: Vector, const W: usize>(row: &DescendingRow<V>) {
-    // SAFETY: each arm stays within the row.
+    // SAFETY: all reads and writes stay within the row.
     unsafe {
         if row.bytes < V::BYTES {
             if V::BYTES == LINE {
@@ -203,7 +203,7 @@ unsafe fn store_row<V: Vector, const W: usize>(row: &DescendingRow<V>) {
 #[inline(always)]
 unsafe fn elements_of_rows<const W: usize>(tile: &Tile) {
     for row in 0..tile.rows.len {
-        // SAFETY: the row is one of the tile's.
+        // SAFETY: the row belongs to the tile.
         unsafe {
             let (src, dst) = tile.row(row);
             elements::<W>(src, dst, tile.cols.len);
@@ -211,10 +211,10 @@ unsafe fn elements_of_rows<const W: usize>(tile: &Tile) {
     }
 }
 
-/// Copies `count` elements, descending from `src` and ascending from `dst`.
+/// Copies `count` elements. They descend from `src` in the source and ascend from `dst` in the destination.
 ///
 /// # Safety
-/// The elements are valid, and do not overlap.
+/// The elements are valid, and they do not overlap.
 #[inline(always)]
 unsafe fn elements<const W: usize>(src: *const u8, dst: *mut u8, count: usize) {
     for i in 0..count {

@@ -1,6 +1,6 @@
-//! Rolled rows: each is the end of a row of the source, then its start.
+//! Rolls rows: each destination row is the end of a source row, followed by its start.
 //!
-//! A line with the end of one run and the start of the next is assembled in registers, so that every line is
+//! A cache line with the end of one run and the start of the next run is assembled in registers, so that every line is
 //! written once and whole.
 
 use super::{bytes_ahead, runs};
@@ -12,12 +12,12 @@ use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
-/// Applies to rolled rows that no tile cuts.
+/// Applies to rolled rows that are short enough not to be cut into several tiles.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     pattern.lens.1 * pattern.width <= super::RUN_BYTES
 }
 
-/// Copies rolled rows as two runs each.
+/// Moves each row as two runs.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile).
@@ -27,7 +27,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let cut = tile.col_jumps.first * tile.width;
     let strides = tile.rows.dst_stride.unsigned_abs();
     let unaligned = bytes | cut | tile.dst.addr() | strides;
-    // SAFETY: the caller upholds `# Safety`; all positions in the destination are multiples of W.
+    // SAFETY: the caller upholds `# Safety`. All positions in the destination are multiples of W.
     unsafe {
         if tile.store == StoreKind::Ordinary {
             for row in 0..tile.rows.len {
@@ -46,17 +46,17 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Streams rolled rows; contiguous rows are streamed as one run.
+/// Moves rolled rows by streaming stores. Contiguous rows are written as one run.
 ///
 /// # Safety
-/// As [`run`]; the rows and the runs begin and end at multiples of W in the destination.
+/// As [`run`]. The rows and the runs begin and end at multiples of W in the destination.
 #[inline(always)]
 unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let cut = tile.col_jumps.first * tile.width;
     let follow = tile.rows.dst_stride == bytes.cast_signed();
     let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
-    // SAFETY: the first run of a row is `cut` bytes from `src` on, and the second is before it; the writer writes
+    // SAFETY: the first run of a row is `cut` bytes from `src` on, and the second run is before it. The writer writes
     // rows of the tile.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);

@@ -1,8 +1,8 @@
-//! Short rolled rows that are contiguous, moved in whole vectors.
+//! Rolls short rows that are contiguous, in whole vectors.
 //!
-//! A rolled row keeps its bytes in order. Before the cut they come from the address where an unrolled row would be
-//! read, after the cut from one row earlier. A vector of the destination therefore selects, byte by byte, from two
-//! vectors of the source that are a row apart.
+//! Up to the cut, the bytes of a destination row come from the address at which the row would be read without the roll.
+//! After the cut, they come from an address that is lower by the size of a row. So each byte of a destination vector is
+//! selected from one of two source vectors that are a row apart.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -15,13 +15,15 @@ use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
-/// Longer rows are copied as two runs each: few of their vectors have bytes of both (a guess).
+/// Maximum length of a row in bytes. Longer rows are copied as two runs each, because few of their vectors have bytes
+/// of both runs. The value is a guess.
 const MOST_ROW_BYTES: usize = 512;
 
-/// Smaller tiles are copied run by run: most of them would be ends without whole vectors (a guess).
+/// Minimum size of a tile in bytes. In smaller tiles, few bytes are in whole lines between the first and the last cut.
+/// The value is a guess.
 const LEAST_BYTES: usize = 16 * LINE;
 
-/// Applies to short rolled rows that are contiguous on both sides.
+/// Applies to short rolled rows that are contiguous in source and destination.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (rows, cols) = pattern.lens;
     let row = cols.saturating_mul(pattern.width);
@@ -29,10 +31,10 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     follow && row <= MOST_ROW_BYTES && rows.saturating_mul(row) >= LEAST_BYTES
 }
 
-/// Copies short rolled rows, contiguous on both sides, in whole vectors.
+/// Moves short rolled rows in whole vectors. Rows must be contiguous in source and destination.
 ///
 /// # Safety
-/// As [`rolled`].
+/// As [`rolled::run`].
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let Tile { src, dst, rows, cols, width, .. } = *tile;
@@ -40,7 +42,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         RolledRows { token, src, dst, row: cols.len * width, cut: tile.col_jumps.first * width };
     let bytes = rows.len * rolled.row;
     let streamed = tile.store == StoreKind::Streaming;
-    // Reads one row earlier are valid from the first cut on, the others up to the last cut.
+    // Both source vectors are valid only between the first cut and the last cut.
     let begin = rolled.cut + dst.wrapping_add(rolled.cut).align_offset(LINE);
     let end = begin + (bytes - rolled.row + rolled.cut).saturating_sub(begin) / LINE * LINE;
     if end <= begin || rolled.row > MOST_ROW_BYTES || rows.dst_stride != rolled.row.cast_signed() {
@@ -48,10 +50,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         return unsafe { rolled::run(token, tile) };
     }
     let ahead = tile.tuning.run_ahead;
-    // SAFETY: the rows are contiguous rows of the tile; the vectors are between the first cut and the last.
+    // SAFETY: the rows are contiguous rows of the tile. The vectors are between the first cut and the last cut.
     unsafe {
         if streamed {
-            // Lines that ordinary stores write partially are read first.
+            // Ordinary stores write only a part of some lines, which are read first.
             for at in (0..begin).step_by(LINE).chain((end..bytes).step_by(LINE)) {
                 prefetch(dst.wrapping_add(at));
             }
@@ -68,17 +70,18 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 
 struct RolledRows<V> {
     token: Token<V>,
-    /// The source of the first byte of the first row.
+    /// The source address of the first byte of the first row.
     src: *const u8,
     dst: *mut u8,
-    /// The bytes of a row.
+    /// The length of a row in bytes.
     row: usize,
-    /// The number of bytes that are read at `src` as if rows were not rolled. The others are read one row earlier.
+    /// The number of bytes per row before the cut. They are read as if rows were not rolled. The other bytes are read
+    /// from an address that is lower by the size of a row.
     cut: usize,
 }
 
 impl<V: Vector> RolledRows<V> {
-    /// Copies the bytes `range`, counted from the start of the first row, run by run.
+    /// Copies one run after another, for the bytes `range`, counted from the start of the first row.
     ///
     /// # Safety
     /// `range` lies within the rows.
@@ -93,17 +96,17 @@ impl<V: Vector> RolledRows<V> {
                 (self.row, self.src.wrapping_add(at).wrapping_sub(self.row))
             };
             let bytes = (end - in_row).min(range.end - at);
-            // SAFETY: the caller guarantees these bytes of the rows; the run extends to its end.
+            // SAFETY: the caller guarantees that these bytes are valid. They end at most where the run ends.
             unsafe { runs::copy_run(self.token, src, self.dst.add(at), bytes) };
             at += bytes;
         }
     }
 
-    /// Copies the bytes `range` in whole vectors, and prefetches the source `ahead` bytes further on.
+    /// Copies the bytes `range` in whole vectors, and prefetches the source with a distance of `ahead` bytes.
     ///
     /// # Safety
-    /// `range` is whole lines of the rows, between the first cut and the last; rows have at most
-    /// [`MOST_ROW_BYTES`].
+    /// `range` consists of whole lines between the first cut and the last cut. Rows have at most [`MOST_ROW_BYTES`]
+    /// bytes.
     #[inline(always)]
     unsafe fn put_vectors<const STREAMED: bool, const LEVEL: u8>(
         &self,
@@ -119,8 +122,8 @@ impl<V: Vector> RolledRows<V> {
                 V::prefetch_into::<LEVEL>(self.src.wrapping_add(line + ahead));
             }
             for at in (line..line + LINE).step_by(V::BYTES) {
-                // SAFETY: the caller guarantees that the bytes are valid. The masks cover a vector that begins
-                // anywhere in a row.
+                // SAFETY: the caller guarantees that the bytes are valid. `choice` has masks for a vector that
+                // begins at any byte of a row.
                 unsafe {
                     let mask = V::load_mask(self.token, choice.add(in_row));
                     let src = self.src.add(at);
@@ -140,8 +143,8 @@ impl<V: Vector> RolledRows<V> {
         }
     }
 
-    /// Returns a mask for each byte of a row, and for a vector that begins with its last byte: whether the byte
-    /// comes from `src` itself.
+    /// Returns a mask byte for each byte of a row, and for more bytes, so that a vector can begin at the last byte of a
+    /// row. A mask byte is 255 if the byte is before the cut, and 0 if it is after the cut.
     #[inline(always)]
     fn choice(&self) -> [MaybeUninit<u8>; MOST_ROW_BYTES + LINE] {
         let mut choice = [MaybeUninit::uninit(); MOST_ROW_BYTES + LINE];

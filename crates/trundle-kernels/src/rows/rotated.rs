@@ -1,8 +1,9 @@
 //! Moves segments of the cycles of a rotation.
 //!
-//! A segment is a list of positions. Each position takes the run of bytes at the next one, and the last position
-//! takes `last`. Some lines of every position are moved at a time. They overwrite lines that were read just
-//! before, so memory reads and writes each line once. A single position has a source elsewhere, and is streamed.
+//! A segment is a list of positions, and at each position there is a run of bytes. The run at the next position moves
+//! to each position, and the run at `last` moves to the last position. A few lines of every run are moved at a time.
+//! They overwrite lines that were read shortly before, so memory reads and writes each line once. If there is only one
+//! position, its run is moved by streaming stores.
 
 use super::runs::copy_run;
 use crate::parts::line::Line;
@@ -11,45 +12,46 @@ use crate::simd::{LINE, Token, Vector};
 pub(crate) use super::tile;
 pub(crate) use crate::pattern::never as applies;
 
-/// Segments of cycles at consecutive base positions.
+/// Segments that start at consecutive base positions.
 #[derive(Clone, Copy)]
 pub struct SegmentTile<'a> {
-    /// The memory of all positions.
+    /// The address to which offsets are added.
     pub memory: *mut u8,
-    /// The offset of each position's run, in bytes from `base`.
+    /// The offset of each run from the base position, in bytes.
     pub positions: &'a [usize],
-    /// The offset of all runs, in bytes from the start of the memory.
+    /// The first base position, in bytes from `memory`.
     pub base: usize,
-    /// The source of the last position. It may overlap a single position. It may overlap several positions only
-    /// [`MOST_TOGETHER_BYTES`] or more ahead of the bytes that are moved.
+    /// The source address for the last position. If there is a single position, this source may overlap it. If there
+    /// are several, it may overlap them only if it is at least [`MOST_TOGETHER_BYTES`] ahead of the bytes that are
+    /// moved.
     pub last: *const u8,
-    /// The bytes of each run.
+    /// The length of each run in bytes.
     pub bytes: usize,
     /// The order of the moves.
     pub order: SegmentOrder,
 }
 
-/// The direction of the moves along a segment.
+/// The order in which the bytes of runs are moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
-    /// From the start.
+    /// From the start of the runs to their end.
     Forwards,
-    /// From the end, if the source of the last position is before its destination.
+    /// From the end of the runs to their start. For a source of the last position that is before its destination.
     Backwards,
-    /// A single position from the start, by ordinary stores, which leave it in the caches.
+    /// From the start, by ordinary stores, so that the run stays in the caches. For a single position.
     Cached,
-    /// As `Cached`, without overlap: each byte of `last` is overwritten with a byte from here after it has been
-    /// moved.
+    /// As `Cached`, for a source that does not overlap the position. After each byte at `last` has been moved, it is
+    /// overwritten with a byte from this address.
     Refilled(*const u8),
 }
 
-/// Up to this number of positions, fewer bytes of each are moved at a time.
+/// For at most this many positions, `TOGETHER_BYTES` of each run are moved at a time.
 const FEW_POSITIONS: usize = 12;
 
-/// The number of bytes of each position that are moved at a time, for few positions (measured; docs/kernels.md).
+/// The number of bytes of each run that are moved at a time, for few positions (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 256;
 
-/// The same number of bytes, for more positions.
+/// The number of bytes of each run that are moved at a time, for more positions.
 pub const MOST_TOGETHER_BYTES: usize = 1024;
 
 /// Moves the runs of all positions.
@@ -96,11 +98,11 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SegmentTile<'_>) {
     }
 }
 
-/// Streams a run to a destination that may overlap the bytes already read: the bytes before the run, or after
-/// it if the segment is moved backwards.
+/// Moves a run by streaming stores. The destination may overlap the source if it is at a lower address, or, with
+/// `is_backwards`, at a higher address.
 ///
 /// # Safety
-/// The run and the destination are valid for reads and writes.
+/// Source and destination are valid for reads and writes.
 #[inline(always)]
 unsafe fn shift<V: Vector>(
     token: Token<V>,
@@ -130,7 +132,7 @@ unsafe fn shift<V: Vector>(
     }
 }
 
-/// Copies a run to a destination that may overlap the bytes already read.
+/// Moves a run by ordinary stores. The destination may overlap the source if it is at a lower address.
 ///
 /// # Safety
 /// Source and destination are valid for reads and writes.
@@ -148,10 +150,10 @@ unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, by
     }
 }
 
-/// Copies a run and overwrites it with `refill`.
+/// Copies a run to `dst`, and overwrites the run with the bytes at `refill`.
 ///
 /// # Safety
-/// The run, the refill and the destination are valid for reads and writes, and do not overlap.
+/// The run and `dst` are valid for reads and writes, `refill` is valid for reads, and none of them overlap.
 #[inline(always)]
 unsafe fn copy_and_refill<V: Vector>(
     token: Token<V>,

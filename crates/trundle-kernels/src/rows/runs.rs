@@ -1,4 +1,4 @@
-//! Rows that are runs of bytes: the copy.
+//! Copies rows as runs of bytes.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use crate::simd::{L1, L2, LINE, Token, Vector, stream_line};
 use crate::tile::{LEAST_STREAMED_BYTES, Next, StoreKind, Tile};
 use crate::tuning::{Level, MOST_PAGES, Tuning};
 
-/// Longer runs use the system's copy.
+/// Maximum length in bytes of a run that is copied by inlined code. Longer runs are copied by `memcpy`.
 const MOST_INLINE_BYTES: usize = 4096;
 
-/// Ordinary stores of shorter runs are not aligned to lines, so that the number of their vectors is constant
-/// (measured; docs/kernels.md).
+/// Minimum length in bytes of a run whose ordinary stores are aligned to lines. Shorter runs always have the same
+/// number of vectors, which is faster (measured; docs/kernels.md).
 const LEAST_ALIGNED_BYTES: usize = 512;
 
 pub(crate) use super::tile;
 
-/// Applies to rows whose elements are neighbours on both sides.
+/// Applies to rows whose elements are contiguous in source and destination, in the same order.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width.cast_signed();
     pattern.col_strides == (width, width)
@@ -48,7 +48,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Copies each row, `bytes` bytes, by ordinary stores. The branches on its length are outside the loop.
+/// Copies rows of `bytes` bytes by ordinary stores. Branches that depend on the length are outside the loop.
 ///
 /// # Safety
 /// As [`run`].
@@ -79,8 +79,8 @@ unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, bytes: usize) {
     }
 }
 
-/// Copies a run by ordinary stores. Short runs, common when axes are small, take two moves that may overlap instead
-/// of a call.
+/// Copies a run by ordinary stores. A short run is copied by two moves, which may overlap, instead of a call. Short
+/// runs are common in tensors with small axes.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
@@ -91,7 +91,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
     dst: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: each arm moves at most `bytes`, which the caller guarantees to be valid.
+    // SAFETY: each arm moves at most `bytes` bytes, which the caller guarantees to be valid.
     unsafe {
         match bytes {
             0..4 => std::ptr::copy_nonoverlapping(src, dst, bytes),
@@ -100,7 +100,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
             16..32 => ends::<16>(src, dst, bytes),
             32..64 => ends::<32>(src, dst, bytes),
             LINE..=MOST_INLINE_BYTES => {
-                // From the second vector on, no store of a longer run crosses a line.
+                // In runs of at least `LEAST_ALIGNED_BYTES`, the second and later stores do not cross lines.
                 V::load(token, src).store(dst);
                 let aligned = if bytes < LEAST_ALIGNED_BYTES { 0 } else { dst.addr() % V::BYTES };
                 for at in (V::BYTES - aligned..bytes - V::BYTES).step_by(V::BYTES) {
@@ -114,11 +114,11 @@ pub(crate) unsafe fn copy_run<V: Vector>(
     }
 }
 
-/// Copies a run with streaming stores of whole lines, and ordinary stores for the bytes before the first and after
-/// the last whole line.
+/// Copies a run by streaming stores of whole lines. The bytes before the first and after the last whole line are
+/// written by ordinary stores.
 ///
 /// # Safety
-/// As [`copy_run`], with at least a line.
+/// As [`copy_run`]. The run has at least a line.
 #[inline(always)]
 unsafe fn stream_run<V: Vector, const LEVEL: u8>(
     token: Token<V>,
@@ -132,7 +132,7 @@ unsafe fn stream_run<V: Vector, const LEVEL: u8>(
     let end = head + (bytes - head) / LINE * LINE;
     let whole = tuning.run_ahead.next_multiple_of(LINE);
     let ahead = whole.min(end - head);
-    // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on.
+    // SAFETY: `at` stays within the run. From `head` on, `dst + at` is aligned.
     unsafe {
         copy_run(token, src, dst, head);
         let begin = head + stream_pages(token, src, dst, head..end - ahead, tuning.run_pages);
@@ -152,12 +152,12 @@ unsafe fn stream_run<V: Vector, const LEVEL: u8>(
 
 const PAGE: usize = 4096;
 
-/// Shorter runs are copied in order.
+/// Minimum number of bytes for copying several pages at the same time.
 const LEAST_PAGED_BYTES: usize = 32 << 10;
 
-/// Streams the lines `lines` of a run as far as they fill groups of `pages` pages, one line of each page in turn.
-/// The prefetcher of a second-level cache follows several pages at once, and then has more lines in flight than a
-/// core alone. Returns the number of bytes.
+/// Copies the bytes `lines` of a run by streaming stores, in groups of `pages` pages. In a group, a line of each page
+/// is copied in turn. The prefetcher of a second-level cache follows several pages at once, and so reads more lines at
+/// a time than a core does by itself. Returns the number of copied bytes, which is a multiple of the group size.
 ///
 /// # Safety
 /// As [`stream_run`], for these bytes of the run, whose destination begins at a line.
@@ -177,7 +177,7 @@ unsafe fn stream_pages<V: Vector>(
     for first in (lines.start..lines.start + whole).step_by(group) {
         for line in (first..first + PAGE).step_by(LINE) {
             for at in (line..line + group).step_by(PAGE) {
-                // SAFETY: the line belongs to the run, and is aligned as the first.
+                // SAFETY: the line belongs to the run. It is aligned, because the first line is.
                 unsafe { stream_line(token, src.add(at), dst.add(at)) };
             }
         }

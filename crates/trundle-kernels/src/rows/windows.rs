@@ -1,60 +1,62 @@
-//! Short groups of bytes, contiguous in the destination and at a fixed stride in the source: reversed elements of
-//! odd widths, or pixels with reversed channels.
+//! Moves short groups of bytes that are contiguous in the destination and have a fixed stride in the source. A group
+//! is, for example, an element of 3 bytes in a reversed row, or a pixel whose channels are reversed.
 //!
-//! The bytes of a destination vector come from a window of the source that is little longer, so the vector is
-//! shuffled from the first and the last vector of the window. The position of the vector within a group determines
-//! the shuffle indices. They repeat after as many vectors as the odd factor of the group's size.
+//! The bytes of a destination vector come from a *window*: a range of the source that is not much longer than a vector.
+//! So the destination vector is shuffled from the first and the last vector of the window. The shuffle indices depend
+//! on the *phase*: the position within a group at which the destination vector begins. The number of phases is the size
+//! of a group without its factors of two that also divide the size of a vector.
 
 use crate::simd::{Indices, LINE, Token, Vector, store_part};
 use crate::tile::{AHEAD_BYTES, StoreKind};
 
-/// The most bytes of a group for shuffles: above that, two moves for each group are as fast (measured).
+/// The maximum size of a group in bytes. Longer groups are moved as fast by two moves each (measured).
 const MOST_GROUP_BYTES: usize = 33;
 
-/// The most positions within a group where a vector can begin: the bytes of the longest group.
+/// The maximum number of phases: one for each byte of the longest group.
 const MOST_PHASES: usize = MOST_GROUP_BYTES;
 
-/// Shorter runs that stay in the caches are not aligned to lines (a guess).
+/// Minimum length of a run in bytes for aligning writes to lines, if the result stays in the caches. The value is a
+/// guess.
 const LEAST_ALIGNED_BYTES: usize = 4096;
 
-/// Returns whether windows of at most two vectors suffice for vectors of `bytes` bytes, with groups of `group`
-/// bytes that are `step` bytes apart.
+/// Returns whether all windows are at most two vectors long. Vectors have `bytes` bytes, and groups of `group` bytes
+/// are `step` bytes apart in the source.
 pub(crate) fn fits(bytes: usize, group: usize, step: isize) -> bool {
     let groups = (bytes + group.saturating_sub(2)) / group.max(1) + 1;
     let window = step.unsigned_abs().saturating_mul(groups - 1).saturating_add(group);
-    // Overlapping groups would have windows shorter than a vector.
+    // If groups overlapped, windows could be shorter than a vector.
     (2..=MOST_GROUP_BYTES).contains(&group) && step.unsigned_abs() >= group && window <= 2 * bytes
 }
 
-/// Returns the number of different positions in a group of `group` bytes where vectors of `bytes` bytes, a power of
-/// two, begin.
+/// Returns the number of phases for groups of `group` bytes and vectors of `bytes` bytes. `bytes` is a power of two.
 pub(crate) fn phases(bytes: usize, group: usize) -> usize {
     let shared = group.trailing_zeros().min(bytes.trailing_zeros());
     group.checked_shr(shared).unwrap_or(0)
 }
 
-/// The window and the shuffle of the vectors that begin at one position of a group.
+/// The window and the shuffle for the vectors of one phase.
 #[derive(Clone, Copy)]
 struct Phase {
-    /// The first and the last vector of the window, in bytes from the source of the groups at phase 0.
+    /// The source positions of the first and the last vector of the window, in bytes from that of the group at which
+    /// the sequence of phases begins.
     window: [isize; 2],
-    /// The shuffle indices of the bytes in both.
+    /// The shuffle indices of the bytes in these two vectors.
     indices: [u8; LINE],
 }
 
 pub(crate) struct Windows {
     group: usize,
     step: isize,
-    /// In their order in the destination; the first is at the start of a group.
+    /// The phases in the order of the destination. The first one begins at the start of a group.
     phases: [Phase; MOST_PHASES],
     count: usize,
-    /// The index of the phase that begins with a byte of a group.
+    /// For each byte of a group, the index of the phase that begins at this byte, or 255 if there is none.
     of_byte: [u8; MOST_PHASES],
 }
 
 impl Windows {
-    /// Makes windows for groups of `group` bytes, `step` bytes apart in the source, of elements of `width` bytes
-    /// that ascend or descend in the source.
+    /// Makes windows for groups of `group` bytes that are `step` bytes apart in the source. A group consists of
+    /// elements of `width` bytes, which ascend in the source if `rises`, and descend otherwise.
     #[inline(always)]
     pub(crate) fn new<V: Vector>(group: usize, step: isize, width: usize, rises: bool) -> Windows {
         let width = small(width);
@@ -64,8 +66,8 @@ impl Windows {
         })
     }
 
-    /// Makes windows for groups of `group` bytes, `step` bytes apart in the source. `place_of` maps a byte to its
-    /// position in the source's group.
+    /// Makes windows for groups of `group` bytes that are `step` bytes apart in the source. `place_of` maps a byte of a
+    /// destination group to its position in the source group.
     #[inline(always)]
     fn of<V: Vector>(group: usize, step: isize, place_of: impl Fn(i32) -> i32) -> Windows {
         let mut windows = Windows {
@@ -90,11 +92,11 @@ impl Windows {
         windows
     }
 
-    /// Copies a run of whole groups.
+    /// Moves a run of whole groups.
     ///
     /// # Safety
-    /// The windows are for V. `bytes` is at least a vector. Every group from `src` on is valid for reads, and
-    /// `bytes` for writes.
+    /// The windows were made for V. `bytes` is at least a vector. Every group from `src` on is valid for reads, and
+    /// `bytes` bytes at `dst` are valid for writes.
     #[inline(always)]
     pub(crate) unsafe fn copy<V: Vector>(
         &self,
@@ -107,13 +109,13 @@ impl Windows {
         let head = self.head(dst, bytes, store);
         let streamed = store == StoreKind::Streaming && head.is_some();
         let (head, first) = head.unwrap_or((0, 0));
-        // The source of the groups at phase 0, for a vector of a phase.
+        // Returns the source address to which the window positions of a vector are added.
         let phases_src = |at: usize, index: usize| {
             let at = at.cast_signed() - (index * V::BYTES).cast_signed();
             src.wrapping_offset(at / self.group.cast_signed() * self.step)
         };
         let ahead = (V::BYTES * self.count / self.group).cast_signed() * self.step;
-        // SAFETY: for vectors within the run, every window holds only bytes of the run's groups.
+        // SAFETY: the windows of vectors within the run contain only bytes of the run's groups, or between them.
         unsafe {
             for at in (0..head).step_by(V::BYTES) {
                 let index = at / V::BYTES % self.count;
@@ -149,33 +151,33 @@ impl Windows {
                 }
             }
             let at = head + whole * V::BYTES;
-            // The run ends with a vector of the last phase.
+            // A vector that ends where the run ends has the last phase.
             let (end, last) = (bytes - V::BYTES, self.count - 1);
             let vector: V = self.shuffled(token, phases_src(end, last), last);
             store_part(vector, at - end..V::BYTES, dst.add(at));
         }
     }
 
-    /// Returns the number of bytes before the first whole line and the phase at its start, if aligning to a line
-    /// pays.
+    /// Returns the number of bytes before the first whole line, and the phase with which this line begins. Returns
+    /// `None` if no phase begins there, or if aligning writes to lines would not make them faster.
     #[inline(always)]
     fn head(&self, dst: *mut u8, bytes: usize, store: StoreKind) -> Option<(usize, usize)> {
         let before = dst.align_offset(LINE);
         let index = self.of_byte[before % self.group];
         let worth = store == StoreKind::Streaming || bytes >= LEAST_ALIGNED_BYTES;
-        // The head is shuffled as whole vectors, which must not read beyond the run.
+        // The bytes before the first line are shuffled as whole vectors, which must not read beyond the run.
         let fits = before.next_multiple_of(LINE) <= bytes;
         (worth && fits && index != u8::MAX).then_some((before, usize::from(index)))
     }
 
-    /// Returns a vector, given the source of the groups at phase 0.
+    /// Returns a vector of phase `index`. `src` is the source address to which window positions are added.
     ///
     /// # Safety
     /// The window is valid for reads.
     #[inline(always)]
     unsafe fn shuffled<V: Vector>(&self, token: Token<V>, src: *const u8, index: usize) -> V {
         let Phase { window: [first, last], indices } = &self.phases[index];
-        // SAFETY: the caller guarantees that the window is valid; indices count through both vectors.
+        // SAFETY: the caller guarantees that the window is valid. Indices count through both vectors.
         unsafe {
             V::prefetch(src.wrapping_offset(*first + AHEAD_BYTES.cast_signed()));
             let (first, last) =
@@ -185,18 +187,18 @@ impl Windows {
     }
 }
 
-/// Divides numbers of at most two lines exactly; it vectorizes.
+/// Divides an index of at most 128 by a number. The result is exact, and the compiler can vectorize the code.
 fn divided(index: i32, by: i32) -> i32 {
     (index * ((1 << 16) / by + 1)) >> 16
 }
 
-/// Converts a size of at most a few hundred bytes.
+/// Converts a size of at most a few hundred bytes to `i32`.
 fn small(bytes: usize) -> i32 {
     (bytes as u32).cast_signed()
 }
 
 impl Phase {
-    /// Makes the phase whose vectors take their bytes from `from`.
+    /// Makes a phase. `from` has the source position of each byte of its vectors.
     #[inline(always)]
     fn new<V: Vector>(from: &[i32; LINE]) -> Phase {
         let bytes = small(V::BYTES);

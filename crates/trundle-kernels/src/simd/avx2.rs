@@ -1,4 +1,4 @@
-//! AVX2: half a line in a register.
+//! AVX2. A register holds half a cache line.
 
 use std::arch::x86_64::*;
 
@@ -58,13 +58,14 @@ impl Vector for Avx2 {
             if W.is_multiple_of(4) {
                 let word = _mm256_set1_epi32(((at / 4) as u32).cast_signed());
                 let from = _mm256_add_epi32(word, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-                // Both use only the lowest bits of the word indices.
+                // Both instructions use only the lowest three bits of the word indices.
                 let from_a = _mm256_permutevar8x32_epi32(a, from);
                 let from_b = _mm256_permutevar8x32_epi32(b, from);
                 let is_b = _mm256_cmpgt_epi32(from, _mm256_set1_epi32(7));
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             } else {
-                // Each half of the result continues from one half to the next: of `a`, or of the halves after it.
+                // Each half of the result has bytes from two adjacent halves of `a` and `b`: a half of `first`, and the
+                // same half of `next`.
                 let between = _mm256_permute2x128_si256::<0x21>(a, b);
                 let is_late = _mm256_set1_epi8(if at >= 16 { -1 } else { 0 });
                 let first = _mm256_blendv_epi8(a, between, is_late);
@@ -75,8 +76,8 @@ impl Vector for Avx2 {
                     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
                 );
                 let from = _mm256_add_epi8(indices, _mm256_set1_epi8((at as u8).cast_signed()));
-                // A shuffle index with its highest bit set gives zero. The first shuffle sets the bit in
-                // indices of 16 and above, the second in indices below 16.
+                // A shuffle returns zero for an index whose highest bit is set. Adding 0x70 sets this bit in indices
+                // of 16 and more. Subtracting 16 sets it in indices below 16.
                 let in_first = _mm256_add_epi8(from, _mm256_set1_epi8(0x70));
                 let in_next = _mm256_sub_epi8(from, _mm256_set1_epi8(16));
                 _mm256_or_si256(
@@ -116,7 +117,7 @@ impl Vector for Avx2 {
     fn reverse<const W: usize>(self) -> Self {
         // SAFETY: the vector proves AVX2.
         unsafe {
-            // Each half is reversed by itself, then the halves are exchanged.
+            // Each half is reversed separately, then the halves are exchanged.
             let halves = match W {
                 1 => {
                     let order = _mm256_setr_epi8(
@@ -144,7 +145,7 @@ impl Vector for Avx2 {
     fn mask(_: Token<Self>, bits: u64) -> __m256i {
         // SAFETY: the token proves AVX2.
         unsafe {
-            // Each byte gets the byte of `bits` that has its bit, and keeps only that bit.
+            // Byte i gets the byte of `bits` that contains bit i, and only bit i is kept.
             let each = _mm256_set1_epi64x(bits.cast_signed());
             let of = _mm256_setr_epi64x(
                 0,
@@ -175,15 +176,15 @@ impl Vector for Avx2 {
         // SAFETY: the vector proves AVX2.
         Avx2(unsafe {
             if W.is_multiple_of(4) {
-                // Only the lowest bits of the element indices are used.
+                // The instructions use only the lowest three bits of the element indices.
                 let elements = _mm256_srli_epi32(indices, 2);
                 let from_a = _mm256_permutevar8x32_epi32(a, elements);
                 let from_b = _mm256_permutevar8x32_epi32(b, elements);
                 let is_b = _mm256_srai_epi32(_mm256_slli_epi32(indices, 26), 31);
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             } else {
-                // Each of the four halves is shuffled by all indices. The bits of an index that say which half it
-                // is in then select, moved to the highest bit of the byte.
+                // Each of the four halves is shuffled by all indices. Two bits of an index then select the result of
+                // the right half; a blend takes such a bit from the highest bit of a byte, so they are shifted there.
                 let in_a_low = _mm256_permute2x128_si256::<0x00>(a, a);
                 let in_a_high = _mm256_permute2x128_si256::<0x11>(a, a);
                 let in_b_low = _mm256_permute2x128_si256::<0x00>(b, b);
@@ -214,7 +215,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     fn prefetch_l2(address: *const u8) {
-        // SAFETY: SSE is part of x86-64; a prefetch of any address has no effect but on caches.
+        // SAFETY: SSE is part of x86-64; a prefetch of any address only affects caches.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
 }

@@ -1,4 +1,4 @@
-//! AVX-512 F and BW: a whole line in a register. VBMI permutes single bytes in one instruction.
+//! AVX-512 F and BW. A register holds a whole cache line. With VBMI, one instruction permutes single bytes.
 
 use std::arch::x86_64::*;
 
@@ -21,13 +21,13 @@ unsafe fn order<T, const N: usize>(indices: &[T; N]) -> __m512i {
     unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) }
 }
 
-/// Returns the mask of the first `bytes` bytes, at most 64.
+/// Returns the mask of the first `bytes` bytes. `bytes` is at most 64.
 #[inline(always)]
 fn first(bytes: usize) -> u64 {
     1u64.checked_shl(bytes as u32).unwrap_or(0).wrapping_sub(1)
 }
 
-/// Returns 16 words from word `at` of `a` followed by `b`.
+/// Returns 16 words of the sequence `a`, `b`, beginning at word `at`.
 ///
 /// # Safety
 /// The machine has AVX-512F.
@@ -99,7 +99,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         unsafe {
             match W {
                 1 => {
-                    // Whole words first, then the remaining bytes.
+                    // The registers are first shifted by whole words, then by the remaining bytes.
                     let (words, bits) = (at / 4, (at % 4 * 8) as u32);
                     let low = joined(self.0, other.0, words);
                     let high = joined(self.0, other.0, words + 1);
@@ -144,7 +144,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     fn transpose_lanes(vectors: &mut Lanes<Self>) {
-        /// Returns the even and the odd blocks of 16 bytes of both.
+        /// Returns the even blocks and the odd blocks of 16 bytes of both registers.
         ///
         /// # Safety
         /// The machine has AVX-512F.
@@ -179,7 +179,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
                     _mm512_permutexvar_epi8(order(&indices), self.0)
                 }
                 1 => {
-                    // Quarters are reversed by themselves, then exchanged.
+                    // Each quarter is reversed separately, then the order of the quarters is reversed.
                     let bytes: [u8; 64] = each!(index in 64 => 15 - index as u8 % 16);
                     let quarters = _mm512_shuffle_epi8(self.0, order(&bytes));
                     _mm512_permutexvar_epi64(order(&QUARTERS), quarters)
@@ -228,9 +228,9 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
             match W {
                 1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
                 1 => {
-                    // First the pairs of bytes for the even positions, then the pairs for the odd positions;
-                    // each byte is then shifted to its position in the pair. Only the lowest bits of the element
-                    // indices are used.
+                    // Without VBMI, only pairs of bytes can be permuted. `first` gets the pairs that contain the
+                    // bytes for the even positions, `second` those for the odd positions. Then each byte is shifted
+                    // to its position in the pair. The permutations use only the lowest bits of the indices.
                     let one = _mm512_set1_epi16(1);
                     let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 1), b);
                     let down = _mm512_slli_epi16(_mm512_and_si512(indices, one), 3);
@@ -249,7 +249,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         })
     }
 
-    // No kernel with outlined parts is built for VBMI, so its instructions are not enabled here.
+    // No kernel for VBMI has outlined parts, so the instructions of VBMI are not enabled here.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {

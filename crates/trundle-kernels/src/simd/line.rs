@@ -1,19 +1,19 @@
-//! Lines of the caches.
+//! Cache lines.
 
-/// The bytes of a cache line.
+/// The size of a cache line in bytes.
 pub const LINE: usize = 64;
 
-/// Prefetches the line at `address` into the first-level cache. `address` need not be valid.
+/// Prefetches the cache line of `address` into the first-level cache. `address` need not be valid.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of x86-64; a prefetch of any address has no effect but on caches.
+    // SAFETY: SSE is part of x86-64; a prefetch of any address only affects caches.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
     };
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: a prefetch of any address has no effect but on caches.
+    // SAFETY: a prefetch of any address only affects caches.
     unsafe {
         std::arch::asm!(
             "prfm pldl1keep, [{}]",

@@ -1,4 +1,4 @@
-//! Instruction sets. Kernels are generic over `Vector`, and a set only defines its vectors.
+//! Instruction sets. Kernels are generic over `Vector`, the register type that each instruction set defines.
 
 /// An array with a number for each index, computed by the compiler even without optimization.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -41,11 +41,11 @@ pub(crate) use portable::Portable;
 
 use crate::Tile;
 
-/// The instruction sets that kernels are built for. Of the sets of one architecture, each includes those before it.
+/// The instruction sets for which kernels are built. Each set includes the previous ones of the same architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Simd {
-    /// Any machine.
+    /// No special instructions; for any machine.
     Portable,
     /// NEON of aarch64.
     Neon,
@@ -70,7 +70,7 @@ impl Simd {
     pub fn is_available(self) -> bool {
         match self {
             Simd::Portable => true,
-            // In the other byte order the elements of a register have other numbers.
+            // In big-endian byte order, the elements of a register have other indices.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Simd::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             #[cfg(target_arch = "x86_64")]
@@ -134,15 +134,15 @@ impl FromStr for Simd {
     }
 }
 
-/// As many vectors as the widest vector has blocks of 16 bytes.
+/// An array with one item for each block of 16 bytes in the widest register.
 pub(crate) type Lanes<V> = [V; LINE / 16];
 
-/// Proof that the machine has the instruction set of V. Safe code can make a token only where it is compiled with
-/// the instructions of the set; unsafe code must have checked the machine.
+/// Proves that the machine has the instruction set of V. Safe code can make a token only in functions that are compiled
+/// with the instructions of the set. Unsafe code must check the machine before it makes a token.
 #[derive(Clone, Copy)]
 pub(crate) struct Token<V>(PhantomData<V>);
 
-/// Defines the token of a set with these features.
+/// Defines the token of an instruction set with these features.
 macro_rules! token {
     ($set:ty $(, $features:literal)?) => {
         impl Token<$set> {
@@ -157,21 +157,22 @@ macro_rules! token {
 use token;
 
 /// A register of an instruction set, with the operations that kernels need. Like a [`Token`], a value proves that
-/// the machine has the set: it is made with a token, or from other values.
+/// the machine has the instruction set, because it is made with a token or from other values.
 ///
-/// Elements may hold padding and pointers. Machine registers carry both, as any copy of memory does, although by
-/// the rules of the language only [`Portable`] may hold uninitialized bytes.
+/// Elements may contain padding and pointers. Machine registers can hold both. By the rules of the language, however,
+/// only [`Portable`] may hold uninitialized bytes.
 pub(crate) trait Vector: Copy {
-    /// The bytes of a register: a divisor of [`LINE`].
+    /// The size of a register in bytes. It divides [`LINE`].
     const BYTES: usize;
 
-    /// A selection of the bytes of a register.
+    /// A set of bytes of a register.
     type Mask: Copy;
 
-    /// Whether [`Vector::shuffle`] is faster than moving elements one by one.
+    /// Whether [`Vector::shuffle`] is faster than moving elements one at a time.
     const HAS_SHUFFLE: bool = true;
 
-    /// Whether kernels of the set have streaming variants. Without, the catalogue lists their stores as ordinary.
+    /// Whether kernels for this instruction set have streaming stores. If not, the catalogue lists their stores as
+    /// ordinary.
     const STREAMS: bool = true;
 
     #[inline(always)]
@@ -185,7 +186,7 @@ pub(crate) trait Vector: Copy {
     /// The bytes are valid for reads.
     unsafe fn load(token: Token<Self>, src: *const u8) -> Self;
 
-    /// Reads 16 bytes from each of the first `srcs`, as many as fill a register.
+    /// Fills a register with 16 bytes from each of the first `srcs`.
     ///
     /// # Safety
     /// The bytes are valid for reads.
@@ -230,7 +231,8 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Returns this register with `other` from byte `from` on; `from` is at most [`Vector::BYTES`].
+    /// Returns the first `from` bytes of this register, followed by the bytes of `other` from byte `from` on. `from` is
+    /// at most [`Vector::BYTES`].
     #[inline(always)]
     fn then(self, other: Self, from: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
@@ -243,8 +245,8 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Returns [`Vector::BYTES`] bytes from byte `at` of `self` followed by `other`. `at` is a multiple of `W` and
-    /// at most [`Vector::BYTES`].
+    /// Returns [`Vector::BYTES`] bytes of the sequence `self`, `other`, beginning at byte `at`. `at` is a multiple of
+    /// `W` and at most [`Vector::BYTES`].
     #[inline(always)]
     fn join<const W: usize>(self, other: Self, at: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; 2 * LINE]>::uninit();
@@ -257,8 +259,8 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Writes [`Vector::BYTES`] bytes, by a streaming (non-temporal) store if the set has one. The rest of the line
-    /// should follow at once, and a [`fence`] after the last line.
+    /// Writes [`Vector::BYTES`] bytes, by a streaming (non-temporal) store if the instruction set has one. The caller
+    /// should write the rest of the cache line immediately, and call [`fence`] after the last line.
     ///
     /// # Safety
     /// The bytes are valid for writes, and `dst` is aligned to [`Vector::BYTES`].
@@ -268,67 +270,68 @@ pub(crate) trait Vector: Copy {
         unsafe { self.store(dst) };
     }
 
-    /// Interleaves elements of `W` bytes of both registers within each 16 bytes. Returns the first half of the
-    /// results and the second half. `W` is a power of two below 16.
+    /// Interleaves elements of `W` bytes of both registers, separately in each block of 16 bytes. The first result has
+    /// the first half of each interleaved pair of blocks, the second result the second half. `W` is a power of two
+    /// below 16.
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self);
 
-    /// Exchanges the index of a vector with the index of its blocks of 16 bytes: a transpose of as many vectors as
-    /// each has blocks. Other vectors do not change.
+    /// Transposes the matrix whose rows are vectors and whose elements are blocks of 16 bytes. The matrix has as many
+    /// vectors as a vector has blocks. Other vectors do not change.
     #[inline(always)]
     fn transpose_lanes(_vectors: &mut Lanes<Self>) {
         const { assert!(Self::BYTES == 16, "wider sets have their own") };
     }
 
-    /// Reverses the order of elements of `W` bytes; `W` is a power of two below [`Vector::BYTES`], at most 16.
+    /// Reverses the order of elements of `W` bytes. `W` is a power of two, at most 16 and less than [`Vector::BYTES`].
     fn reverse<const W: usize>(self) -> Self;
 
-    /// Returns the mask of the bytes whose bits are set in the lowest [`Vector::BYTES`] bits.
+    /// Returns a mask that has byte i if bit i of `bits` is set.
     fn mask(token: Token<Self>, bits: u64) -> Self::Mask;
 
-    /// Returns the mask of the bytes whose highest bit is set in the [`Vector::BYTES`] bytes at `src`.
+    /// Reads [`Vector::BYTES`] bytes, and returns a mask that has byte i if the highest bit of byte i at `src` is set.
     ///
     /// # Safety
     /// The bytes are valid for reads and initialized.
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> Self::Mask;
 
-    /// Returns the bytes of `named` in the mask, and the bytes of `others` elsewhere.
+    /// Returns the bytes of `named` that are in the mask, and the bytes of `others` that are not.
     fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
-    /// Returns the bytes at `indices` of both registers. Indices are below 2 · [`Vector::BYTES`], and count through
-    /// this register and then the other. Elements of `W` bytes stay together: each W indices are consecutive from a
-    /// multiple of W. `W` is as in [`Vector::interleave`].
+    /// Returns the bytes at `indices` in the sequence `self`, `other`. Each index is below 2 · [`Vector::BYTES`].
+    /// Elements of `W` bytes stay together, so each group of `W` indices is consecutive and begins at a multiple of
+    /// `W`. `W` is as in [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
-    /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.
+    /// Calls a part of a kernel as a separate function, which is compiled with the instructions of the set.
     ///
     /// # Safety
     /// The caller upholds the `# Safety` of the part.
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile);
 
-    /// Prefetches the line at `address`, which need not be valid.
+    /// Prefetches the cache line of `address` into the first-level cache. `address` need not be valid.
     #[inline(always)]
     fn prefetch(address: *const u8) {
         prefetch(address);
     }
 
-    /// Prefetches the line into the second-level cache only.
+    /// Prefetches the cache line of `address` into the second-level cache only.
     fn prefetch_l2(address: *const u8);
 
-    /// Prefetches the line into the first-level cache or the second. The level is a constant of the kernel: a
-    /// branch on it would make transposes a fifth slower.
+    /// Prefetches the cache line of `address` into the first-level or the second-level cache. The level is a constant
+    /// parameter, because a branch at run time would make transposes slower by a fifth.
     #[inline(always)]
     fn prefetch_into<const LEVEL: u8>(address: *const u8) {
         if LEVEL == L2 { Self::prefetch_l2(address) } else { Self::prefetch(address) }
     }
 }
 
-/// The levels of [`Vector::prefetch_into`].
+/// The possible levels of [`Vector::prefetch_into`].
 pub(crate) const L1: u8 = 1;
 pub(crate) const L2: u8 = 2;
 
-/// A part of a kernel that is called by [`Vector::outlined`]. All other code is inlined into its kernel, so that it
-/// is compiled with the instructions of a set. Without optimization, kernels of many widths would have stack frames
-/// larger than a thread's stack.
+/// A part of a kernel that is a function of its own, called by [`Vector::outlined`]. All other code is inlined into its
+/// kernel, so that it is compiled with the instructions of a set. If everything were inlined, kernels of many widths
+/// would have stack frames larger than a thread's stack in builds without optimization.
 pub(crate) trait Outlined {
     /// # Safety
     /// The tile meets the requirements of the part's kernel.
@@ -340,7 +343,7 @@ pub(crate) trait Outlined {
 pub(crate) struct Indices<V>(V);
 
 impl<V: Vector> Indices<V> {
-    /// Loads the first indices, as many as a register has bytes.
+    /// Loads the first [`Vector::BYTES`] indices.
     #[inline(always)]
     pub(crate) fn new(token: Token<V>, indices: &[u8; LINE]) -> Self {
         // SAFETY: a vector is at most a line.
@@ -348,7 +351,7 @@ impl<V: Vector> Indices<V> {
     }
 }
 
-/// Orders the streaming stores of this thread before its later writes.
+/// Makes the streaming stores of this thread visible before its later writes.
 pub fn fence() {
     // Miri supports neither this instruction nor streaming stores.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -358,22 +361,22 @@ pub fn fence() {
     };
 }
 
-/// Writes a whole line by streaming stores, if the set has them.
+/// Copies a whole cache line, by streaming stores if the instruction set has them.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and `dst` is aligned to [`LINE`].
 #[inline(always)]
 pub(crate) unsafe fn stream_line<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8) {
     for at in (0..LINE).step_by(V::BYTES) {
-        // SAFETY: vectors divide the line.
+        // SAFETY: the size of a vector divides the size of a line.
         unsafe { V::load(token, src.add(at)).stream(dst.add(at)) };
     }
 }
 
-/// Writes a part of a vector.
+/// Writes the bytes of a vector that are in the range `bytes`.
 ///
 /// # Safety
-/// `bytes` are within a vector, and `dst` is valid for writes of as many bytes.
+/// The range is within a vector, and `dst` is valid for writes of as many bytes.
 #[inline(always)]
 pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: *mut u8) {
     let mut line = MaybeUninit::<[u8; LINE]>::uninit();

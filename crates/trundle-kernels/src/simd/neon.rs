@@ -1,4 +1,4 @@
-//! NEON: a quarter of a line in a register.
+//! NEON. A register holds a quarter of a cache line.
 
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -6,7 +6,8 @@ use std::arch::asm;
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
-/// Streams by ordinary stores, because NEON's streaming stores write two registers at once.
+/// A register of NEON. [`Vector::stream`] uses ordinary stores, because the streaming stores of NEON write two
+/// registers at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 
@@ -42,7 +43,7 @@ impl Vector for Neon {
     #[inline(always)]
     fn join<const W: usize>(self, other: Self, at: usize) -> Self {
         let indices: [u8; 16] = each!(index in 16 => index as u8);
-        // SAFETY: the vector proves NEON; the indices are a register's bytes.
+        // SAFETY: the vector proves NEON; `indices` has the size of a register.
         Neon(unsafe {
             let from = vaddq_u8(vld1q_u8(indices.as_ptr()), vdupq_n_u8(at as u8));
             vqtbl2q_u8(uint8x16x2_t(self.0, other.0), from)
@@ -82,7 +83,7 @@ impl Vector for Neon {
         let whole = self.0;
         // SAFETY: the vector proves NEON.
         Neon(unsafe {
-            // Each half is reversed by itself, then the halves are exchanged.
+            // Each half is reversed separately, then the halves are exchanged.
             let halves = match W {
                 1 => vrev64q_u8(whole),
                 2 => vreinterpretq_u8_u16(vrev64q_u16(vreinterpretq_u16_u8(whole))),
@@ -98,7 +99,7 @@ impl Vector for Neon {
     fn mask(_: Token<Self>, bits: u64) -> uint8x16_t {
         const BIT_OF_BYTE: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
         let [first, second, ..] = bits.to_le_bytes();
-        // SAFETY: the token proves NEON; the bits are a register's bytes.
+        // SAFETY: the token proves NEON; the array has the size of a register.
         unsafe {
             let each = vcombine_u8(vdup_n_u8(first), vdup_n_u8(second));
             vtstq_u8(each, vld1q_u8(BIT_OF_BYTE.as_ptr()))
@@ -126,13 +127,13 @@ impl Vector for Neon {
     #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the caller upholds `# Safety`: all elements are valid.
+        // SAFETY: the caller upholds the `# Safety` of the part.
         unsafe { P::run(token, tile) };
     }
 
     #[inline(always)]
     fn prefetch_l2(address: *const u8) {
-        // SAFETY: a prefetch of any address has no effect but on caches.
+        // SAFETY: a prefetch of any address only affects caches.
         unsafe {
             asm!(
                 "prfm pldl2keep, [{}]",

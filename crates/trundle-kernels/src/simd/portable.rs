@@ -1,4 +1,4 @@
-//! Plain Rust for every machine, compiled to the instructions that the machine has.
+//! Vectors in plain Rust, for every machine.
 
 use std::array;
 use std::mem::MaybeUninit;
@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
-/// 16 bytes, the register size of most machines. A byte may be padding of an element.
+/// A vector of 16 bytes, the size of a register on most machines. A byte may be padding of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([MaybeUninit<u8>; 16]);
 
@@ -15,7 +15,7 @@ token!(Portable);
 impl Vector for Portable {
     const BYTES: usize = 16;
     const HAS_SHUFFLE: bool = false;
-    // Miri checks the streaming code with this set, the only one it supports.
+    // This is the only instruction set that Miri supports, so Miri checks the code for streaming stores with it.
     const STREAMS: bool = cfg!(miri);
 
     type Mask = [bool; 16];
@@ -34,7 +34,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
-        // A transpose has hundreds of interleaves. Written byte by byte, they would be the larger part of all
+        // A transpose has hundreds of interleaves. If they moved single bytes, they would be most of the code of all
         // kernels.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         return sse2_interleaved::<W>(self, other);
@@ -91,7 +91,7 @@ impl Vector for Portable {
 #[inline(always)]
 fn interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable, Portable) {
     let byte = |index: usize| {
-        // Elements alternate, so each pair has one from either side.
+        // Elements alternate: each pair has one element of each register.
         let from = index / (2 * W) * W + index % W;
         if (index / W).is_multiple_of(2) { one.0[from] } else { other.0[from] }
     };

@@ -1,6 +1,6 @@
-//! Transposes of tiles that fit the caches, by ordinary stores.
+//! Transposes tiles that fit in the caches, by ordinary stores.
 //!
-//! Row addresses are not computed in advance, because that would cost more than the micro-tiles of small tiles.
+//! Row addresses are not computed in advance. In small tiles, that would take longer than moving the micro-tiles.
 
 use std::mem::MaybeUninit;
 
@@ -13,10 +13,11 @@ use crate::parts::line::Line;
 use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::Tile;
 
-/// The columns that make a line of each row; missing columns repeat the last pointer.
+/// The addresses of the columns that make up a line of each row. If there are fewer columns, the last address is
+/// repeated.
 type Cols = [*const u8; LINE];
 
-/// Elements of W bytes of a tile in the caches, with rows that ascend in the source.
+/// Transposes a tile in the caches. Elements have W bytes, and rows ascend in the source.
 pub(crate) struct CacheResident<const W: usize>;
 
 impl<const W: usize> Outlined for CacheResident<W> {
@@ -27,7 +28,7 @@ impl<const W: usize> Outlined for CacheResident<W> {
     }
 }
 
-/// Copies a tile in the caches.
+/// Transposes a tile in the caches.
 ///
 /// # Safety
 /// As [`transposed`](super::transposed::run), for elements of W bytes and ascending rows.
@@ -59,7 +60,7 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
         let (mut row, rows) = (0, tile.rows.len);
         // SAFETY: the rows and columns belong to the tile.
         unsafe {
-            // For elements of 8 bytes, lanes take fewer instructions than whole micro-tiles.
+            // For elements of 8 bytes, moving by lanes takes fewer instructions than moving whole micro-tiles.
             while W < 8 && rows - row >= side {
                 group.micro_tile::<W>(row, side);
                 row += side;
@@ -69,7 +70,8 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
                 row += LANE / W;
             }
             if row < rows && row > 0 {
-                // Repeating some rows costs less than a micro-tile of few rows.
+                // The last rows are moved together with some rows before them, which is faster than a micro-tile of few
+                // rows.
                 group.next_row = Cursor::of_rows(tile);
                 group.next_row.skip(rows - LANE / W);
                 group.lanes::<W>(rows - LANE / W);
@@ -80,14 +82,15 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
     }
 }
 
-/// The number of rows and columns of lanes that are moved together: the lines of a column stay in the first-level
-/// cache from row to row.
+/// The numbers of rows and columns of 16-byte elements that are moved together. Their lines stay in the first-level
+/// cache while one row after another is moved.
 const LANE_ROWS: usize = 2 * LINE / LANE;
 const LANE_COLS: usize = 160;
 
-/// Copies elements of W bytes, a lane, row by row, with a load and a store for each element. Assembling whole lines
-/// is not faster if rows begin within lines of the destination. Several rows at once are not faster either: stores
-/// to one line after another wait for each other (measured; docs/kernels.md).
+/// Transposes a tile of elements that each fill a lane (W is 16): one row after another, with a load and a store for
+/// each element. If rows begin within lines of the destination, assembling whole lines is not faster. Moving several
+/// rows at once is not faster either, because stores to alternating lines wait for each other (measured;
+/// docs/kernels.md).
 ///
 /// # Safety
 /// As [`cache_resident`].
@@ -105,7 +108,7 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
             _ => {}
         }
     }
-    // Groups of similar length, except for the last.
+    // All groups of columns have the same length, except the last one.
     let most = tile.cols.len.div_ceil(tile.cols.len.div_ceil(LANE_COLS).max(1)).max(1);
     let mut next_row = Cursor::of_rows(tile);
     for row in (0..tile.rows.len).step_by(LANE_ROWS) {
@@ -123,7 +126,7 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
                 let (src, dst) = (src.wrapping_add(index * W), dst.wrapping_add(col * W));
                 for at in 0..count {
                     let src = src.wrapping_offset(at.cast_signed() * tile.cols.src_stride);
-                    // SAFETY: the element is the tile's; no column jumps before the last.
+                    // SAFETY: the element belongs to the tile. The columns do not jump before the last of these.
                     unsafe { copy::<W>(src, dst.wrapping_add(at * W)) };
                 }
             }
@@ -133,10 +136,10 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
     }
 }
 
-/// Copies rows of COLS elements of W bytes.
+/// Transposes a tile with COLS columns of W bytes.
 ///
 /// # Safety
-/// As [`cache_resident`]; the tile has COLS columns.
+/// As [`cache_resident`]. The tile has COLS columns.
 #[inline(always)]
 unsafe fn few_columns<const W: usize, const COLS: usize>(tile: &Tile) {
     let (mut next_row, mut next_col) = (Cursor::of_rows(tile), Cursor::of_cols(tile));
@@ -147,13 +150,13 @@ unsafe fn few_columns<const W: usize, const COLS: usize>(tile: &Tile) {
     for row in 0..tile.rows.len {
         let dst = tile.dst.wrapping_offset(next_row.next());
         for (col, src) in srcs.iter().enumerate() {
-            // SAFETY: the element is the tile's.
+            // SAFETY: the element belongs to the tile.
             unsafe { copy::<W>(src.wrapping_add(row * W), dst.wrapping_add(col * W)) };
         }
     }
 }
 
-/// Columns that make a line of each row, or a part of one, and the rows from the next one on.
+/// A group of columns, which make up a line of each row or a part of it, and the position of the next row.
 struct Group<'a, V> {
     token: Token<V>,
     cols: &'a Cols,
@@ -163,7 +166,7 @@ struct Group<'a, V> {
 }
 
 impl<V: Vector> Group<'_, V> {
-    /// Moves the next `count` rows, at most as many as a vector has elements.
+    /// Moves the next `count` rows. `count` is at most the number of elements in a vector.
     ///
     /// # Safety
     /// The rows belong to the tile, and the first is `row`.
@@ -174,7 +177,7 @@ impl<V: Vector> Group<'_, V> {
         unsafe {
             micro_tile_lines::<V, W>(self.token, self.cols, row, count, &mut lines);
             if count == V::BYTES / W {
-                // With a constant number, the lines stay in registers.
+                // If the number is a constant, the lines stay in registers.
                 self.put(&lines, V::BYTES / W, V::BYTES / W);
             } else {
                 self.put(&lines, V::BYTES / W, count);
@@ -182,7 +185,7 @@ impl<V: Vector> Group<'_, V> {
         }
     }
 
-    /// Moves the next rows, as many as a lane has elements.
+    /// Moves the next rows. Their number is the number of elements in a lane.
     ///
     /// # Safety
     /// The rows belong to the tile, and the first is `row`.
@@ -199,13 +202,12 @@ impl<V: Vector> Group<'_, V> {
     /// Writes the lines of the next `count` rows.
     ///
     /// # Safety
-    /// The rows belong to the tile, and their lines have been made, from micro-tiles of `side` vectors.
+    /// The rows belong to the tile. `lines` contains their lines, in micro-tiles of `side` vectors.
     #[inline(always)]
     unsafe fn put(&mut self, lines: &[MaybeUninit<V>; MOST_VECTORS], side: usize, count: usize) {
         for i in 0..count {
             let dst = self.dst.wrapping_offset(self.next_row.next());
-            // Prefetches the line where the next columns end: rows are far apart, and stores wait for their
-            // lines.
+            // Prefetches the line in which the next columns end. Rows are far apart, and a store waits for its line.
             V::prefetch(dst.wrapping_add(2 * LINE - 1));
             // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { Line::of_row(lines, i, side).store_first(dst, self.bytes) };
@@ -213,7 +215,7 @@ impl<V: Vector> Group<'_, V> {
     }
 }
 
-/// Makes the lines of `count` rows, at most as many as a vector has elements.
+/// Makes the lines of `count` rows. `count` is at most the number of elements in a vector.
 ///
 /// # Safety
 /// The rows are valid in all columns.
@@ -244,7 +246,7 @@ unsafe fn micro_tile_lines<V: Vector, const W: usize>(
     }
 }
 
-/// Makes the lines of as many rows as a lane has elements. Each lane of a vector reads its own column.
+/// Makes the lines of as many rows as a lane has elements. Each lane of a vector is loaded from its own column.
 ///
 /// # Safety
 /// As [`micro_tile_lines`].

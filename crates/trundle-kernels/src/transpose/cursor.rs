@@ -1,4 +1,4 @@
-//! Iterates over the offsets of rows and columns that may jump.
+//! Iterators over the offsets of rows and columns that may jump.
 
 use std::mem::MaybeUninit;
 
@@ -6,12 +6,12 @@ use super::row_block::RowBlock;
 use crate::jumps::Jumps;
 use crate::tile::Tile;
 
-/// The current offset of rows or columns, on the side where they may jump.
+/// Iterates over the offsets of rows in the destination, or of columns in the source.
 pub(crate) struct Cursor {
     pub(crate) offset: isize,
     stride: isize,
     jumps: Jumps,
-    /// The number of steps until the next jump.
+    /// The number of rows or columns before the next jump.
     pub(crate) until_jump: usize,
 }
 
@@ -55,7 +55,7 @@ impl Cursor {
     pub(crate) fn fill(&mut self, base: *const u8, addresses: &mut [MaybeUninit<*const u8>]) {
         let mut rest = addresses;
         while !rest.is_empty() {
-            // The loop between two jumps has no branches, so it vectorizes.
+            // The loop between two jumps has no branches, so the compiler vectorizes it.
             let (addresses, later) = rest.split_at_mut(self.until_jump.min(rest.len()));
             let first = base.wrapping_offset(self.offset);
             for (step, address) in addresses.iter_mut().enumerate() {
@@ -79,17 +79,17 @@ impl Cursor {
     }
 }
 
-/// The columns to prefetch: some columns ahead of the reads, and after the last one the first columns of the next
-/// rows, of this tile or the next.
+/// Iterates over the columns to prefetch. They are some columns ahead of the reads. After the last column come the
+/// first columns of the next rows, in this tile or the next one.
 pub(crate) struct Lookahead {
     cursor: Cursor,
-    /// The number of columns until the first one of the next rows.
+    /// The number of columns before the first column of the next rows.
     until_wrap: usize,
     wrapped: Cursor,
 }
 
 impl Lookahead {
-    /// Starts `cols` columns ahead, for some rows of a tile.
+    /// Starts `cols` columns ahead, for the rows `rows` of a tile.
     #[inline(always)]
     pub(crate) fn of(tile: &Tile, cols: usize, rows: &RowBlock) -> Lookahead {
         let cols = cols.min(tile.cols.len);
@@ -99,7 +99,7 @@ impl Lookahead {
         Lookahead { cursor, until_wrap: tile.cols.len - cols, wrapped }
     }
 
-    /// [`Cursor::fill`].
+    /// Writes the next addresses, as [`Cursor::fill`] does.
     #[inline(always)]
     pub(crate) fn fill(&mut self, base: *const u8, addresses: &mut [MaybeUninit<*const u8>]) {
         let (here, wrapped) = addresses.split_at_mut(self.until_wrap.min(addresses.len()));

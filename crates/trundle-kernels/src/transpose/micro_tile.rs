@@ -6,28 +6,28 @@ use std::ptr;
 
 use crate::simd::{LINE, Lanes, Vector};
 
-/// The most vectors of a micro-tile: 64 of 64 bytes for elements of one byte.
+/// The maximum number of vectors in a micro-tile: 64 vectors of 64 bytes, for elements of one byte.
 pub(crate) const MOST_VECTORS: usize = LINE;
 
-/// The bytes of a lane, within which the shuffles of all sets work.
+/// The size of a lane in bytes: the part of a register within which interleaves work, in all instruction sets.
 pub(crate) const LANE: usize = 16;
 
-/// Returns vectors that have been written one by one.
+/// Returns the vectors as initialized.
 ///
 /// # Safety
-/// All have been written.
+/// All vectors have been written.
 #[inline(always)]
 pub(crate) unsafe fn written<V: Vector>(vectors: &mut [MaybeUninit<V>]) -> &mut [V] {
-    // SAFETY: the caller guarantees that all are written, and both types have the same layout.
+    // SAFETY: the caller guarantees that all vectors are written. Both types have the same layout.
     unsafe { &mut *(ptr::from_mut(vectors) as *mut [V]) }
 }
 
-/// Transposes a micro-tile of as many vectors as each has elements of W bytes.
+/// Transposes a micro-tile, which has as many vectors as a vector has elements of W bytes.
 ///
-/// Lanes come first. As many neighbouring vectors as a lane has elements form one sequence in each lane. An
-/// interleave of the two halves of the sequence rotates the bits of every element's index by one. After as many
-/// interleaves as the position in a lane has bits, the position and the vector's index are exchanged. Then whole
-/// lanes are exchanged with the groups of vectors.
+/// First, elements are transposed within lanes. A group has as many adjacent vectors as a lane has elements. For one
+/// lane, the elements of a group are a sequence with an index of n bits for the vector and n bits for the position in
+/// the lane. Interleaving the two halves of the sequence rotates the bits of the index by one. After n interleaves,
+/// vector index and position are exchanged. Then whole lanes are exchanged between the groups.
 #[inline(always)]
 pub(crate) fn transpose_micro_tile<V: Vector, const W: usize>(vectors: &mut [V]) {
     match W {
@@ -58,8 +58,8 @@ fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(vectors: &mut [V]
     }
 }
 
-/// Transposes, in each lane by itself, the micro-tile of the lanes of a group: as many vectors as a lane has
-/// elements of W bytes.
+/// Transposes a group of vectors separately in each lane. A group has as many vectors as a lane has elements of W
+/// bytes.
 #[inline(always)]
 pub(crate) fn transpose_within_lanes<V: Vector, const W: usize>(group: &mut [V]) {
     match W {
@@ -75,7 +75,7 @@ pub(crate) fn transpose_within_lanes<V: Vector, const W: usize>(group: &mut [V])
 #[inline(always)]
 fn interleave_group<V: Vector, const W: usize, const G: usize>(group: &mut [V]) {
     let mut interleaved: [V; G] = array::from_fn(|i| group[i]);
-    // Unrolled, so that the vectors stay in registers.
+    // The loop is unrolled, so that the vectors stay in registers.
     if G >= 2 {
         interleave_halves::<V, W, G>(&mut interleaved);
     }

@@ -1,4 +1,4 @@
-//! Transposes: neighbours in the source become rows of the destination.
+//! Kernels for transposes. The rows of a tile are contiguous in the source, and its columns in the destination.
 
 // Kernels.
 pub(crate) mod padded;
@@ -15,17 +15,17 @@ mod row_block;
 mod short_rows;
 mod whole_lines;
 
-/// The length of a tile along the source's neighbours: enough lines for an efficient burst of memory reads
-/// (measured; docs/kernels.md).
+/// The length of a tile along the axis that is contiguous in the source, in bytes. It is enough for efficient bursts of
+/// memory reads (measured; docs/kernels.md).
 const TILE_ROW_BYTES: usize = 16 * 64;
 
-/// The most rows of a tile: their carry buffers stay in the caches.
+/// The maximum number of rows in a tile. Their carry buffers stay in the caches.
 const MOST_TILE_ROWS: usize = 256;
 
-/// The least number of columns of a tile.
+/// The minimum number of columns in a tile.
 const TILE_COLS: usize = 1024;
 
-/// Returns the rows and columns of a tile for elements of `width` bytes.
+/// Returns the number of rows and columns of a tile, for elements of `width` bytes.
 pub(crate) fn tile_of(width: usize) -> (usize, usize) {
     ((TILE_ROW_BYTES / width).min(MOST_TILE_ROWS), TILE_COLS)
 }

@@ -1,5 +1,5 @@
-//! Transposes of elements of odd widths: registers pad each element to a power of two, micro-tiles of padded
-//! elements are transposed, and the padding is removed again.
+//! Transposes elements whose size is not a power of two. In registers, each element is padded to a power of two. The
+//! micro-tiles of padded elements are transposed, and the padding is removed.
 
 use std::mem::MaybeUninit;
 
@@ -9,10 +9,11 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// How many columns ahead the source is prefetched, as for the blocked transpose.
+/// Prefetch distance for the source, in columns.
 const COLS_AHEAD: usize = 32;
 
-/// Applies to a transpose of elements of an odd width, with enough of them to fill micro-tiles.
+/// Applies to a transpose of elements of 3 to 15 bytes whose size is not a power of two. There must be enough elements
+/// to fill micro-tiles.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     (3..16).contains(&width)
@@ -23,18 +24,18 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && cols * width >= LINE
 }
 
-/// Cuts tiles as for any transpose.
+/// Returns the sizes of tiles, which are those of any transpose.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     super::tile_of(space.pattern.width)
 }
 
-/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the destination.
+/// Transposes a tile whose rows are contiguous in the source and whose columns are contiguous in the destination.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-    // SAFETY: the caller upholds `# Safety`; P is a width that holds the tile's elements.
+    // SAFETY: the caller upholds `# Safety`. P is at least the size of an element.
     unsafe {
         match tile.width {
             3 => micro_tiles::<V, 4>(token, tile),
@@ -58,7 +59,7 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     let tile = &tile.rising();
     let indices = &ShuffleIndices::new::<P>(width);
     for first in (0..cols).step_by(side) {
-        // The last micro-tiles overlap the previous ones.
+        // The last micro-tiles may overlap the previous ones.
         let col = first.min(cols - side);
         for first in (0..rows).step_by(side) {
             let row = first.min(rows - side);
@@ -68,17 +69,17 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Shuffle indices that add and remove the padding.
+/// The shuffle indices that add and remove padding.
 struct ShuffleIndices {
-    /// For each byte of padded elements, its position without padding, for elements from position 0 on. Padding
-    /// repeats a byte of its element.
+    /// For each byte of padded elements, its position in elements without padding. A byte of padding has the position
+    /// of the last byte of its element.
     padded: [u8; LINE],
-    /// For each byte of elements, its position with padding.
+    /// For each byte of elements without padding, its position in padded elements.
     packed: [u8; LINE],
 }
 
 impl ShuffleIndices {
-    /// Makes indices for elements of `width` bytes that are padded to P.
+    /// Makes indices for elements of `width` bytes that are padded to P bytes.
     #[inline(always)]
     fn new<const P: usize>(width: usize) -> ShuffleIndices {
         let (mut padded, mut packed) = ([0; LINE], [0; LINE]);
@@ -92,12 +93,12 @@ impl ShuffleIndices {
     }
 }
 
-/// Transposes one micro-tile. It may overwrite bytes of the tile after it in its rows of the destination, which
-/// later micro-tiles write again.
+/// Transposes one micro-tile. In the destination, it may also write bytes of the tile after its end in a row. Later
+/// micro-tiles write these bytes again.
 ///
 /// # Safety
-/// As [`run`]; the micro-tile of `V::BYTES / P` elements a side is within the tile. The tile's rows ascend and fill
-/// at least a vector. The indices are for its width.
+/// As [`run`]. The micro-tile has `V::BYTES / P` rows and columns and is within the tile. The rows of the tile ascend
+/// and are at least a vector long in the source. `indices` are made for the width of the tile's elements.
 #[inline(always)]
 unsafe fn micro_tile<V: Vector, const P: usize>(
     token: Token<V>,
@@ -107,7 +108,8 @@ unsafe fn micro_tile<V: Vector, const P: usize>(
     indices: &ShuffleIndices,
 ) {
     let (side, width) = (V::BYTES / P, tile.width);
-    // A vector from the row on, or the last vector of the column, whose elements are then moved down.
+    // The vector begins at the row. Near the end of the column, the last possible vector is read instead, and its
+    // elements are moved down by the shuffle.
     let from = (row * width).min(tile.rows.len * width - V::BYTES);
     let down = (row * width - from) as u8;
     let mut padded = indices.padded;
@@ -118,7 +120,7 @@ unsafe fn micro_tile<V: Vector, const P: usize>(
     let vectors = &mut vectors[..side];
     let padded = Indices::new(token, &padded);
     let packed = Indices::new(token, &indices.packed);
-    // SAFETY: reads are within the columns, writes within the rows.
+    // SAFETY: all reads are within the columns, and all writes within the rows.
     unsafe {
         for (index, vector) in vectors.iter_mut().enumerate() {
             let at = (col + index).cast_signed() * tile.cols.src_stride;

@@ -1,4 +1,4 @@
-//! Panels: columns that a transpose processes together.
+//! Panels: groups of columns that a transpose moves together.
 
 use std::mem::MaybeUninit;
 
@@ -8,45 +8,46 @@ use super::row_block::RowBlock;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// The most columns of a panel, including a first and a last line.
+/// The maximum number of columns in a panel, including those of an incomplete first and last line.
 const MOST_PANEL_COLS: usize = MOST_PACKED_COLS + 2 * LINE;
 
-/// The prefetch distance in lines of the same column, used if all columns map to the same sets.
+/// The prefetch distance within a column, in lines. It is used if all columns are in the same sets of the caches.
 const LINES_AHEAD: usize = 4;
 
-/// Columns that are a multiple of this apart map to the same sets of a first-level cache.
+/// Columns whose distance is a multiple of this are in the same sets of a first-level cache.
 const ALIASING_BYTES: isize = 4096;
 
-/// Returns the number of columns that are processed together, row by row, if they are not packed.
+/// Returns the number of columns in a panel that is not packed.
 fn panel_cols(tile: &Tile) -> usize {
-    // For elements of one byte, enough for two lines of a row at once.
+    // Elements of one byte always have two lines of a row in a panel.
     let together = tile.tuning.lines_together.of(are_aligned(tile), tile.rows.len * tile.width);
     let lines = if tile.width == 1 { 2 } else { together };
     lines * LINE / tile.width
 }
 
-/// Returns whether lines of the destination begin at the same columns in every row.
+/// Returns whether cache lines of the destination begin at the same columns in every row.
 pub(crate) fn are_aligned(tile: &Tile) -> bool {
     tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE) && tile.row_jumps.is_multiple_of(LINE)
 }
 
-/// Returns whether the columns map to the same sets of the caches: prefetched later columns would be evicted before
-/// they are read.
+/// Returns whether the columns are in the same sets of the caches. Then later columns are not prefetched, because they
+/// would be evicted before they are read.
 fn aliasing(tile: &Tile) -> bool {
     tile.cols.src_stride % ALIASING_BYTES == 0
 }
 
+/// The current panel.
 pub(crate) struct Panel<V> {
     pub(crate) token: Token<V>,
-    /// The number of columns of the tile before it.
+    /// The number of columns of the tile that come before this panel.
     pub(crate) done: usize,
-    /// The source of the first row of each column.
+    /// The source address of the first row, for each column.
     pub(crate) srcs: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
-    /// The addresses to prefetch.
+    /// The address to prefetch, for each column.
     pub(crate) aheads: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
     pub(crate) packed: Option<PackedPanels>,
     src: *const u8,
-    /// The number of columns of whole lines of a panel that is not packed.
+    /// The number of columns in a panel that is not packed, without those of an incomplete first and last line.
     cols: usize,
     /// The columns of later panels.
     next: Cursor,
@@ -55,7 +56,7 @@ pub(crate) struct Panel<V> {
 }
 
 impl<V: Vector> Panel<V> {
-    /// Returns the state before the first panel of some rows of a tile.
+    /// Returns the state before the first panel, for some rows of a tile.
     #[inline(always)]
     pub(crate) fn of(
         token: Token<V>,
@@ -63,7 +64,7 @@ impl<V: Vector> Panel<V> {
         rows: &RowBlock,
         packed: Option<PackedPanels>,
     ) -> Panel<V> {
-        // The hardware prefetcher does not predict short runs that are a row apart, nor columns that jump.
+        // The hardware prefetcher does not predict short columns, nor columns that jump.
         let short = tile.tuning.column_bytes_ahead / (rows.count * tile.width);
         let cols_ahead = tile.tuning.columns_ahead.max(panel_cols(tile)).max(short);
         Panel {
@@ -80,7 +81,7 @@ impl<V: Vector> Panel<V> {
         }
     }
 
-    /// Returns the number of columns of whole lines of a panel.
+    /// Returns the number of columns in a panel, without those of an incomplete first and last line.
     #[inline(always)]
     pub(crate) fn cols(&self, width: usize) -> usize {
         match &self.packed {
@@ -89,8 +90,8 @@ impl<V: Vector> Panel<V> {
         }
     }
 
-    /// Moves to the `count` columns from `done` on. If columns are packed, the next packed panel has `coming`
-    /// columns, and is packed while `micro_tiles` micro-tiles of this one are transposed.
+    /// Advances to the panel with the `count` columns from `done` on. If columns are packed, the panel after it has
+    /// `coming` columns, and is packed while `micro_tiles` micro-tiles of this panel are transposed.
     ///
     /// # Safety
     /// As [`PackedPanels::advance`].
@@ -108,7 +109,7 @@ impl<V: Vector> Panel<V> {
             // SAFETY: the caller upholds `# Safety`: all elements are valid.
             unsafe { packed.advance::<V, LEVEL>(self.token, coming, micro_tiles) };
             for col in 0..padded {
-                // Packed columns are in the second-level cache; the prefetch brings the next line into the
+                // Packed columns are in the second-level cache. The prefetch loads their next line into the
                 // first-level cache.
                 self.srcs[col].write(packed.col(col));
                 self.aheads[col].write(packed.col(col).wrapping_add(LINE));
@@ -118,14 +119,14 @@ impl<V: Vector> Panel<V> {
         self.next.fill(self.src, &mut self.srcs[..count]);
         if self.aliasing {
             for (src, ahead) in self.srcs[..count].iter().zip(&mut self.aheads) {
-                // SAFETY: the entry has been written.
+                // SAFETY: the item has been written.
                 let src = unsafe { src.assume_init() };
                 ahead.write(src.wrapping_add((LINES_AHEAD - 1) * LINE));
             }
         } else {
             self.ahead.fill(self.src, &mut self.aheads[..count]);
         }
-        // Lines with too few columns repeat the last one.
+        // If there are too few columns for a line, the last one is repeated.
         let last = self.srcs[count - 1];
         self.srcs[count..padded].fill(last);
         self.aheads[count..padded].fill(last);

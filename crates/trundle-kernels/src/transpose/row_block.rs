@@ -4,29 +4,31 @@ use std::mem::MaybeUninit;
 
 use crate::tile::{Tile, prefetch_partial};
 
-/// The most rows that are moved together: their carry buffers stay in the caches.
+/// The maximum number of rows that are moved together. Their carry buffers stay in the caches.
 pub(crate) const MOST_ROWS: usize = 512;
 
 pub(crate) struct RowBlock {
     pub(crate) count: usize,
-    /// The source of the first row, in bytes from the tile's first row.
+    /// The source position of the first row, in bytes from the first row of the tile.
     pub(crate) src: usize,
-    /// For each row, the address of its first line, and the number of bytes of that line before the row.
+    /// For each row, the destination address of its first cache line, and the number of bytes of this line that come
+    /// before the row.
     pub(crate) dsts: [MaybeUninit<(*mut u8, usize)>; MOST_ROWS],
 }
 
 impl RowBlock {
-    /// Returns the address of a row's first line, and the number of bytes of that line before the row.
+    /// Returns the destination address of a row's first cache line, and the number of bytes of this line that come
+    /// before the row.
     ///
     /// # Safety
-    /// `row` is below `count`.
+    /// `row` is less than `count`.
     #[inline(always)]
     pub(crate) unsafe fn dst(&self, row: usize) -> (*mut u8, usize) {
-        // SAFETY: the destinations of all rows are written.
+        // SAFETY: the items of all rows have been written.
         unsafe { self.dsts.get_unchecked(row).assume_init() }
     }
 
-    /// Returns the source of the next rows, of this tile or the next, in bytes from the first row of this
+    /// Returns the source position of the next rows, in this tile or the next one, in bytes from the first row of this
     /// block.
     #[inline(always)]
     pub(crate) fn next(&self, tile: &Tile) -> isize {
@@ -38,12 +40,12 @@ impl RowBlock {
         (after.addr().wrapping_sub(tile.src.addr()).wrapping_sub(self.src)).cast_signed()
     }
 
-    /// Prefetches the line `bytes` bytes after the start of each row if the row begins or ends within it: a line
-    /// that is written partially is read first.
+    /// For each row, prefetches the line at `bytes` bytes after its start, if that is not the start of a line. The row
+    /// writes only a part of this line, so the line is read before the store.
     #[inline(always)]
     pub(crate) fn prefetch_partial(&self, bytes: usize) {
         for row in 0..self.count {
-            // SAFETY: `row` is below `count`.
+            // SAFETY: `row` is less than `count`.
             let (base, over) = unsafe { self.dst(row) };
             prefetch_partial(base.wrapping_add(over + bytes));
         }

@@ -1,4 +1,4 @@
-//! Transposes into short contiguous rows, whose lines are assembled in registers.
+//! Transposes tiles whose destination rows are short and contiguous. Their cache lines are assembled in registers.
 
 use std::mem::MaybeUninit;
 
@@ -12,22 +12,22 @@ use crate::parts::writer::Writer;
 use crate::simd::{LINE, Lanes, Outlined, Token, Vector};
 use crate::tile::{AffineLoop, Tile, prefetch_partial};
 
-/// Contiguous rows of at most this many bytes are assembled in registers.
+/// Maximum length of such a row in bytes.
 const MOST_SHORT_ROW_BYTES: usize = 8 * LINE;
 
-/// The most lines of a short row.
+/// Maximum number of lines in a short row.
 const MOST_LINES: usize = MOST_SHORT_ROW_BYTES / LINE;
 
-/// The prefetch distance in the same column, in bytes, for short rows.
+/// The prefetch distance within a column, in bytes.
 const SHORT_ROWS_AHEAD: usize = 8 * LINE;
 
-/// The bytes to prefetch with a position of a column: some lines further in the column, or, at its end, the
-/// start of the next tile if it is known.
+/// The prefetch distance at each position of a column. Some lines of the column are prefetched ahead. Near its end, the
+/// start of the next tile is prefetched instead, if it is known.
 #[derive(Clone, Copy)]
 struct Ahead {
     /// From this byte of a column on, the next tile is prefetched.
     until: usize,
-    /// The prefetch distance for either, in bytes.
+    /// The prefetch distance before and after this byte, in bytes.
     bytes: [isize; 2],
 }
 
@@ -40,7 +40,7 @@ impl Ahead {
         let jump = next.src.addr().wrapping_sub(tile.src.addr()).wrapping_sub(column);
         Ahead {
             until: column.saturating_sub(SHORT_ROWS_AHEAD),
-            // For a short column, the next tile is prefetched from its first byte on.
+            // In a short column, all prefetches are for the next tile, from its first byte on.
             bytes: [ahead, jump.wrapping_add(column.min(SHORT_ROWS_AHEAD)).cast_signed()],
         }
     }
@@ -59,8 +59,8 @@ pub(crate) fn are_short_rows(tile: &Tile) -> bool {
         && tile.rows.len > 1
 }
 
-/// Streams the rows of a tile for which [`are_short_rows`] holds. Elements have W bytes and are aligned to W. The
-/// rows ascend in the source, which is prefetched into the cache LEVEL.
+/// Transposes a tile for which [`are_short_rows`] returns true, by streaming stores. Elements have W bytes and are
+/// aligned to W. The rows ascend in the source, which is prefetched into the cache LEVEL.
 pub(crate) struct ShortRows<const W: usize, const LEVEL: u8>;
 
 impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
@@ -69,10 +69,10 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
         let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
         let (cols, padded) = (tile.cols.len, tile.cols.len.next_multiple_of(LINE / W));
         Cursor::of_cols(tile).fill(tile.src, &mut srcs[..cols]);
-        // Lines with too few columns repeat the last one.
+        // If there are too few columns for a line, the last one is repeated.
         let last = srcs[cols - 1];
         srcs[cols..padded].fill(last);
-        // SAFETY: the first `padded` entries are written.
+        // SAFETY: the first `padded` items have been written.
         let srcs: &[*const u8] =
             unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
         let ahead = Ahead::of(tile);
@@ -88,11 +88,11 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
                 row_jumps: Jumps::NONE,
                 ..*tile
             };
-            // Lines that are written partially are read first: the last one, and the first one after the jump.
+            // The last line before a jump and the first line after it are written in part, so they are read first.
             prefetch_partial(dst.wrapping_add(len * cols * W));
             next.skip(len);
             prefetch_partial(tile.dst.wrapping_offset(next.offset));
-            // SAFETY: the rows belong to the tile, between two jumps.
+            // SAFETY: the rows belong to the tile, and there is no jump between them.
             unsafe {
                 if are_lanes::<W>(cols) {
                     join_lanes::<V, W, LEVEL>(token, &rows, &srcs[..cols], row * W, ahead);
@@ -105,18 +105,18 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
     }
 }
 
-/// Returns whether rows of `cols` columns are whole lanes but less than a line. Micro-tiles of more than their
-/// lanes would be mostly empty.
+/// Returns whether rows of `cols` columns are whole lanes but shorter than a line. Whole micro-tiles of such rows would
+/// be mostly empty.
 const fn are_lanes<const W: usize>(cols: usize) -> bool {
     cols * W < LINE && cols.is_multiple_of(LANE / W) && cols.is_multiple_of(LINE / LANE)
 }
 
-/// Joins rows of whole lanes. The lanes of each micro-tile are transposed by themselves and then arranged in the
-/// order of the destination, which makes whole lines.
+/// Makes lines from rows of whole lanes. Elements are first transposed within lanes. Then the lanes are moved to their
+/// order in the destination.
 ///
 /// # Safety
-/// As [`ShortRows`], for columns at `at` bytes from `srcs`. The columns fill lanes, and their number is a multiple
-/// of a line's lanes.
+/// As [`ShortRows`], for rows that begin `at` bytes after `srcs`. The columns fill whole lanes, and their number is a
+/// multiple of the number of lanes in a line.
 #[inline(always)]
 unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -126,13 +126,13 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     ahead: Ahead,
 ) {
     let (each, side, lanes) = (LANE / W, V::BYTES / W, V::BYTES / LANE);
-    // The number of lanes of a row, and the bytes of the same lane of all vectors.
+    // The number of lanes in a row, and the number of bytes in one lane of all vectors.
     let (pieces, block) = (srcs.len() / each, srcs.len() * LANE);
     let mut vectors = [MaybeUninit::<V>::uninit(); LINE];
     let mut made = [MaybeUninit::<V>::uninit(); LINE];
     let made: *mut u8 = made.as_mut_ptr().cast();
-    // SAFETY: only rows and columns of the tile are read. Each lane of the vectors becomes as many bytes as the
-    // vectors have lanes; the results are written sequentially.
+    // SAFETY: only rows and columns of the tile are read. `made` has space for all lanes of all vectors, and the
+    // results are written sequentially.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
@@ -163,8 +163,8 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Loads `count` rows, at most as many as a vector has elements, of each column into a vector. Prefetches the
-/// source `ahead` bytes further on.
+/// Loads `count` rows of each column into a vector. `count` is at most the number of elements in a vector. Prefetches
+/// the source with a distance of `ahead` bytes.
 ///
 /// # Safety
 /// The rows are valid at `at` bytes from each of `srcs`.
@@ -191,10 +191,10 @@ unsafe fn load_columns<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Joins rows of any length: each line is assembled from the ends of rows.
+/// Makes lines from rows of any length.
 ///
 /// # Safety
-/// As [`ShortRows`], for columns at `at` bytes from `srcs`, enough of them to fill lines.
+/// As [`ShortRows`], for rows that begin `at` bytes after `srcs`. There are enough `srcs` to fill whole lines.
 #[inline(always)]
 unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -204,7 +204,7 @@ unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     ahead: Ahead,
 ) {
     let (each, side) = (LINE / W, V::BYTES / W);
-    // The micro-tiles of a line of each row, in consecutive groups.
+    // The number of vectors in the micro-tiles that make up a line of each row.
     let group = LINE / V::BYTES * side;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_LINES * MOST_VECTORS];
     // SAFETY: only rows and columns of the tile are read, and rows are written sequentially.

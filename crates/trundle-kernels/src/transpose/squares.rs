@@ -1,4 +1,4 @@
-//! Exchanges two tiles of a square matrix and transposes both, micro-tile by micro-tile in registers.
+//! Exchanges two tiles of a square matrix and transposes both, one pair of micro-tiles after another, in registers.
 //!
 //! If the rows of a tile map to few sets of the caches, they would evict each other before all micro-tiles are
 //! done. Both tiles are then copied row by row into the scratch, where rows are contiguous, and written
@@ -15,7 +15,7 @@ use crate::simd::{LINE, Token, Vector};
 pub(crate) use crate::pattern::never as applies;
 pub(crate) use crate::rows::tile;
 
-/// A tile of a matrix, and the tile at its transposed position. Both may be the same tile.
+/// A tile of a matrix, and the tile at the transposed position. Both may be the same tile.
 #[derive(Clone, Copy)]
 pub struct SquareTile {
     /// The start of the first tile.
@@ -24,38 +24,38 @@ pub struct SquareTile {
     pub second: *mut u8,
     /// The distance between rows of the matrix, in bytes.
     pub stride: isize,
-    /// The rows of the first tile, which are the columns of the second.
+    /// The number of rows in the first tile, which is the number of columns in the second.
     pub rows: usize,
-    /// The columns of the first tile.
+    /// The number of columns in the first tile.
     pub cols: usize,
-    /// The bytes of an element: 1, 2, 4, 8 or 16.
+    /// The size of an element in bytes: 1, 2, 4, 8 or 16.
     pub width: usize,
     /// The starts of the two tiles that are moved next.
     pub next: [*const u8; 2],
-    /// Memory of [`square_scratch_bytes`] for this call alone.
+    /// Scratch of [`square_scratch_bytes`] bytes, which only this call uses.
     pub scratch: *mut u8,
 }
 
-/// Returns the distance between rows in the scratch. It is not a power of two, or rows would evict each other there
+/// Returns the distance between rows in the scratch, in bytes. With a power of two, rows would evict each other there
 /// too.
 fn pitch(cols: usize, width: usize) -> usize {
     (cols * width).next_multiple_of(LINE) + LINE
 }
 
-/// Returns the scratch size for tiles of at most `side` rows and columns, with elements of `width` bytes and rows
-/// of the matrix `stride` bytes apart.
+/// Returns the size of the scratch in bytes, for tiles of at most `side` rows and columns. Elements have `width` bytes,
+/// and the rows of the matrix are `stride` bytes apart.
 pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
     if !are_aliasing(width, stride) {
         return 0;
     }
-    // Both tiles, and the rows of one that are transposed together.
+    // The scratch holds both tiles, and the rows of a band, which are transposed together.
     (2 * side + LINE) * pitch(side, width)
 }
 
 /// How many rows ahead of the copied row are prefetched (measured; docs/kernels.md).
 const ROWS_AHEAD: isize = 8;
 
-/// Exchanges the tiles.
+/// Exchanges both tiles and transposes them.
 ///
 /// # Safety
 /// As [`KernelFn::SquareTile`](crate::KernelFn::SquareTile).
@@ -92,7 +92,7 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
             }
             let mut one = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
             let mut other = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-            // SAFETY: both micro-tiles belong to the tiles, and are the same or do not overlap.
+            // SAFETY: both micro-tiles belong to the tiles. They are the same micro-tile or do not overlap.
             unsafe {
                 load(token, first, tile.stride, &mut one[..side]);
                 let one = written(&mut one[..side]);
@@ -107,7 +107,7 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
             }
         }
     }
-    // Elements beyond the last whole micro-tile of rows or columns.
+    // Exchanges the elements after the last whole micro-tile of rows or columns.
     for row in 0..tile.rows {
         let begin = if row < rows { cols } else { 0 };
         let begin = if is_diagonal { begin.max(row + 1) } else { begin };
@@ -120,14 +120,14 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
     }
 }
 
-/// [`exchange`] through the scratch.
+/// Does the same as [`exchange`], but stages both tiles.
 ///
 /// # Safety
 /// As [`exchange`].
 #[inline(always)]
 unsafe fn exchange_through_scratch<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
     let SquareTile { first, second, stride, rows, cols, scratch, .. } = *tile;
-    // SAFETY: the caller guarantees that both tiles are valid; the scratch has room for them and a band.
+    // SAFETY: the caller guarantees that both tiles are valid. The scratch has space for them and a band.
     unsafe {
         let one = ScratchTile { rows: scratch, pitch: pitch(cols, W) };
         let other = ScratchTile { rows: scratch.add(rows * one.pitch), pitch: pitch(rows, W) };
@@ -151,7 +151,7 @@ impl ScratchTile {
     /// Copies `rows` rows of `bytes` bytes to the scratch.
     ///
     /// # Safety
-    /// The rows are valid for reads, and the scratch has room for them.
+    /// The rows are valid for reads, and the scratch has space for them.
     #[inline(always)]
     unsafe fn put<V: Vector>(
         &self,

@@ -1,17 +1,18 @@
-//! The blocked transpose: neighbours in the source become rows of the destination.
+//! The blocked transpose, for rows that are contiguous in the source and columns that are contiguous in the
+//! destination.
 //!
 //! ```text
 //! for each group of columns that fills a line of the destination
-//!     for each group of rows that fills a vector of the source, or a lane of one (1 and 2 bytes)
-//!         for each micro-tile of the two (a vector's elements a side)
-//!             load a vector from each column          (neighbours along the rows)
+//!     for each group of rows that fills a vector of the source (or a lane, for elements of 1 and 2 bytes)
+//!         for each micro-tile of these columns and rows
+//!             load a vector from each column          (contiguous along the rows)
 //!             interleave the first half of the vectors with the second half, log2(side) times
-//!         store the vectors of each row, which make a line     (neighbours along the columns)
+//!         for each row, store its vectors, which make a line     (contiguous along the columns)
 //! ```
 //!
-//! Streaming stores need whole lines of the destination, and each row has its own lines. The bytes of a row beyond
-//! its last whole line are therefore *carried*: kept until the next group completes the line. Groups are processed
-//! in panels, whose columns may be packed first.
+//! Streaming stores need whole cache lines of the destination, but lines may begin at other columns in each row. So the
+//! bytes of a row after its last whole line are *carried*: kept until the next group of columns completes the line.
+//! Groups are moved in panels, whose columns may be packed first.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -34,14 +35,15 @@ use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
 use crate::tile::{StoreKind, Tile};
 use crate::tuning::{Level, Tuning};
 
-/// The least bytes of the rows and of the columns of a transpose (measured on pictures of 2 to 16 channels;
-/// docs/kernels.md).
+/// The minimum length along the rows and along the columns of a transpose, in bytes (measured on pictures of 2 to 16
+/// channels; docs/kernels.md).
 const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
 
-/// Applies if neighbours in the source, in either order, are a row apart in the destination.
+/// Applies if the rows are contiguous in the source, in ascending or descending order, and the columns are contiguous
+/// in the destination. There must be enough elements to fill micro-tiles.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width;
-    // Micro-tiles of fewer rows or columns are mostly empty.
+    // With fewer rows or columns, micro-tiles would be mostly empty.
     let least = if width == 1 { (16, 16) } else { LEAST_MICRO_TILE_BYTES };
     let (rows, cols) = pattern.wrapped;
     let enough = rows.saturating_mul(width) >= least.0 && cols.saturating_mul(width) >= least.1;
@@ -51,30 +53,33 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
 }
 
-/// Larger elements are copied as runs: they have few partial lines (measured; docs/kernels.md).
+/// Maximum size of an element in bytes. Larger elements are copied as runs, which have few incomplete lines (measured;
+/// docs/kernels.md).
 const MOST_WIDTH: usize = 512;
 
-/// Returns whether elements of `width` bytes, at least a line, are transposed with streaming stores instead of
-/// copied as runs of bytes.
+/// Returns whether elements of `width` bytes are transposed as whole lines by streaming stores. If `width` is at least
+/// a line, other elements are copied as runs of bytes.
 pub fn takes_lines(width: usize) -> bool {
     width.is_multiple_of(LINE) && width <= MOST_WIDTH
 }
 
-/// Up to this many bytes, the source's neighbours are not cut if each is a whole number of lines. Reads are then
-/// contiguous if the columns are.
+/// If elements are whole lines and all rows together have at most this many bytes, the rows are not cut into tiles. If
+/// the columns follow each other in the source, reads are then contiguous.
 const WHOLE_ROW_BYTES: usize = 8 << 10;
 
-/// The length of a tile along the source's neighbours if rows are short and contiguous in the destination.
+/// The length of a tile along the axis that is contiguous in the source, in bytes, if destination rows are short and
+/// contiguous.
 const SHORT_ROWS_BYTES: usize = 32 * 64;
 
-/// The least number of rows of a streamed tile of one-byte elements: memory serves runs of 256 bytes slowly.
+/// The minimum number of rows in a tile of one-byte elements that is written by streaming stores. Reads of only 256
+/// bytes at a time would be slow.
 const LEAST_STREAMED_ROWS: usize = 512;
 
-/// The size of a tile along the source's neighbours, in bytes and in rows, if columns of elements of more than 2
-/// bytes are packed: it shares the second-level cache with the panels (measured; docs/kernels.md).
+/// The length of a tile along the axis that is contiguous in the source, in bytes and in rows, if columns of elements
+/// of more than 2 bytes are packed. The tile and the panels share the second-level cache (measured; docs/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
-/// Cuts tiles as large as tasks allow.
+/// Returns the sizes of tiles. They are as large as tasks allow.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let Space { pattern, store, share, tuning, .. } = space;
     if space.ragged_rows {
@@ -106,19 +111,20 @@ fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
     (bytes / width).clamp(1, most)
 }
 
-/// Returns the most rows of a tile that is written into the caches: as many as a first-level cache has ways for.
-/// Rows begin within lines, so a line is written in two parts and must still be in the cache for the second.
+/// Returns the maximum number of rows in a tile that is written by ordinary stores. Rows begin within lines, so a line
+/// is written in two parts, and should still be in the first-level cache when the second part is written. So the number
+/// of rows in one set must not exceed the number of its ways.
 fn cached_rows(pattern: &Pattern) -> usize {
     const SAME_SET_BYTES: usize = 4096;
     const WAYS: usize = 8;
     let zeros = pattern.row_strides.1.trailing_zeros().min(SAME_SET_BYTES.trailing_zeros());
     let rows = (WAYS * SAME_SET_BYTES) >> zeros;
-    // Fewer rows than a lane has cost as much.
+    // Fewer rows than a lane has elements would take as long.
     rows.max(LANE / pattern.width.min(LANE))
 }
 
-/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the destination. Rows
-/// may jump in the destination, columns in the source.
+/// Transposes a tile whose rows are contiguous in the source and whose columns are contiguous in the destination. Rows
+/// may jump in the destination, and columns in the source.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump ascend in
@@ -148,7 +154,7 @@ impl<const W: usize> Outlined for Lines<W> {
             risen = tile.rising();
             &risen
         } else {
-            // For a small tile a copy takes longer than the move.
+            // `rising` is not called here, because copying the description of a small tile takes longer than moving it.
             tile
         };
         if !V::STREAMS || tile.store == StoreKind::Ordinary {
@@ -161,7 +167,7 @@ impl<const W: usize> Outlined for Lines<W> {
         let joined = aligned && are_short_rows(tile);
         let streamed = aligned && tile.cols.len * W >= LINE;
         let together = are_aligned(tile);
-        // SAFETY: the caller upholds `# Safety`; the rows ascend, and joined or streamed rows are aligned to
+        // SAFETY: the caller upholds `# Safety`. The rows ascend, and rows with streaming stores are aligned to
         // elements.
         unsafe {
             match tile.tuning.transpose_level {
@@ -181,12 +187,12 @@ impl<const W: usize> Outlined for Lines<W> {
     }
 }
 
-/// Elements of W bytes in rows that ascend in the source, prefetched into the cache LEVEL. WRITTEN selects the
-/// stores.
+/// Transposes a tile that is larger than the caches. Elements have W bytes, and rows ascend in the source, which is
+/// prefetched into the cache LEVEL. WRITTEN selects the stores.
 struct Large<const W: usize, const WRITTEN: u8, const LEVEL: u8>;
 
-/// Rows are written by ordinary stores, by streaming ones, or by streaming ones where their lines begin at the same
-/// columns.
+/// The values of WRITTEN: ordinary stores, streaming stores, and streaming stores if cache lines begin at the same
+/// columns in all rows.
 const ORDINARY: u8 = 0;
 const STREAMING: u8 = 1;
 const STREAMING_ALIGNED: u8 = 2;
@@ -233,11 +239,11 @@ unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, ro
     }
 }
 
-/// Streams whole lines of rows whose lines begin at the same columns. Columns before the first line and after the
-/// last are written by ordinary stores.
+/// Writes whole lines by streaming stores, if lines begin at the same columns in all rows. Columns before the first and
+/// after the last whole line are written by ordinary stores.
 ///
 /// # Safety
-/// As [`run`], for elements of W bytes and ascending rows, all aligned as the first.
+/// As [`run`], for elements of W bytes and ascending rows. Lines begin at the same columns in all rows.
 #[inline(always)]
 unsafe fn stream_aligned_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -252,11 +258,11 @@ unsafe fn stream_aligned_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Streams whole lines of rows. The bytes of a row beyond its last whole line are carried to the next group of
-/// columns.
+/// Writes whole lines by streaming stores. The bytes of a row after its last whole line are carried to the next group
+/// of columns.
 ///
 /// # Safety
-/// As [`run`], for elements of W bytes and ascending rows, each at least a line, at multiples of W.
+/// As [`run`], for elements of W bytes and ascending rows. Each row has at least a line and begins at a multiple of W.
 #[inline(always)]
 unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -264,7 +270,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     rows: &RowBlock,
 ) {
     let mut carry = [CarryBuffer::NONE; MOST_ROWS];
-    // SAFETY: the first group is whole, and every row carries a line from then on.
+    // SAFETY: the first group is a whole line. After it, every row carries a line.
     unsafe {
         stream::<V, W, BEGUN, STREAMED, ENDED, LEVEL>(token, tile, rows, LINE / W, &mut carry);
         if tile.cols.len.is_multiple_of(LINE / W) {
@@ -278,11 +284,11 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Streams rows: the first `head` columns by HEAD, then as many whole lines as possible by BODY, and the rest by
-/// TAIL.
+/// Moves rows in three parts. HEAD determines how the first `head` columns are written, BODY how as many whole lines as
+/// possible are written, and TAIL how the rest is written.
 ///
 /// # Safety
-/// As [`put_lines`], for rows of the tile, which has at least `head` columns.
+/// As [`put_lines`], for rows of the tile. The tile has at least `head` columns.
 #[inline(always)]
 unsafe fn stream<
     V: Vector,
@@ -302,7 +308,7 @@ unsafe fn stream<
     let end = head + (cols - head) / each * each;
     let mut panel = Panel::of(token, tile, rows, PackedPanels::of(tile, rows, W));
     let most = panel.cols(W);
-    // The end of a panel: the first panel includes the head, the last one the tail.
+    // Returns the end of a panel. The first panel includes the head, and the last one the tail.
     let until = |from: usize| {
         let until = from.max(head) + most;
         if until < end { until } else { cols }
@@ -337,20 +343,20 @@ unsafe fn stream<
     }
 }
 
-/// What happens to the lines of columns. STORED uses ordinary stores. ALIGNED streams them unchanged, where they
-/// are lines of the destination. The others join them with the carried bytes; BEGUN and ENDED use ordinary stores
-/// for the first and the last line of a row.
+/// How the line of a group of columns is written. STORED uses ordinary stores. ALIGNED uses a streaming store, if the
+/// group is a line of the destination. The others join it with the carried bytes of the row: BEGUN for the first line
+/// of a row and ENDED for the last one use ordinary stores, and STREAMED uses streaming stores.
 const STORED: u8 = 0;
 const ALIGNED: u8 = 1;
 const BEGUN: u8 = 2;
 const STREAMED: u8 = 3;
 const ENDED: u8 = 4;
 
-/// Transposes the micro-tiles of a group of columns and puts their lines into the rows.
+/// Transposes the micro-tiles of some columns and writes their lines. PUT determines how.
 ///
 /// # Safety
-/// The columns are valid for the rows, and the rows for the columns. Where lines are streamed or ended, rows carry
-/// lines.
+/// All rows are valid for reads in all columns, and all columns are valid for writes in all rows. If PUT is STREAMED or
+/// ENDED, every row carries a line.
 #[inline(always)]
 unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     panel: &mut Panel<V>,
@@ -383,7 +389,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
                     let cols = first + micro_tile * side..first + (micro_tile + 1) * side;
                     let (srcs, aheads) = (&panel.srcs[cols.clone()], &panel.aheads[cols]);
                     for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
-                        // A column begins anywhere in a line, so it may end one line later.
+                        // A column need not begin at a line, so its vector may end in the next line.
                         let ahead = ahead.assume_init();
                         if row == 0 {
                             V::prefetch_into::<LEVEL>(ahead);
@@ -404,19 +410,19 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     }
 }
 
-/// Returns whether micro-tiles of elements of W bytes are always read lane by lane: micro-tiles of vectors would
-/// not stay in the registers between their two steps.
+/// Returns whether elements of W bytes are always moved by [`put_lane_lines`]. Whole micro-tiles of such elements do
+/// not fit in the registers.
 const fn are_lanes<V: Vector, const W: usize>() -> bool {
     W <= 2 && V::BYTES > LANE
 }
 
-/// The bytes of the rows that are transposed in one step.
+/// Returns the number of bytes of a column that are transposed at once.
 const fn step_bytes<V: Vector, const W: usize>() -> usize {
     if are_lanes::<V, W>() { LANE } else { V::BYTES }
 }
 
-/// [`put_lines`] for as many rows as a lane has elements, from `row` on. Each lane of a vector reads its own
-/// column, so a line needs only the transposes within lanes.
+/// Does the same as [`put_lines`], for as many rows as a lane has elements, from `row` on. Each lane of a vector is
+/// loaded from its own column, so elements need to be transposed only within lanes.
 ///
 /// # Safety
 /// As [`put_lines`], for the rows that the function writes.
@@ -429,8 +435,9 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     carry: &mut [CarryBuffer],
 ) {
     let each = LANE / W;
-    // A line of the source has four lanes. Each lane prefetches one column of four; in a last partial line, the
-    // first lane prefetches all columns. Wide elements only come here with partial lines.
+    // A line of the source has four lanes, and this function is called for each of them. Each call prefetches a quarter
+    // of the columns. In an incomplete last line, the first call prefetches all columns. Wide elements only come here
+    // with incomplete lines.
     let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
     let asked = match rows.count * W - line {
         LINE.. => quarter * each..(quarter + 1) * each,
@@ -453,7 +460,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
             }
             if V::BYTES == LINE {
                 let vectors = lane_vectors::<V, W>(panel, first, row);
-                // Unrolled, so that the vectors stay in registers.
+                // The loop is unrolled, so that the vectors stay in registers.
                 macro_rules! put {
                     ($($i:literal)*) => {
                         $(if $i < LANE / W {
@@ -482,8 +489,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     }
 }
 
-/// Returns vectors, transposed within lanes. Each lane is read from one column, from row `row` on. Only the first
-/// vectors are set, as many as a lane has elements.
+/// Returns vectors that are transposed within lanes. Each lane is loaded from one column, from row `row` on. The number
+/// of valid vectors is the number of elements in a lane.
 ///
 /// # Safety
 /// The columns from `col` on belong to the panel, and the rows to the columns.
@@ -511,7 +518,7 @@ unsafe fn lane_vectors<V: Vector, const W: usize>(
     vectors
 }
 
-/// [`put_lines`] for fewer rows than a micro-tile has.
+/// Does the same as [`put_lines`], for fewer rows than a micro-tile has.
 ///
 /// # Safety
 /// As [`put_lines`], for the rows `some`.
@@ -546,7 +553,7 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
     }
 }
 
-/// Puts the line of a group into a row.
+/// Writes the line of a group of columns to a row.
 ///
 /// # Safety
 /// As [`put_lines`].
@@ -563,7 +570,7 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     // SAFETY: the caller guarantees that the row is valid.
     unsafe {
         let (base, over) = rows.dst(row);
-        // The first line of a row may begin before the buffer, by the bytes before the row.
+        // The first line of a row begins before the row, so its address may be before the buffer.
         let dst = base.wrapping_add((panel.done + first) * W);
         let bytes = count * W;
         match PUT {

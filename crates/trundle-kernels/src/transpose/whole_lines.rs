@@ -1,21 +1,21 @@
-//! Transposes of elements of one or more whole lines, which are moved unchanged.
+//! Transposes elements that are each one or more whole cache lines.
 
 use super::cursor::Cursor;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::{StoreKind, Tile, prefetch_partial};
 
-/// The most rows that are moved together: their carry buffers stay in a first-level cache.
+/// The maximum number of rows that are moved together. Their carry buffers stay in a first-level cache.
 const MOST_ROWS: usize = 64;
 
-/// The prefetch distance in the source, in bytes.
+/// The prefetch distance for the source, in bytes.
 const BYTES_AHEAD: usize = 8 << 10;
 
-/// Copies a tile of elements of whole lines that are neighbours along the rows in the source, and along the columns
-/// in the destination. Rows may jump in the destination, columns in the source.
+/// Transposes a tile of elements that are whole lines. The rows are contiguous in the source, and the columns in the
+/// destination. Rows may jump in the destination, and columns in the source.
 ///
-/// Lines of the destination begin anywhere in an element: the incomplete line at the end of an element is kept
-/// until the next element completes it. The source is prefetched into the cache LEVEL.
+/// Lines of the destination may begin at any byte of an element. So the incomplete line at the end of an element is
+/// kept until the next element of the row completes it. The source is prefetched into the cache LEVEL.
 pub(crate) struct WholeLines<const LEVEL: u8>;
 
 impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
@@ -49,7 +49,7 @@ impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
 
 struct Rows<'a> {
     src: *const u8,
-    /// For each row, its destination and the number of bytes of its first line before it.
+    /// For each row, its destination address, and the number of bytes of its first line that come before the row.
     dsts: &'a [(*mut u8, usize)],
 }
 
@@ -95,7 +95,7 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
             }
         }
         for (row, (&(dst, over), carry)) in rows.dsts.iter().zip(&mut carry).enumerate() {
-            // SAFETY: the element belongs to the tile; from the second column on, the row has kept the line before.
+            // SAFETY: the element belongs to the tile. From the second column on, the row has kept the previous line.
             unsafe {
                 let (src, dst) = (src.add(row * width), dst.add(col * width));
                 let carry = carry.0.as_mut_ptr().cast::<u8>();
@@ -115,7 +115,7 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
         }
     }
     for (&(dst, over), carry) in rows.dsts.iter().zip(&carry) {
-        // SAFETY: each row has kept its last line, whose last bytes are still to be written.
+        // SAFETY: each row has kept its last line. The last bytes of this line have not been written yet.
         unsafe {
             let line = Line::load(token, carry.0.as_ptr().cast());
             let end = dst.add(tile.cols.len * width);
@@ -124,7 +124,7 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
     }
 }
 
-/// [`Line::join`] at any byte; faster at multiples of 4.
+/// Calls [`Line::join`] for any byte `at`. It is faster if `at` is a multiple of 4.
 ///
 /// # Safety
 /// As [`Line::join`].

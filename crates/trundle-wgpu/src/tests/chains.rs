@@ -1,4 +1,4 @@
-//! Random chains, compared with the CPU.
+//! Compares random chains with the CPU backend.
 
 use proptest::test_runner::TestCaseError;
 use trundle::lowering::{Device, PlannedProgram, Runner};
@@ -31,7 +31,7 @@ fn is_as_on_the_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result
     }
 }
 
-/// Several tensors and a constant combined into one output, with the pass costs of a GPU.
+/// Several tensors and a constant become one output, with the budget of a GPU.
 #[test]
 fn programs_of_several_tensors_are_as_on_the_cpu() {
     let Some(device) = device() else { return };
@@ -58,7 +58,7 @@ fn programs_of_several_tensors_are_as_on_the_cpu() {
     }
 }
 
-/// Ten thousand cases in the full test run.
+/// With all tests enabled, there are ten thousand cases.
 #[test]
 fn random_chains_are_as_on_the_cpu() {
     let Some(device) = device() else { return };

@@ -1,4 +1,4 @@
-//! The conformance suite of all backends.
+//! Runs the conformance suite of all backends.
 
 use trundle_core::Move;
 use trundle_gpu::{GpuMove, Pattern, TILE_BYTES};
@@ -24,7 +24,8 @@ fn moves_between_windows_are_what_the_oracle_says() {
     suite::conformance(&device, 1, shares(16));
 }
 
-/// Tiles of every width, full and partial, forward, reversed and rolled, at every offset within a word.
+/// Tests tiles of elements of every width: full and incomplete tiles, ascending, reversed and rolled loops, at every
+/// offset within a word.
 #[test]
 fn tiles_are_what_the_oracle_says() {
     let Some(device) = device() else { return };

@@ -1,4 +1,4 @@
-//! The examples of the operator specifications.
+//! Tests the examples in the specifications of operators.
 
 use trundle_core::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, Layout, Move, Op, Shape};
@@ -37,7 +37,7 @@ fn examples_of_the_specifications_come_out() {
             &[4, 3],
             &[7, 8, 6, 10, 11, 9, 1, 2, 0, 4, 5, 3],
         ),
-        // OpenVINO Transpose-1: with and without an order.
+        // OpenVINO Transpose-1, with an order and without one.
         (Transpose::new(&[2, 0, 1]).into(), &[2, 2, 3], &[0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]),
         (Transpose::new(&[]).into(), &[2, 3], &[0, 3, 1, 4, 2, 5]),
         // DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, examples 1 and 2.

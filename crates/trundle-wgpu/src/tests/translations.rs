@@ -1,4 +1,5 @@
-//! Validates the kernels as WGSL without optional capabilities and translates them for Vulkan, DirectX 12 and Metal.
+//! Checks that the kernels are valid WGSL without optional features, and translates them for Vulkan, DirectX 12 and
+//! Metal.
 
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
@@ -18,7 +19,7 @@ fn kernels() -> Vec<Kernel> {
     sub_byte.chain(whole).chain(tiles).collect()
 }
 
-/// Validates a kernel for a device without optional features.
+/// Checks a kernel for a device without optional features.
 fn valid(kernel: Kernel) -> (Module, ModuleInfo) {
     let text = source(kernel);
     let module = wgsl::parse_str(&text)
