@@ -1,4 +1,4 @@
-//! Scatters: replace some elements of a tensor by elements of another.
+//! Scatters: tensors in which some elements are replaced by elements of another tensor.
 
 use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};
@@ -8,20 +8,21 @@ use crate::shape::row_major_strides;
 use crate::{DTypeError, IndexMap, Layout, Line, Move, Result, Shape, ShapeError, Table, Width};
 
 impl Program {
-    /// Adds `base` with some elements replaced by `updates`.
+    /// Adds the tensor `base` in which some elements are replaced by the elements of `updates`.
     ///
-    /// For each index of `updates`, `places` gives the index of `base` that it replaces, so the map of a gather also
-    /// describes the corresponding scatter. If several updates have the same destination, the last one in row-major
-    /// order wins. An update at a position of rank 0 may have any shape of one element, as in OpenVINO's
-    /// `ScatterNDUpdate`.
+    /// `places` maps each index of `updates` to the index in `base` that the update replaces. A gather with this map
+    /// reads the elements that the scatter replaces. If several updates have the same index in `base`, the last one
+    /// in row-major order wins. If `places` has an output of rank 0, `updates` may have any shape with one element,
+    /// as in OpenVINO's `ScatterNDUpdate`.
     ///
     /// The result is a gather from the concatenation of both tensors, with a table of element numbers. The
     /// table covers only the axes along which `places` moves elements. If several axes are independent, each
     /// has its own table.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`] if the map is not from the shape of `updates` to the shape of `base`,
-    /// [`DTypeError::WidthsDiffer`], [`ShapeError::TooLarge`].
+    /// [`ShapeError::ShapeMismatch`] if the shapes of `updates` and `base` are not the output shape and the source
+    /// shape of `places`, [`DTypeError::WidthsDiffer`] if the tensors have different widths,
+    /// [`ShapeError::TooLarge`] if there is not enough memory for the table.
     pub fn updated(
         &mut self,
         base: TensorId,
@@ -44,8 +45,10 @@ impl Program {
         self.put(base, updates, places)
     }
 
-    /// Number of table entries that [`Program::updated`] holds in memory for these places: one for each index
-    /// of an independent axis, or one for each element of the axes that depend on each other.
+    /// The number of table entries that [`Program::updated`] keeps in memory for this map.
+    ///
+    /// An independent axis has one entry for each index. Axes that depend on each other together have one entry for
+    /// each combination of indices.
     pub fn indices_of_update(places: &IndexMap) -> usize {
         let product =
             |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
@@ -95,7 +98,8 @@ impl Program {
         }
     }
 
-    /// Gathers along an axis of a tensor by a table over `shape`.
+    /// Adds a gather along one axis of a tensor, with the shape `shape`. `table` has one index for each index on that
+    /// axis of the result.
     fn taken(
         &mut self,
         from: TensorId,
@@ -116,9 +120,9 @@ impl Program {
     }
 }
 
-/// Table over the `size` elements along all axes except the first `before` and the last `behind`, in
-/// row-major order. Each entry is the number of the element in `base`, or `size` plus its number in the
-/// updates.
+/// Makes the table of a scatter. It covers the `size` elements along all axes except the first `before` and the
+/// last `behind`, in row-major order. Each entry is the number of an element in `base`, or `size` plus the number
+/// of an element in the updates.
 fn replaced(
     places: &IndexMap,
     (before, behind): (usize, usize),
@@ -126,7 +130,7 @@ fn replaced(
 ) -> Result<Vec<usize>> {
     let mut table = counted(size)?;
     let (whole, part) = (places.in_shape(), places.out_shape());
-    // The table has the same entries at all positions along the other axes.
+    // The places are the same at all positions along the other axes, so use the first position.
     let is_merged = |axis: usize| axis >= before && axis < part.rank() - behind;
     let bounds: Vec<_> =
         (0..part.rank()).map(|axis| if is_merged(axis) { 0..part[axis] } else { 0..1 }).collect();
@@ -139,7 +143,7 @@ fn replaced(
     match Move::new(&places, 1, &from, &to, MOST_BOXES) {
         Ok(work) => {
             let width = work.width();
-            // The maximum is the last update, so the order does not matter.
+            // The last update has the largest number, so the order of the loop does not matter.
             work.for_each_pair(|place, update| {
                 for at in 0..width {
                     table[place + at] = table[place + at].max(size + update + at);
@@ -163,7 +167,7 @@ fn counted(size: usize) -> Result<Vec<usize>> {
     Ok(table)
 }
 
-/// Maximum number of boxes; with more, the elements are evaluated one by one.
+/// The maximum number of boxes of `places`. If there are more, the elements are evaluated one by one.
 const MOST_BOXES: usize = 1 << 10;
 
 #[cfg(test)]
