@@ -47,7 +47,7 @@ mod tests {
     use crate::ops::Roll;
     use crate::{Layout, Shape};
 
-    /// A rolled tensor of nine columns. The roll along the second axis jumps within a part.
+    /// The regions of a tensor rolled along both axes. A region begins at column 7, in the middle of a part.
     fn regions() -> Regions {
         let shape = Shape::new([4, 9]).unwrap();
         let map = Roll::new(&[1, 2], &[0, 1]).index_map(&shape).unwrap();
