@@ -44,8 +44,8 @@ pub struct LengthTable {
     pub per_length: isize,
 }
 
-/// Evenly spaced source positions: step i of the loop is at `src_offset + src_per_length · length + src_stride · i`, in
-/// bytes from the source offset of the block.
+/// Evenly spaced source positions: step i of the loop is at
+/// `src_offset + src_per_length · length + src_stride · i`, in bytes from the source offset of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The constant part.
