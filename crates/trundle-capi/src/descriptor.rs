@@ -94,8 +94,8 @@ impl Descriptor {
         Descriptor::new(argument, element, &shape_of(read.sizes)?, read.strides_elems)
     }
 
-    /// Makes the description of a tensor of `shape` with these strides in elements; without strides it is packed
-    /// and row-major.
+    /// Makes the description of a tensor of `shape` with these strides in elements. Without strides, the tensor is
+    /// row-major without gaps.
     pub(crate) fn new(
         argument: &'static str,
         (dtype, width): (DType, Width),
@@ -129,7 +129,7 @@ impl Descriptor {
         self.width
     }
 
-    /// Returns the type's number in C.
+    /// Returns the number of the element type in C.
     pub(crate) fn number(&self) -> Option<trundle_dtype> {
         number_of_element(self.dtype, self.width)
     }
@@ -139,25 +139,25 @@ impl Descriptor {
         &self.layout
     }
 
-    /// Returns whether the tensor is packed and row-major, also if its elements are smaller than a byte.
+    /// Returns whether the tensor is row-major without gaps.
     pub(crate) fn is_dense(&self) -> bool {
         let Ok(dense) = Layout::row_major(self.layout.shape(), self.width.units()) else {
             return false;
         };
         let strides = dense.strides_bytes().iter().zip(self.layout.strides_bytes());
-        // Strides of axes of one element, and of tensors without elements, do not matter.
+        // The strides of axes of one element, and of tensors without elements, do not matter.
         let has_none = self.layout.shape().elements() == 0;
         let mut strides = strides.zip(self.layout.shape().iter());
         has_none || strides.all(|((dense, own), size)| *size < 2 || dense == own)
     }
 
-    /// Returns all the memory of the tensor whose element at index 0 of every axis is at `data`.
+    /// Returns the memory that the tensor covers if its element at index 0 of every axis is at `data`.
     #[inline]
     pub(crate) fn memory(&self, data: *const u8) -> Result<Memory> {
         Memory::new(self.argument, data.cast_mut(), self.reach, self.alignment)
     }
 
-    /// Returns the tensor in its memory for reading.
+    /// Returns a read-only view of the tensor in `memory`.
     ///
     /// # Safety
     /// As [`Memory::read`].
@@ -171,7 +171,7 @@ impl Descriptor {
         }?)
     }
 
-    /// Returns the tensor in its memory for writing.
+    /// Returns a writable view of the tensor in `memory`.
     ///
     /// # Safety
     /// As [`Memory::write`].
@@ -186,7 +186,7 @@ impl Descriptor {
     }
 }
 
-/// Checks a rank before its sizes are read.
+/// Checks that a rank is not too high. The sizes are read only after this check.
 #[inline]
 pub(crate) fn checked_rank(argument: impl Display, rank: u32) -> Result<usize> {
     if rank > MOST_AXES {

@@ -196,8 +196,8 @@ pub unsafe extern "C" fn trundle_dtype_from_name(
     })
 }
 
-/// Returns the name of an element type, without its bit order; "bytes" for TRUNDLE_DTYPE_BYTES + n, NULL if `dtype`
-/// is not an element type. The string is static.
+/// Returns the name of an element type, without its bit order. Returns "bytes" for TRUNDLE_DTYPE_BYTES + n, and NULL if
+/// `dtype` is not an element type. The string is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_dtype_name(dtype: trundle_dtype) -> *const c_char {
     if dtype >= TRUNDLE_DTYPE_BYTES {
@@ -243,7 +243,7 @@ mod tests {
                 let Ok((dtype, width)) = element("data", number + added) else { continue };
                 let told = number_of_element(dtype, width).unwrap();
                 assert_eq!(element("data", told).unwrap(), (dtype, width));
-                // The default order of a type is not part of its number.
+                // If a type has its default order, the order is not added to its number.
                 assert!(told == *number || (added > 0 && told == number + added));
             }
         }
@@ -270,7 +270,7 @@ mod tests {
             assert!(trundle_dtype_name(number).is_null());
         }
         assert_eq!(trundle_dtype_name(high), trundle_dtype_name(TRUNDLE_DTYPE_I4));
-        // Numbers of opaque types use the bits of the order for their size.
+        // In the numbers from TRUNDLE_DTYPE_BYTES on, the bits of the order are a part of the size.
         let (dtype, _) = element("data", TRUNDLE_DTYPE_BYTES + 0x1000).unwrap();
         assert_eq!(dtype, DType::Bytes(0x1000));
     }

@@ -112,7 +112,7 @@ def flip(x: Tensor, axis: Any = None, *, dims: Any = None) -> Tensor:
     ----------
     x : Tensor
     axis : int or sequence of int, optional
-        The axes; negative ones count from the end. None: all axes.
+        The axes. Negative axes count from the end. If None, all axes.
     dims
         PyTorch's name of `axis`.
 
@@ -146,7 +146,7 @@ def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
     ----------
     x : Tensor
     axes : sequence of int
-        The axes of `x` in their new order; negative ones count from the end.
+        The axes of `x` in their new order. Negative axes count from the end.
     dims
         PyTorch's name of `axes`.
 
@@ -220,7 +220,7 @@ def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Ten
     lengths : Tensor or sequence of int
         One for each index of `batch_axis`, from 0 to the size of `axis`.
     axis : int
-        The axis to reverse along; a negative one counts from the end.
+        The axis along which elements are reversed. A negative axis counts from the end.
     batch_axis : int
         The axis of the sequences.
 
@@ -258,7 +258,7 @@ def reverse_subsequences(x: Tensor, lengths: Any, axis: int) -> Tensor:
         Has the shape of `x`, but size 1 along `axis`. A length greater than the size of the axis reverses
         the whole row.
     axis : int
-        The axis to reverse along; a negative one counts from the end.
+        The axis along which elements are reversed. A negative axis counts from the end.
 
     Returns
     -------

@@ -23,11 +23,11 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices : array_like of integers
-///     Any shape; a scalar removes the axis. Indices from -size to -1 count from the end.
+///     Any shape. If it is a scalar, the result does not have the axis. Indices from -size to -1 count from the end.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is flattened first.
+///     The axis. A negative axis counts from the end. If None, `x` is flattened first.
 /// mode : {'raise', 'wrap', 'clip'}, optional
-///     How to treat an index out of range: raise IndexError, take the remainder modulo the size, or clip to the
+///     What to do with an index out of range: raise IndexError, take the index modulo the size, or use the
 ///     nearest index (0 for all negative indices).
 /// out, threads
 ///     See `help(trundle)`.
@@ -119,19 +119,19 @@ fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
     })
 }
 
-/// Takes an element of `x` along an axis for each position of `indices`: in the same row, at the given index.
+/// Takes one element of `x` along an axis for each position of `indices`.
 ///
-/// ``out[i, j, k] == x[i, indices[i, j, k], k]`` for the middle one of three axes.
+/// For axis 1 of an array with three axes, ``out[i, j, k] == x[i, indices[i, j, k], k]``.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices : array_like of integers
-///     Has as many axes as `x`, and broadcasts with `x` along all axes but `axis`. Indices from -size to -1
-///     count from the end.
+///     An array with as many axes as `x`. It is broadcast with `x` along all axes except `axis`. Indices from -size
+///     to -1 count from the end.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is flattened first, and `indices` must have one
+///     The axis. A negative axis counts from the end. None: `x` is flattened first, and `indices` must have one
 ///     axis.
 /// out, threads
 ///     See `help(trundle)`.
@@ -229,7 +229,7 @@ pub(crate) fn take_along_axis<'py>(
 /// values : array_like
 ///     The values to put, with the dtype of `x`; they broadcast to the positions.
 /// axis : int
-///     The axis; a negative one counts from the end.
+///     The axis. A negative axis counts from the end.
 /// out
 ///     An array like `x` for the result, which is returned; `x` is not modified in this case.
 /// threads

@@ -19,7 +19,7 @@ use crate::tensor::Tensor;
 ///     One or more, of one kind and dtype, with equal sizes except along `axis`. Unlike in numpy, they are not
 ///     cast.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: the arrays are flattened first.
+///     The axis. A negative axis counts from the end. None: the arrays are flattened first.
 /// out, threads
 ///     See `help(trundle)`.
 ///
