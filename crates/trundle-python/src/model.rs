@@ -226,7 +226,7 @@ impl Model {
         inputs.iter().enumerate().map(lent).collect()
     }
 
-    /// Returns a cached or a new plan for these inputs.
+    /// Returns the plan for these inputs, from the cache or a new one.
     fn planned(
         &self,
         py: Python<'_>,
@@ -406,7 +406,7 @@ fn refused(error: &Error) -> PyErr {
     }
 }
 
-/// The plan of a model for inputs of given shapes; ``print`` it. `Model.plan` creates it.
+/// The plan of a model for inputs of given shapes. `Model.plan` creates it. ``print`` it to see the passes.
 ///
 /// Examples
 /// --------
@@ -421,13 +421,13 @@ pub(crate) struct ModelPlan {
 
 #[pymethods]
 impl ModelPlan {
-    /// The number of tensors that are written: one for each output, and intermediate tensors if needed.
+    /// The number of tensors that are written: the outputs, and intermediate tensors if necessary.
     #[getter]
     fn passes(&self) -> usize {
         self.planned.passes().len()
     }
 
-    /// The bytes that all passes write.
+    /// The number of bytes that all passes together write.
     #[getter]
     fn moved_bytes(&self) -> usize {
         self.planned.moved_bytes()

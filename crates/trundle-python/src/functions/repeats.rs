@@ -23,9 +23,9 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// repeats : int or sequence of ints
-///     The number of repetitions: one for all, or one for each element.
+///     The number of repetitions: one number for all, or one for each element or index.
 /// axis : int, optional
-///     The axis. A negative axis counts from the end. None: `x` is flattened first, and the result is flat.
+///     The axis. A negative axis counts from the end. If None, `x` is flattened first, and the result is flat.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -132,7 +132,7 @@ fn repeated(repeats: &Bound<'_, PyAny>, axis: i64, size: usize) -> PyResult<Oper
     Ok(Operation::once(Take::new(axis, Indices::list(indices))))
 }
 
-/// Repeats `x` as a whole along its axes.
+/// Repeats the whole array along its axes.
 ///
 /// Parameters
 /// ----------
