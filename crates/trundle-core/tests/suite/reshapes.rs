@@ -30,7 +30,7 @@ trait Cases {
     /// Up to six movements, one after another.
     fn chain(&mut self) -> Vec<IndexMap>;
 
-    /// The longest start of such a chain that can be composed to one map.
+    /// The composed map of the first movements of such a chain.
     fn composed(&mut self) -> IndexMap;
 }
 
