@@ -9,8 +9,8 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The packing order of elements of less than a byte, an extension of DirectML. `None` for the order of
-    /// [`DType::packing`], and for other types.
+    /// The order in which sub-byte elements are stored in their bytes. DirectML itself has no such field. `None` stands
+    /// for the order of [`DType::packing`], and must be given for all other types.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
