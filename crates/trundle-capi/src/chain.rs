@@ -1,4 +1,4 @@
-//! Chains: sequences of operators, as text.
+//! Chains: sequences of operators, written as strings.
 
 use std::ffi::{CStr, c_char};
 
@@ -15,18 +15,17 @@ use super::plan::{described, made, trundle_plan};
 use super::results::write_sizes;
 use super::status::{TRUNDLE_ERROR_CHAIN, status_of, trundle_status};
 
-/// Plans a chain such as "flip(axes=[2]) | h w c -> c h w". Everything in docs/chains.md is supported, except that
-/// lengths must be given as lists, not as files. The plan moves the elements in a single pass where that is
-/// possible.
+/// Plans a chain such as "flip(axes=[2]) | h w c -> c h w". docs/chains.md describes the chain language. Lengths and
+/// indices must be lists; files are not read. If possible, the plan moves the elements in a single pass.
 ///
 /// - `chain`: a C string in UTF-8, which may be freed after the call.
-/// - `data_desc`: the input. A chain with more inputs, such as "concat(_, b)", needs trundle_chain_plan_inputs().
+/// - `data_desc`: the input. For a chain with more inputs, such as "concat(_, b)", use trundle_chain_plan_inputs().
 /// - `out_desc`: the output, with the type of the input and the sizes from trundle_chain_out_sizes().
 /// - `plan`: receives the plan, which the caller frees.
 ///
-/// Returns TRUNDLE_ERROR_CHAIN if the text is invalid, or the status of the stage that does not fit, such as
-/// TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines: the part of the
-/// chain, carets below it, and often a correction.
+/// Returns TRUNDLE_ERROR_CHAIN if the string is not a chain. If a stage does not fit its input, returns the error of
+/// the stage, such as TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines:
+/// the error, the chain with carets below the fault, and often a suggestion.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_plan(
     chain: *const c_char,
@@ -53,12 +52,13 @@ pub unsafe extern "C" fn trundle_chain_plan(
 ///
 /// - `chain`: as in trundle_chain_plan().
 /// - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use every
-///   input, and may use no others.
-/// - `input_descs`: `count` descriptions, one after another, of tensors of the same type.
+///   input, and must not use any other.
+/// - `input_descs`: `count` descriptions, stored one after another. The inputs must have the same type.
 /// - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
 /// - `plan`: receives the plan, which the caller frees.
 ///
-/// Returns TRUNDLE_ERROR_CHAIN if the names do not match the chain; otherwise the errors of trundle_chain_plan().
+/// Returns TRUNDLE_ERROR_CHAIN if the names are not those of the chain's inputs, and the errors of
+/// trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_plan_inputs(
     chain: *const c_char,
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn trundle_chain_plan_inputs(
 /// - `chain`, `names`, `input_descs`, `count`: as in trundle_chain_plan_inputs().
 /// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes().
 ///
-/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small; otherwise the errors of
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
 /// trundle_chain_plan_inputs().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
@@ -111,11 +111,11 @@ pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
 /// Computes the output sizes of a chain.
 ///
 /// - `chain`, `data_desc`: as in trundle_chain_plan().
-/// - `sizes`, `capacity`: a buffer for `capacity` sizes, outermost first. With a capacity of 0 only the rank is
+/// - `sizes`, `capacity`: a buffer for `capacity` sizes, the outermost first. With a capacity of 0, only the rank is
 ///   written, and `sizes` may be NULL.
 /// - `rank`: receives the number of sizes.
 ///
-/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small; otherwise the errors of
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
 /// trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_out_sizes(
@@ -134,14 +134,14 @@ pub unsafe extern "C" fn trundle_chain_out_sizes(
     })
 }
 
-/// Named input tensors.
+/// The inputs of a chain with their names.
 struct Inputs<'a> {
     names: Vec<&'a str>,
     given: Vec<Descriptor>,
 }
 
 impl<'a> Inputs<'a> {
-    /// The input of a chain without other inputs.
+    /// The only input of a chain, which has no name.
     fn one(data: Descriptor) -> Inputs<'a> {
         Inputs { names: vec!["_"], given: vec![data] }
     }
@@ -149,7 +149,7 @@ impl<'a> Inputs<'a> {
     /// Reads the caller's inputs, which must have the same type.
     ///
     /// # Safety
-    /// Pointers that are not null lead to `count` strings and `count` descriptions.
+    /// If `names` and `descs` are not null, they point to `count` C strings and `count` descriptions.
     unsafe fn read(
         names: *const *const c_char,
         descs: *const trundle_tensor_desc,
@@ -164,10 +164,10 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns the position in `self` of each input of the chain.
+    /// For each input that the chain takes, returns its position in `self`.
     ///
     /// # Errors
-    /// If an input is missing or unused, or two inputs have the same name.
+    /// If an input is missing or not used, or if two inputs have the same name.
     fn order(&self, chain: &Chain) -> Result<Vec<usize>> {
         let refused = |message| Failure::new(TRUNDLE_ERROR_CHAIN, message);
         let taken = chain.inputs();
@@ -202,7 +202,7 @@ impl<'a> Inputs<'a> {
         Ok(chain.out_shape(&shapes)?)
     }
 
-    /// Plans the chain on the inputs given here.
+    /// Plans the chain for these inputs.
     fn planned(self, chain: &Chain, out: Descriptor) -> Result<trundle_plan> {
         let order = self.order(chain)?;
         let mut program = Program::new();
@@ -218,14 +218,14 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Shows the stage that does not fit in the chain.
+/// The message shows the chain and the stage that does not fit.
 impl From<ChainError> for Failure {
     fn from(error: ChainError) -> Failure {
         Failure::new(status_of(&error.source), error.to_string())
     }
 }
 
-/// Returns the error of a plan. If an operator does not fit, the message shows its position in the chain.
+/// Converts the error of a plan of a chain. If an operator does not fit, the message shows the chain and the operator.
 pub(crate) fn planning_failed(error: PlanError) -> Failure {
     match error {
         PlanError::Chain(error) => Failure::from(error),
@@ -236,7 +236,7 @@ pub(crate) fn planning_failed(error: PlanError) -> Failure {
 /// Parses the caller's chain.
 ///
 /// # Safety
-/// A pointer that is not null leads to a C string.
+/// If `chain` is not null, it points to a C string.
 pub(crate) unsafe fn read(chain: *const c_char) -> Result<Chain> {
     // SAFETY: the caller guarantees a C string.
     let text = unsafe { text("chain", chain)? };
@@ -244,10 +244,10 @@ pub(crate) unsafe fn read(chain: *const c_char) -> Result<Chain> {
         .map_err(|error: NotationError| Failure::new(TRUNDLE_ERROR_CHAIN, error.to_string()))
 }
 
-/// Returns the caller's text, which must outlive `'a`.
+/// Returns the caller's string.
 ///
 /// # Safety
-/// A pointer that is not null leads to a C string.
+/// If `text` is not null, it points to a C string that is valid during `'a`.
 unsafe fn text<'a>(argument: &'static str, text: *const c_char) -> Result<&'a str> {
     check_pointer(argument, text)?;
     // SAFETY: the pointer is not null, so the caller has a C string there.

@@ -9,10 +9,10 @@ use super::error::{Failure, Result};
 use super::memory::{CallerMemory, Reach, entries, value};
 use super::status::TRUNDLE_ERROR_RANK;
 
-/// A tensor's element type, sizes and strides.
+/// The element type, the sizes and the strides of a tensor.
 ///
-/// The data pointer that goes with it is the address of the element at index 0 of every axis. Negative strides
-/// reach memory before that address.
+/// The data pointer of a tensor is the address of the element at index 0 of every axis. If a stride is negative, the
+/// tensor also covers memory before this address.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct trundle_tensor_desc {
@@ -20,15 +20,15 @@ pub struct trundle_tensor_desc {
     pub dtype: trundle_dtype,
     /// The number of axes; 0 for a single element.
     pub rank: u32,
-    /// The size of each axis, outermost first: `rank` entries. A size may be 0.
+    /// The sizes of the axes, the outermost first: `rank` entries. A size may be 0.
     pub sizes: *const u64,
-    /// The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative, or 0
-    /// to repeat the same elements. NULL means packed and row-major.
+    /// The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative. A stride
+    /// of 0 repeats the same elements. NULL stands for a row-major tensor without gaps.
     pub strides_elems: *const i64,
 }
 
-/// The contents of a description, before sizes and strides are checked. [`Descriptor::read`] gives equal results for
-/// equal contents, so this serves as a cache key.
+/// The contents of a description, before its sizes and strides are checked. For equal contents, [`Descriptor::read`]
+/// returns equal results, so the contents are a part of the key of the plan cache.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Described<'a> {
     dtype: trundle_dtype,
@@ -47,7 +47,7 @@ impl Described<'_> {
         // SAFETY: the caller guarantees a valid description, whose lists have `rank` entries.
         unsafe {
             let desc = value(name, desc)?;
-            // An unknown type marks an uninitialized description, whose pointers are not followed.
+            // If the type is unknown, the description is probably uninitialized, so its pointers must not be used.
             element(name, desc.dtype)?;
             let rank = checked_rank(name, desc.rank)?;
             let sizes = entries(format_args!("{name}->sizes"), desc.sizes, rank)?;
@@ -61,8 +61,8 @@ impl Described<'_> {
     }
 }
 
-/// The highest rank accepted. A tensor with elements has at most 62 axes with more than one element, so this leaves
-/// ample room. A higher rank is uninitialized memory, and its lists of sizes do not exist.
+/// The maximum rank. A tensor with elements has at most 62 axes of more than one element, so 256 is more than enough. A
+/// higher rank is probably uninitialized, and then the lists of sizes and strides do not exist.
 const MOST_AXES: u32 = 256;
 
 /// A checked description of a tensor.
@@ -71,10 +71,10 @@ pub(crate) struct Descriptor {
     argument: &'static str,
     dtype: DType,
     width: Width,
-    /// The layout in a buffer that begins at the start of `reach`.
+    /// The layout of the tensor in a buffer that begins at the start of `reach`.
     layout: Layout,
     reach: Reach,
-    /// Required alignment of the data pointer in bytes.
+    /// The alignment that the data pointer must have, in bytes.
     alignment: usize,
 }
 
@@ -82,7 +82,8 @@ impl Descriptor {
     /// Reads and checks the description of `argument`.
     ///
     /// # Safety
-    /// A pointer that is aligned and not null points to a description, whose own pointers lead to `rank` entries.
+    /// If `desc` is aligned and not null, it points to a description. The pointers in the description point to `rank`
+    /// entries each.
     pub(crate) unsafe fn read(
         argument: &'static str,
         desc: *const trundle_tensor_desc,
@@ -93,8 +94,8 @@ impl Descriptor {
         Descriptor::new(argument, element, &shape_of(read.sizes)?, read.strides_elems)
     }
 
-    /// Makes the description of a tensor of `shape` with these strides in elements; without strides it is packed
-    /// and row-major.
+    /// Makes the description of a tensor of `shape` with these strides in elements. Without strides, the tensor is
+    /// row-major without gaps.
     pub(crate) fn new(
         argument: &'static str,
         (dtype, width): (DType, Width),
@@ -128,7 +129,7 @@ impl Descriptor {
         self.width
     }
 
-    /// Returns the type's number in C.
+    /// Returns the number of the element type in C.
     pub(crate) fn number(&self) -> Option<trundle_dtype> {
         number_of_element(self.dtype, self.width)
     }
@@ -138,25 +139,25 @@ impl Descriptor {
         &self.layout
     }
 
-    /// Returns whether the tensor is packed and row-major, also if its elements are smaller than a byte.
+    /// Returns whether the tensor is row-major without gaps.
     pub(crate) fn is_dense(&self) -> bool {
         let Ok(dense) = Layout::row_major(self.layout.shape(), self.width.units()) else {
             return false;
         };
         let strides = dense.strides_bytes().iter().zip(self.layout.strides_bytes());
-        // Strides of axes of one element, and of tensors without elements, do not matter.
+        // The strides of axes of one element, and of tensors without elements, do not matter.
         let has_none = self.layout.shape().elements() == 0;
         let mut strides = strides.zip(self.layout.shape().iter());
         has_none || strides.all(|((dense, own), size)| *size < 2 || dense == own)
     }
 
-    /// Returns all the memory of the tensor whose element at index 0 of every axis is at `data`.
+    /// Returns the memory that the tensor covers if its element at index 0 of every axis is at `data`.
     #[inline]
     pub(crate) fn memory(&self, data: *const u8) -> Result<CallerMemory> {
         CallerMemory::new(self.argument, data.cast_mut(), self.reach, self.alignment)
     }
 
-    /// Returns the tensor in its memory for reading.
+    /// Returns a read-only view of the tensor in `memory`.
     ///
     /// # Safety
     /// As [`CallerMemory::read`].
@@ -170,7 +171,7 @@ impl Descriptor {
         }?)
     }
 
-    /// Returns the tensor in its memory for writing.
+    /// Returns a writable view of the tensor in `memory`.
     ///
     /// # Safety
     /// As [`CallerMemory::write`].
@@ -185,7 +186,7 @@ impl Descriptor {
     }
 }
 
-/// Checks a rank before its sizes are read.
+/// Checks that a rank is not too high. The sizes are read only after this check.
 #[inline]
 pub(crate) fn checked_rank(argument: impl Display, rank: u32) -> Result<usize> {
     if rank > MOST_AXES {
@@ -200,7 +201,7 @@ fn bad_rank(argument: &dyn Display, rank: u32) -> Failure {
     Failure::new(TRUNDLE_ERROR_RANK, message)
 }
 
-/// Returns the sizes of a shape as C's numbers.
+/// Returns the sizes of a shape in the type that C functions use.
 pub(crate) fn sizes_of(shape: &Shape) -> impl ExactSizeIterator<Item = u64> {
     shape.iter().map(|size| *size as u64)
 }
@@ -213,7 +214,8 @@ pub(crate) fn shape_of<T: Copy + TryInto<usize>>(sizes: &[T]) -> Result<Shape> {
     Ok(Shape::new(sizes)?)
 }
 
-/// Makes a layout with the first element at 0. Strides of axes with at most one element are ignored.
+/// Makes a layout whose element at index 0 of every axis is at offset 0. The strides of axes with at most one element
+/// are ignored.
 fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout> {
     let too_large = || {
         Error::too_large(format!(
@@ -231,11 +233,11 @@ fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout>
     Ok(Layout::strided(shape, 0, &strides.ok_or_else(too_large)?)?)
 }
 
-/// Returns the reach of a tensor whose `layout` has the element at index 0 of every axis at offset 0, and the
-/// offset of that element in the reach: in bytes, or in elements if they are packed.
+/// Returns the reach of a tensor, and the offset in the reach of its element at index 0 of every axis. In `layout`,
+/// this element is at offset 0. The returned offset is in bytes, or in elements for sub-byte elements.
 fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
     let units = layout.span(width.units())?;
-    // Packed elements before the first one fill whole groups, because the first one begins a group.
+    // The element at index 0 begins a group. So sub-byte elements before it take whole groups.
     let (group, group_bytes) =
         width.packing().map_or((1, 1), |packing| (packing.group(), packing.group_bytes()));
     let groups = units.start.unsigned_abs().div_ceil(group);

@@ -14,18 +14,19 @@ use super::status::{
     TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_FEATURE_LEVEL, status_of, trundle_status,
 };
 
-/// One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL, which counts as the nearest level below it.
+/// One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL. A level that is not listed here has the ranks and
+/// types of the highest listed level below it.
 pub type trundle_feature_level = u32;
 
-/// No feature level: every type and rank that the operator supports.
+/// No feature level: all types and ranks that the operator supports.
 pub const TRUNDLE_FEATURE_LEVEL_NONE: trundle_feature_level = 0;
-/// DML_FEATURE_LEVEL_2_1: rank 4; f32 f16 i32 i16 i8 u32 u16 u8; lengths of u32.
+/// DML_FEATURE_LEVEL_2_1: rank 4; types f32 f16 i32 i16 i8 u32 u16 u8; lengths of type u32.
 pub const TRUNDLE_FEATURE_LEVEL_2_1: trundle_feature_level = 0x2100;
 /// DML_FEATURE_LEVEL_3_0: also rank 5.
 pub const TRUNDLE_FEATURE_LEVEL_3_0: trundle_feature_level = 0x3000;
 /// DML_FEATURE_LEVEL_4_0: ranks 1 to 8.
 pub const TRUNDLE_FEATURE_LEVEL_4_0: trundle_feature_level = 0x4000;
-/// DML_FEATURE_LEVEL_5_0: also f64 i64 u64, and lengths of u64.
+/// DML_FEATURE_LEVEL_5_0: also types f64 i64 u64, and lengths of type u64.
 pub const TRUNDLE_FEATURE_LEVEL_5_0: trundle_feature_level = 0x5000;
 
 /// A tensor at the start of a buffer: DirectML's DML_BUFFER_TENSOR_DESC.
@@ -37,10 +38,10 @@ pub struct TRUNDLE_BUFFER_TENSOR_DESC {
     pub DataType: trundle_dtype,
     /// The number of axes.
     pub DimensionCount: u32,
-    /// The size of each axis, outermost first: `DimensionCount` entries.
+    /// The sizes of the axes, the outermost first: `DimensionCount` entries.
     pub Sizes: *const u32,
-    /// The distance between neighbours along each axis, in elements: `DimensionCount` entries. 0 repeats the same
-    /// elements. NULL means packed and row-major.
+    /// The distance between neighbours along each axis, in elements: `DimensionCount` entries. A stride of 0 repeats
+    /// the same elements. NULL stands for a row-major tensor without gaps.
     pub Strides: *const u32,
     /// The size of the buffer in bytes.
     pub TotalTensorSizeInBytes: u64,
@@ -52,20 +53,21 @@ pub struct TRUNDLE_BUFFER_TENSOR_DESC {
 pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
     /// The elements to reverse.
     pub InputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
-    /// The lengths: u32 or u64, with the sizes of the input, but 1 on `Axis`.
+    /// The lengths, of type u32 or u64, with the sizes of the input, but size 1 on `Axis`.
     pub SequenceLengthsTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
     /// The result, with the sizes, the type and the bit order of the input.
     pub OutputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
-    /// The axis to reverse along, below the rank of the input.
+    /// The axis along which elements are reversed; less than the rank of the input.
     pub Axis: u32,
 }
 
-/// Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the rest. A length
-/// above the size of the axis counts as the size. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+/// Reverses the first elements of each row along `Axis`, and copies the others. A row consists of the elements with the
+/// same indices on all other axes, and each row has its own length. A length greater than the size of the axis reverses
+/// the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
 ///
-/// - `desc`: the operator's tensors and its axis.
-/// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support it at this level;
-///   see trundle_directml_check_reverse_subsequences().
+/// - `desc`: the tensors and the axis of the operator.
+/// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support the operator at this
+///   level; see trundle_directml_check_reverse_subsequences().
 /// - `input`, `lengths`, `output`: the first bytes of the buffers. The call accesses only bytes that the tensors
 ///   cover.
 ///
@@ -92,11 +94,11 @@ pub unsafe extern "C" fn trundle_directml_reverse_subsequences(
     })
 }
 
-/// Checks a description without moving elements. With a feature level, it also checks that DirectML's tables for
-/// that level have the ranks and types, that no size is 0, that there are at most 2^32 - 1 elements, and that every
+/// Checks a description without moving elements. With a feature level, it also checks four conditions: DirectML
+/// supports the ranks and types at this level; no size is 0; a tensor has at most 2^32 - 1 elements; every
 /// TotalTensorSizeInBytes is at least the size from trundle_directml_minimum_buffer_bytes().
 ///
-/// - `desc`: the operator's tensors and its axis.
+/// - `desc`: the tensors and the axis of the operator.
 /// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*.
 ///
 /// Returns TRUNDLE_ERROR_FEATURE_LEVEL, TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -113,9 +115,9 @@ pub unsafe extern "C" fn trundle_directml_check_reverse_subsequences(
     })
 }
 
-/// Computes the smallest buffer for a tensor, whatever its TotalTensorSizeInBytes: (dot(Sizes - 1, Strides) + 1)
-/// elements in bytes, rounded up to a multiple of 4. Same as DirectML's DMLCalcBufferTensorSize, but in 64 bits
-/// throughout.
+/// Computes the size of the smallest buffer for a tensor: the bytes of (dot(Sizes - 1, Strides) + 1) elements, rounded
+/// up to a multiple of 4. TotalTensorSizeInBytes is ignored. Same as DirectML's DMLCalcBufferTensorSize, but all
+/// calculations have 64 bits.
 ///
 /// - `desc`: the tensor.
 /// - `bytes`: receives the size in bytes.
@@ -170,8 +172,8 @@ unsafe fn read_operator<'a>(
 /// Reads the description of `argument`.
 ///
 /// # Safety
-/// A pointer that is aligned and not null points to a description, whose own pointers lead to `DimensionCount`
-/// entries, which no one writes to during `'a`.
+/// If the pointer is aligned and not null, it points to a description. The pointers in the description point to
+/// `DimensionCount` entries each, and no thread writes to these during `'a`.
 unsafe fn read_tensor<'a>(
     argument: &str,
     desc: *const TRUNDLE_BUFFER_TENSOR_DESC,
@@ -190,7 +192,7 @@ unsafe fn read_tensor<'a>(
     Ok(BufferTensorDesc { data_type, bit_order, sizes, strides, total_tensor_size_in_bytes })
 }
 
-/// Checks an operator, also against a feature level if there is one.
+/// Checks the description of an operator. If there is a feature level, also checks that the level supports it.
 fn check(
     operator: &ReverseSubsequencesOperatorDesc<'_>,
     feature_level: trundle_feature_level,
@@ -223,7 +225,7 @@ fn memory(
     Descriptor::new(argument, element, &shape, strides.as_deref())?.memory(buffer.cast())
 }
 
-/// Checks that no list of the descriptions overlaps the output.
+/// Checks that no list of sizes or strides overlaps the output.
 fn check_lists_apart(
     operator: &ReverseSubsequencesOperatorDesc<'_>,
     output: &CallerMemory,

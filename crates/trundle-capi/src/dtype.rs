@@ -10,10 +10,10 @@ use super::error::{Failure, Result, guarded};
 use super::memory;
 use super::status::{TRUNDLE_ERROR_UNKNOWN_DTYPE, trundle_status};
 
-/// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. 1 to 13
-/// are the numbers of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
+/// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. The numbers
+/// 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
 ///
-/// Types smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
+/// Elements smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
 /// number of the type.
 pub type trundle_dtype = i32;
 
@@ -39,8 +39,9 @@ pub const TRUNDLE_DTYPE_F64: trundle_dtype = 9;
 pub const TRUNDLE_DTYPE_U64: trundle_dtype = 10;
 /// Signed 64-bit integer.
 pub const TRUNDLE_DTYPE_I64: trundle_dtype = 11;
-/// Unsigned 4-bit integer; two in a byte, low bits first. Types smaller than a byte are packed without padding at
-/// the ends of rows. The data pointer is the address of a byte whose first element is at index 0 of every axis.
+/// Unsigned 4-bit integer; two in a byte, low bits first. Elements smaller than a byte are packed without padding at
+/// the ends of rows. The data pointer is the address of a byte, and the first element in this byte is the one at index
+/// 0 of every axis.
 pub const TRUNDLE_DTYPE_U4: trundle_dtype = 12;
 /// Signed 4-bit integer; two in a byte, low bits first.
 pub const TRUNDLE_DTYPE_I4: trundle_dtype = 13;
@@ -64,27 +65,28 @@ pub const TRUNDLE_DTYPE_U1: trundle_dtype = 24;
 pub const TRUNDLE_DTYPE_U2: trundle_dtype = 25;
 /// Signed 2-bit integer; four in a byte, low bits first.
 pub const TRUNDLE_DTYPE_I2: trundle_dtype = 26;
-/// Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight come before the upper bits, as in
-/// OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+/// Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight elements are in the first two bytes, and
+/// the upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
 pub const TRUNDLE_DTYPE_U3: trundle_dtype = 27;
-/// Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four come before the upper bits, as in
-/// OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+/// Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four elements are in the first two bytes, and the
+/// upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
 pub const TRUNDLE_DTYPE_U6: trundle_dtype = 28;
 /// 4-bit index into the quantiles of a normal distribution; packed as TRUNDLE_DTYPE_U4.
 pub const TRUNDLE_DTYPE_NF4: trundle_dtype = 29;
 /// 4-bit float, 2 exponent bits and 1 mantissa bit; packed as TRUNDLE_DTYPE_U4.
 pub const TRUNDLE_DTYPE_F4E2M1: trundle_dtype = 30;
-/// Added to a type smaller than a byte: one stream of bits, from the lowest bit of each byte up.
+/// Can be added to a type smaller than a byte. The elements are one stream of bits, which fills each byte from its
+/// lowest bit.
 pub const TRUNDLE_BIT_ORDER_LOW_FIRST: trundle_dtype = 0x1000;
-/// Added to a type of 1, 2 or 4 bits: elements fill each byte from the highest bits down.
+/// Can be added to a type of 1, 2 or 4 bits. The elements fill each byte from its highest bits.
 pub const TRUNDLE_BIT_ORDER_HIGH_FIRST: trundle_dtype = 0x2000;
-/// Added to a type of 3 or 6 bits: low and upper bits apart, the default of u3 and u6.
+/// Can be added to a type of 3 or 6 bits. The low bits and the upper bits of elements are in different bytes. This is
+/// the default of u3 and u6.
 pub const TRUNDLE_BIT_ORDER_SPLIT: trundle_dtype = 0x3000;
-/// Opaque elements, such as structs. TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes, which need no
-/// alignment.
+/// TRUNDLE_DTYPE_BYTES + n is the type of any other elements of n bytes, such as structs. They need no alignment.
 pub const TRUNDLE_DTYPE_BYTES: trundle_dtype = 0x0100_0000;
 
-/// Number and name of each named type.
+/// The number and the name of each named type.
 const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F32, c"f32", DType::F32),
     (TRUNDLE_DTYPE_F16, c"f16", DType::F16),
@@ -115,7 +117,7 @@ const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F4E2M1, c"f4e2m1", DType::F4E2M1),
 ];
 
-/// The bit orders that can be added to a packed type.
+/// The bit orders that can be added to a sub-byte type.
 const ORDERS: [(trundle_dtype, BitOrder); 3] = [
     (TRUNDLE_BIT_ORDER_LOW_FIRST, BitOrder::LowFirst),
     (TRUNDLE_BIT_ORDER_HIGH_FIRST, BitOrder::HighFirst),
@@ -195,8 +197,8 @@ pub unsafe extern "C" fn trundle_dtype_from_name(
     })
 }
 
-/// Returns the name of an element type, without its bit order; "bytes" for TRUNDLE_DTYPE_BYTES + n, NULL if `dtype`
-/// is not an element type. The string is static.
+/// Returns the name of an element type, without its bit order. Returns "bytes" for TRUNDLE_DTYPE_BYTES + n, and NULL if
+/// `dtype` is not an element type. The string is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_dtype_name(dtype: trundle_dtype) -> *const c_char {
     if dtype >= TRUNDLE_DTYPE_BYTES {
@@ -242,7 +244,7 @@ mod tests {
                 let Ok((dtype, width)) = element("data", number + added) else { continue };
                 let code = number_of_element(dtype, width).unwrap();
                 assert_eq!(element("data", code).unwrap(), (dtype, width));
-                // The default order of a type is not part of its number.
+                // If a type has its default order, the order is not added to its number.
                 assert!(code == *number || (added > 0 && code == number + added));
             }
         }
@@ -269,7 +271,7 @@ mod tests {
             assert!(trundle_dtype_name(number).is_null());
         }
         assert_eq!(trundle_dtype_name(high), trundle_dtype_name(TRUNDLE_DTYPE_I4));
-        // Numbers of opaque types use the bits of the order for their size.
+        // In the numbers from TRUNDLE_DTYPE_BYTES on, the bits of the order are a part of the size.
         let (dtype, _) = element("data", TRUNDLE_DTYPE_BYTES + 0x1000).unwrap();
         assert_eq!(dtype, DType::Bytes(0x1000));
     }

@@ -1,4 +1,4 @@
-//! Errors: a status for the caller, and a message that is kept for the thread.
+//! Errors: a status, which functions return, and a message, which is stored for each thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -17,11 +17,12 @@ thread_local! {
     static LAST_MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Returns the message of the latest failed call in this thread; "" if no call has failed. The message names the
-/// argument and its values. The string stays valid until the next failure in this thread, or until the thread ends.
+/// Returns the message of the last failed call in this thread, or "" if no call has failed. The message has the name of
+/// the argument and its values. The string is valid until the next failed call in this thread, or until the thread
+/// ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_last_error() -> *const c_char {
-    // Thread-local data is gone while the thread ends.
+    // While a thread ends, its thread-local data may already be destroyed.
     LAST_MESSAGE.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
@@ -40,12 +41,12 @@ impl Failure {
         Failure { status, message: message.into() }
     }
 
-    /// Prefixes the message with the input's index.
+    /// Puts the index of the input before the message.
     pub(crate) fn of_input(self, number: usize) -> Failure {
         self.of("inputs", number)
     }
 
-    /// Prefixes the message with the output's index.
+    /// Puts the index of the output before the message.
     pub(crate) fn of_output(self, number: usize) -> Failure {
         self.of("outputs", number)
     }
@@ -63,7 +64,7 @@ impl Failure {
         Failure::new(TRUNDLE_ERROR_INTERNAL, format!("internal error of the library: {said}"))
     }
 
-    /// Stores the message as the thread's latest one.
+    /// Stores the message as that of the last failed call in this thread.
     fn keep(self) {
         let mut bytes = self.message.into_bytes();
         bytes.retain(|byte| *byte != 0);
@@ -93,8 +94,8 @@ impl From<trundle_models::Error> for Failure {
     }
 }
 
-/// Returns the error for a lack of memory. Planning and running a resolved model have no other errors, because its
-/// inputs are checked earlier.
+/// Returns the error for a lack of memory. This is the only error of planning and running a resolved model, because its
+/// inputs have been checked before.
 pub(crate) fn no_room(error: &trundle_models::Error) -> Failure {
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, error.to_string())
 }
@@ -102,7 +103,7 @@ pub(crate) fn no_room(error: &trundle_models::Error) -> Failure {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Failure {
         match error {
-            // A single operator needs no position; chains show it (see `chain::planning_failed`).
+            // The message about a single operator does not show its position. For chains, see `chain::planning_failed`.
             PlanError::Chain(error) => Failure::from(*error.source),
             PlanError::Layout(error) => Failure::from(error),
             error => Failure::new(TRUNDLE_ERROR_INTERNAL, error.to_string()),
@@ -110,10 +111,10 @@ impl From<PlanError> for Failure {
     }
 }
 
-/// Runs a call with the calling thread's thread count. An error or a panic becomes the status and the thread's
-/// latest message.
+/// Runs a call with the number of threads that the calling thread has set. Converts an error or a panic to a status,
+/// and stores its message for the thread.
 pub(crate) fn guarded(call: impl FnOnce() -> Result<()>) -> trundle_status {
-    // A panic can leave only the output half written; no other state outlives the call.
+    // After a panic, only the output may be incomplete, because no other state is used after the call.
     let outcome = catch_unwind(AssertUnwindSafe(|| threads::within(call)))
         .unwrap_or_else(|panic| Err(Failure::of_panic(&*panic)));
     match outcome {

@@ -1,4 +1,4 @@
-//! Gathers: elements at indices given as a tensor.
+//! Gathers: functions that read elements at the indices in a tensor.
 
 use std::ffi::c_void;
 
@@ -8,15 +8,15 @@ use super::indexed::{Indexed, Indexing};
 use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
-/// Gathers slices at indices along one axis; the axes of the indices replace that axis. Same as Gather of ONNX and
-/// OpenVINO, and numpy's take.
+/// Gathers slices at indices along one axis. In the output, the axes of the indices replace this axis. Same as Gather
+/// of ONNX and OpenVINO, and numpy's take.
 ///
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
 ///   of the axis.
-/// - `axis`: the axis to index. A negative axis counts from the end.
-/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the input, with the sizes
-///   of the indices in place of `axis`.
+/// - `axis`: the axis that the indices refer to. A negative axis counts from the end.
+/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the input, but with the
+///   sizes of the indices instead of the size of `axis`.
 ///
 /// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
 /// TRUNDLE_ERROR_DTYPE. If the output has no elements, the indices are not read.
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn trundle_gather(
     })
 }
 
-/// Plans trundle_gather() at the given indices.
+/// Plans trundle_gather() for these indices.
 ///
 /// - `data_desc`, `axis`, `out_desc`: as in trundle_gather().
 /// - `indices_desc`, `indices`: as in trundle_gather(); they are read only during this call.
@@ -61,14 +61,14 @@ pub unsafe extern "C" fn trundle_gather_plan(
     }
 }
 
-/// Gathers one element for each index: out[i][j][k] = data[i][indices[i][j][k]][k] along the middle one of three
-/// axes. Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
+/// Gathers one element for each index. For axis 1 of a tensor of rank 3, out[i][j][k] = data[i][indices[i][j][k]][k].
+/// Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis` its
-///   size is at most the input's; a smaller size reads only the first positions. Indices are as in
-///   trundle_gather().
-/// - `axis`: the axis to index. A negative axis counts from the end.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its
+///   size must be at most the input's size; if it is smaller, only the first positions are read. Negative indices are
+///   treated as in trundle_gather().
+/// - `axis`: the axis that the indices refer to. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
 ///
 /// Returns the errors of trundle_gather().
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn trundle_gather_elements(
     })
 }
 
-/// Plans trundle_gather_elements() at the given indices.
+/// Plans trundle_gather_elements() for these indices.
 ///
 /// - `data_desc`, `axis`, `out_desc`: as in trundle_gather_elements().
 /// - `indices_desc`, `indices`: as in trundle_gather_elements(); they are read only during this call.
@@ -117,17 +117,16 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
     }
 }
 
-/// Gathers elements or slices at indices of several axes. Each row of the last axis of `indices` is one position,
-/// with one index for each indexed axis. Same as GatherND of ONNX and OpenVINO.
+/// Gathers elements or slices at indices on several axes. Each row along the last axis of `indices` is one position: it
+/// has an index for each indexed axis. Same as GatherND of ONNX and OpenVINO.
 ///
-/// - `data_desc`, `data`: the input. Its axes are `batch_axes` batch axes, then the indexed axes, then the axes of
-///   the slices.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64, with at least one axis more than `batch_axes`. Its first
-///   `batch_axes` sizes are the input's. Indices are as in trundle_gather().
-/// - `batch_axes`: the number of leading axes that the input and the indices share. Each element of the output
-///   comes from its own batch.
+/// - `data_desc`, `data`: the input. Its first axes are `batch_axes` batch axes. The indexed axes follow, and then the
+///   axes of the slices.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. The sizes of its batch axes
+///   must be those of the input. Negative indices are treated as in trundle_gather().
+/// - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
 /// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
-///   last axis, followed by the sizes of the slices.
+///   last one, followed by the sizes of the slices.
 ///
 /// Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
 #[unsafe(no_mangle)]
@@ -150,7 +149,7 @@ pub unsafe extern "C" fn trundle_gather_nd(
     })
 }
 
-/// Plans trundle_gather_nd() at the given indices.
+/// Plans trundle_gather_nd() for these indices.
 ///
 /// - `data_desc`, `batch_axes`, `out_desc`: as in trundle_gather_nd().
 /// - `indices_desc`, `indices`: as in trundle_gather_nd(); they are read only during this call.

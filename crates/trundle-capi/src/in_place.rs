@@ -1,4 +1,4 @@
-//! Operators that work in the memory of their tensor.
+//! Functions that apply an operator in place, within the memory of a tensor.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,11 +11,11 @@ use super::memory::{CallerMemory, entries, list};
 use super::pair::Pair;
 use super::status::trundle_status;
 
-/// Runs trundle_roll() in the memory of `data`. The result has the same description as the input.
+/// Runs trundle_roll() within the memory of `data`. The result has the same description as the input.
 ///
-/// The call swaps elements with extra memory of at most a sixteenth of the tensor, or 1 MiB if that is more. Types
-/// whose elements share bytes, and some chains, are copied instead, with as much extra memory as the tensor. If the
-/// process ends during the call, the content of the tensor is undefined.
+/// The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. For types whose
+/// elements share bytes, and for some chains, it copies the tensor and needs as much additional memory as the tensor.
+/// If the process ends during the call, the contents of the tensor are undefined.
 ///
 /// - `data_desc`, `data`: the tensor.
 /// - `shift`, `shift_len`, `axes`, `axes_len`: as in trundle_roll().
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn trundle_roll_in_place(
     })
 }
 
-/// Runs trundle_flip() in the memory of `data`; see trundle_roll_in_place().
+/// Runs trundle_flip() within the memory of `data`; see trundle_roll_in_place().
 ///
 /// - `data_desc`, `data`: the tensor.
 /// - `axes`, `axes_len`: as in trundle_flip().
@@ -59,14 +59,14 @@ pub unsafe extern "C" fn trundle_flip_in_place(
     })
 }
 
-/// Runs trundle_transpose() in the memory of `data`; see trundle_roll_in_place().
+/// Runs trundle_transpose() within the memory of `data`; see trundle_roll_in_place(). This takes several times as long
+/// as a transpose to other memory.
 ///
-/// - `data_desc`, `data`: the tensor. If the sizes change, it must be packed and row-major, and the result is packed
-///   and row-major too.
+/// - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and the result is
+///   row-major without gaps too.
 /// - `order`, `order_len`: as in trundle_transpose().
 ///
-/// Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor. A transpose in
-/// place takes several times as long as one into other memory.
+/// Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_transpose_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn trundle_transpose_in_place(
     })
 }
 
-/// Runs trundle_reverse_subsequences() in the memory of `data`; see trundle_roll_in_place().
+/// Runs trundle_reverse_subsequences() within the memory of `data`; see trundle_roll_in_place().
 ///
 /// - `data_desc`, `data`: the tensor.
 /// - `lengths_desc`, `lengths`, `axis`: as in trundle_reverse_subsequences().
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     })
 }
 
-/// Runs trundle_reverse_sequence() in the memory of `data`; see trundle_roll_in_place().
+/// Runs trundle_reverse_sequence() within the memory of `data`; see trundle_roll_in_place().
 ///
 /// - `data_desc`, `data`: the tensor.
 /// - `lengths`, `lengths_len`, `axis`, `batch_axis`: as in trundle_reverse_sequence().
@@ -130,11 +130,11 @@ pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     })
 }
 
-/// Runs a chain with one input in the memory of `data`; see trundle_roll_in_place().
+/// Runs a chain with one input within the memory of `data`; see trundle_roll_in_place().
 ///
 /// - `chain`: as in trundle_chain_plan(). The result must have as many elements as the tensor.
-/// - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be packed and row-major, and
-///   the result is packed and row-major too.
+/// - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be row-major without gaps, and
+///   the result is row-major without gaps too.
 ///
 /// Returns the errors of trundle_chain_plan().
 #[unsafe(no_mangle)]
@@ -150,10 +150,10 @@ pub unsafe extern "C" fn trundle_chain_in_place(
     })
 }
 
-/// Returns a tensor in its memory, after checking that it does not overlap `others`.
+/// Checks that a tensor does not overlap `others`, and returns a view of it.
 ///
 /// # Safety
-/// As [`Descriptor::read`]. The memory belongs to the caller, and during `'a` no one else reads it or writes to it.
+/// As [`Descriptor::read`]. The memory belongs to the caller, and during `'a` no other thread reads it or writes to it.
 unsafe fn view<'a>(
     data_desc: *const trundle_tensor_desc,
     data: *mut c_void,

@@ -1,4 +1,4 @@
-//! Gathers and scatters: the tensors of a call, and the indices that it passes as a tensor.
+//! What gathers and scatters have in common: they check the tensors of a call, and read its indices from a tensor.
 
 use std::ffi::c_void;
 
@@ -15,11 +15,11 @@ use super::scatters::scattering;
 /// The meaning of the indices.
 #[derive(Clone, Copy)]
 pub(crate) enum Indexing {
-    /// Positions along this axis, which the axes of the indices replace.
+    /// Each index is a position on this axis. In the result, the axes of the indices replace this axis.
     Axis(i64),
-    /// One index along this axis for each element that is gathered or written.
+    /// Each element that is gathered or written has one index on this axis.
     Elements(i64),
-    /// One index for each indexed axis, behind this number of batch axes.
+    /// Each position has one index for each indexed axis. The number is the number of batch axes before them.
     Nd(u32),
 }
 
@@ -36,7 +36,7 @@ impl Indexing {
         })
     }
 
-    /// Returns the position in a tensor of `shape` of each element that is gathered or written.
+    /// Returns the map from the index of each element that is gathered or written to its index in a tensor of `shape`.
     pub(crate) fn index_map(self, shape: &Shape, indices: Indices) -> Result<IndexMap> {
         Ok(match self {
             Indexing::Axis(axis) => Take::new(axis, indices).index_map(shape),
@@ -48,12 +48,12 @@ impl Indexing {
     }
 }
 
-/// The tensors of a gather or a scatter, with matching types and shapes.
+/// The tensors of a gather or a scatter. Their types and shapes fit each other.
 pub(crate) struct Indexed {
     indexing: Indexing,
     pair: Pair,
     indices: Descriptor,
-    /// The updates of a scatter.
+    /// The updates of a scatter; `None` for a gather.
     updates: Option<Descriptor>,
 }
 
@@ -105,17 +105,18 @@ impl Indexed {
     /// Plans the call for the indices at this address.
     ///
     /// # Safety
-    /// An address that is aligned and not null points to the indices.
+    /// If `indices` is aligned and not null, it points to the indices.
     pub(crate) unsafe fn plan(self, indices: *const c_void) -> Result<trundle_plan> {
         let memory = self.indices.memory(indices.cast())?;
         // SAFETY: the caller guarantees that the indices are at this address.
         unsafe { self.planned(&memory) }
     }
 
-    /// Checks that the output overlaps no input, and runs the call. `inputs` are the data and the updates, if any.
+    /// Checks that the output does not overlap an input, and runs the call. `inputs` are the data and, for a scatter,
+    /// the updates.
     ///
     /// # Safety
-    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// The memory that the tensors cover belongs to the caller. During the call, no other thread writes to it or reads
     /// the output.
     pub(crate) unsafe fn run(
         self,
@@ -148,7 +149,7 @@ impl Indexed {
     }
 }
 
-/// Reads the description of indices, which must be of i32 or i64.
+/// Reads the description of indices, which must have the type i32 or i64.
 ///
 /// # Safety
 /// As [`Descriptor::read`].
@@ -159,7 +160,7 @@ unsafe fn read_indices_desc(desc: *const trundle_tensor_desc) -> Result<Descript
     Ok(indices)
 }
 
-/// Reads indices of i32 or i64.
+/// Reads indices of type i32 or i64.
 ///
 /// # Safety
 /// As [`CallerMemory::read`].

@@ -1,4 +1,4 @@
-//! Concatenation and padding: the calls and their plans.
+//! Functions that concatenate or pad tensors, and functions that plan such calls.
 
 use std::ffi::c_void;
 
@@ -16,34 +16,36 @@ use super::status::trundle_status;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct trundle_input {
-    /// The input's description.
+    /// The description of the input.
     pub desc: *const trundle_tensor_desc,
     /// The address of the element at index 0 of every axis.
     pub data: *const c_void,
 }
 
-/// The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. The examples pad "abcd" by three on each side.
+/// The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. Each example shows the elements abcd, padded by three
+/// elements on each side.
 pub type trundle_pad_mode = i32;
 
 /// A constant value: vvv abcd vvv.
 pub const TRUNDLE_PAD_CONSTANT: trundle_pad_mode = 0;
 /// The outermost element: aaa abcd ddd.
 pub const TRUNDLE_PAD_EDGE: trundle_pad_mode = 1;
-/// Mirrored, without the outermost element: dcb abcd cba.
+/// The mirrored elements, without the outermost element: dcb abcd cba.
 pub const TRUNDLE_PAD_REFLECT: trundle_pad_mode = 2;
-/// Mirrored, with the outermost element: cba abcd dcb.
+/// The mirrored elements, with the outermost element: cba abcd dcb.
 pub const TRUNDLE_PAD_SYMMETRIC: trundle_pad_mode = 3;
-/// Elements from the opposite end: bcd abcd abc.
+/// The elements from the opposite end: bcd abcd abc.
 pub const TRUNDLE_PAD_WRAP: trundle_pad_mode = 4;
 
 /// Concatenates tensors along one axis. Same as OpenVINO's Concat-1 and numpy's concatenate.
 ///
-/// - `inputs`, `count`: the inputs, with any strides. They have the same type and the same sizes except on `axis`.
-///   Several inputs may share memory.
-/// - `axis`: the axis to concatenate along. A negative axis counts from the end.
-/// - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of theirs.
+/// - `inputs`, `count`: the inputs, with any strides. They must have the same type, and equal sizes on all axes except
+///   `axis`. Several inputs may share memory.
+/// - `axis`: the axis along which the inputs are concatenated. A negative axis counts from the end.
+/// - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
 ///
-/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without inputs.
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
+/// inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_concatenate(
     inputs: *const trundle_input,
@@ -61,12 +63,12 @@ pub unsafe extern "C" fn trundle_concatenate(
     })
 }
 
-/// Plans trundle_concatenate() for tensors with fixed descriptions.
+/// Plans trundle_concatenate() for tensors with these descriptions.
 ///
 /// - `input_descs`, `count`: the descriptions of the inputs, stored one after another.
 /// - `axis`, `out_desc`: as in trundle_concatenate().
-/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the inputs in this order,
-///   and frees it with trundle_plan_free().
+/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), which takes the inputs in the same
+///   order, and frees it with trundle_plan_free().
 ///
 /// Returns the errors of trundle_concatenate().
 #[unsafe(no_mangle)]
@@ -89,12 +91,12 @@ pub unsafe extern "C" fn trundle_concatenate_plan(
 /// Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `widths`, `widths_len`: numbers of elements, none of them negative: before and after the first axis, before
-///   and after the second axis, and so on (twice the rank); or one pair for all axes; or one number for both ends
-///   of all axes.
+/// - `widths`, `widths_len`: the numbers of elements to add, which must not be negative. The list has two numbers for
+///   each axis, in the order of the axes: the number before and the number after the tensor. It may also have one such
+///   pair for all axes, or one number for both ends of all axes.
 /// - `mode`: one of TRUNDLE_PAD_*.
-/// - `value`: one element of the input's type for TRUNDLE_PAD_CONSTANT. The other modes do not read it.
-/// - `out_desc`, `out`: the output, with the type of the input and its sizes plus the widths.
+/// - `value`: for TRUNDLE_PAD_CONSTANT, one element of the input's type. The other modes do not read it.
+/// - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
 ///
 /// Returns TRUNDLE_ERROR_NUMBER if a width is negative or the mode is unknown, TRUNDLE_ERROR_SHAPE or
 /// TRUNDLE_ERROR_DTYPE.
@@ -117,12 +119,12 @@ pub unsafe extern "C" fn trundle_pad(
         if mode == TRUNDLE_PAD_CONSTANT {
             others.push(one_element("value", &pair.data, value)?);
         }
-        // Reading the value before the overlap check is safe: nothing has been written yet.
+        // The value is read before overlaps are checked. That is safe, because nothing has been written yet.
         padding(pair, widths, mode, value)?.run(&[data], &[out], &others)
     })
 }
 
-/// Plans trundle_pad() for tensors with fixed descriptions.
+/// Plans trundle_pad() for tensors with these descriptions.
 ///
 /// - `data_desc`, `mode`, `out_desc`: as in trundle_pad().
 /// - `widths`, `widths_len`, `value`: as in trundle_pad(); they are read only during this call.
@@ -186,10 +188,10 @@ pub(crate) unsafe fn read_parts(
     Ok(given)
 }
 
-/// Plans a padding. The value is read only for a constant padding.
+/// Plans a padding. The value is read only for TRUNDLE_PAD_CONSTANT.
 ///
 /// # Safety
-/// A value pointer that is aligned and not null points to an element of the input's type.
+/// If `value` is aligned and not null, it points to an element of the input's type.
 pub(crate) unsafe fn padding(
     pair: Pair,
     widths: &[i64],

@@ -1,7 +1,8 @@
 //! Checks of the caller's pointers before they are dereferenced.
 //!
-//! A description determines which bytes a tensor covers. A tensor beyond the address space, a misaligned pointer,
-//! or an output that overlaps an input is an error. Otherwise the tensor becomes a slice of exactly those bytes.
+//! The description of a tensor determines the bytes that the tensor covers. It is an error if the tensor reaches
+//! outside the address space, if its pointer is not aligned, or if an output overlaps an input. Otherwise, the tensor
+//! becomes a slice of exactly these bytes.
 
 use std::fmt::Display;
 
@@ -11,12 +12,12 @@ use super::status::{
     TRUNDLE_ERROR_OVERLAP, TRUNDLE_ERROR_RANK, TRUNDLE_ERROR_TOO_LARGE,
 };
 
-/// Limit on the length of lists of axes and shifts, which no rank bounds because an axis may repeat. A longer list
-/// is an uninitialized number: real lists have about as many entries as the tensor has axes.
+/// The maximum length of a list of axes or shifts. An axis may be repeated, so such a list may have more entries than
+/// the tensor has axes, but usually has about as many. A greater length is probably an uninitialized number.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// More bytes than a process can address: the widest virtual addresses have 57 bits (x86-64 with five-level
-/// paging). The description of a larger tensor is wrong.
+/// The maximum number of bytes of a tensor or a list. The longest virtual addresses have 57 bits (x86-64 with
+/// five-level paging), so the description of a larger tensor is wrong.
 const MOST_BYTES: usize = if usize::BITS == 64 { 1 << 57 } else { isize::MAX.unsigned_abs() };
 
 /// Checks that `pointer` is aligned and not null.
@@ -28,7 +29,7 @@ pub(crate) fn check_pointer<T>(argument: impl Display, pointer: *const T) -> Res
 /// Checks that an address is not null and a multiple of `alignment`, a power of two.
 #[inline]
 fn check_address(argument: impl Display, address: usize, alignment: usize) -> Result<()> {
-    // A mask, because a division would take as long as all other checks of a call.
+    // Use a mask, because a division would take as long as all other checks of a call together.
     if address != 0 && address & (alignment - 1) == 0 {
         return Ok(());
     }
@@ -48,7 +49,7 @@ fn bad_address(argument: &dyn Display, address: usize, alignment: usize) -> Fail
 /// Reads the value at `pointer`.
 ///
 /// # Safety
-/// A pointer that is aligned and not null points to a value.
+/// If `pointer` is aligned and not null, it points to a value.
 #[inline]
 pub(crate) unsafe fn value<T: Copy>(argument: impl Display, pointer: *const T) -> Result<T> {
     check_pointer(argument, pointer)?;
@@ -56,20 +57,20 @@ pub(crate) unsafe fn value<T: Copy>(argument: impl Display, pointer: *const T) -
     Ok(unsafe { pointer.read() })
 }
 
-/// Returns the object at `pointer`, which must outlive `'a`.
+/// Returns the object at `pointer`.
 ///
 /// # Safety
-/// A pointer that is aligned and not null points to an object.
+/// If `pointer` is aligned and not null, it points to an object that is valid during `'a`.
 pub(crate) unsafe fn object<'a, T>(argument: impl Display, pointer: *const T) -> Result<&'a T> {
     check_pointer(argument, pointer)?;
     // SAFETY: the pointer is aligned and not null, so the caller has an object there.
     Ok(unsafe { &*pointer })
 }
 
-/// Returns the list of `len` entries at `first`, which may be null if `len` is 0.
+/// Returns the list of `len` entries at `first`. The pointer may be null if `len` is 0.
 ///
 /// # Safety
-/// A pointer that is aligned and not null points to `len` entries, which no one writes to during `'a`.
+/// If `first` is aligned and not null, it points to `len` entries, and no thread writes to them during `'a`.
 #[inline(always)]
 pub(crate) unsafe fn entries<'a, T>(
     argument: impl Display + Copy,
@@ -86,7 +87,7 @@ pub(crate) unsafe fn entries<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(first, len) })
 }
 
-/// Checks that a buffer with room for `capacity` values can hold `needed` of them.
+/// Checks that `needed` values can be written to a buffer at `first` with space for `capacity` values.
 pub(crate) fn check_room<T>(
     argument: &'static str,
     first: *mut T,
@@ -104,7 +105,7 @@ pub(crate) fn check_room<T>(
     Ok(())
 }
 
-/// Returns [`entries`] of parameters such as axes and shifts, at most `MOST_ENTRIES` of them.
+/// Returns [`entries`] of a parameter such as axes or shifts. There may be at most `MOST_ENTRIES`.
 ///
 /// # Safety
 /// As [`entries`].
@@ -144,12 +145,12 @@ fn before_memory(argument: &str, address: usize) -> Failure {
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
 }
 
-/// Checks that these memories do not overlap, and sorts them by address. An error carries the number of one that
+/// Checks that no two entries overlap, and sorts the entries by address. An error has the number of an entry that
 /// overlaps another.
 pub(crate) fn check_all_apart(all: &mut [(usize, CallerMemory)]) -> Result<(), (usize, Failure)> {
-    // Empty memories sort first.
+    // Entries without bytes come first.
     all.sort_unstable_by_key(|(number, memory)| (memory.bytes > 0, memory.ends(), *number));
-    // Sorted by address, the first two that overlap are neighbours.
+    // If entries are sorted by address and some overlap, there are two neighbours that overlap.
     all.windows(2).try_for_each(|pair| {
         let [(_, one), (number, other)] = pair else { return Ok(()) };
         other.check_apart(one).map_err(|failure| (*number, failure))
@@ -159,9 +160,9 @@ pub(crate) fn check_all_apart(all: &mut [(usize, CallerMemory)]) -> Result<(), (
 /// The bytes that a tensor covers, relative to its element at index 0 of every axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// Bytes before that element.
+    /// The number of bytes before that element.
     pub(crate) before: usize,
-    /// All bytes, at most `isize::MAX`.
+    /// The number of all bytes, at most `isize::MAX`.
     pub(crate) bytes: usize,
 }
 
@@ -174,8 +175,8 @@ pub(crate) struct CallerMemory {
 }
 
 impl CallerMemory {
-    /// Returns the memory that `reach` covers around `pointer`, which must be a multiple of `alignment`, a power of
-    /// two. Any pointer is valid if `reach` has no bytes.
+    /// Returns the memory that `reach` covers around `pointer`. The pointer must be a multiple of `alignment`, which is
+    /// a power of two. If `reach` has no bytes, any pointer is valid.
     #[inline]
     pub(crate) fn new(
         argument: &'static str,
@@ -200,7 +201,7 @@ impl CallerMemory {
         CallerMemory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
     }
 
-    /// Returns the memory of a list that [`list`] accepts.
+    /// Returns the memory of a list that [`list`] reads.
     #[inline]
     pub(crate) fn of_list(argument: &'static str, first: *const i64, len: usize) -> CallerMemory {
         let bytes = len.saturating_mul(size_of::<i64>());
@@ -235,7 +236,7 @@ impl CallerMemory {
     /// Returns the bytes for reading.
     ///
     /// # Safety
-    /// The bytes belong to the caller, and no one writes to them during `'a`.
+    /// The bytes belong to the caller, and no thread writes to them during `'a`.
     #[inline]
     pub(crate) unsafe fn read<'a>(&self) -> &'a [u8] {
         if self.bytes == 0 {
@@ -249,7 +250,7 @@ impl CallerMemory {
     /// Returns the bytes for writing.
     ///
     /// # Safety
-    /// The bytes belong to the caller, and no one else reads or writes them during `'a`.
+    /// The bytes belong to the caller, and no other code reads or writes them during `'a`.
     #[inline]
     pub(crate) unsafe fn write<'a>(&self) -> &'a mut [u8] {
         if self.bytes == 0 {

@@ -1,4 +1,4 @@
-//! Models of operators that only move elements: opened, inspected and planned.
+//! Models whose operators only move elements: functions that open, describe and plan them.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt::Display;
@@ -22,10 +22,10 @@ use super::status::{
     TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status,
 };
 
-/// A model of operators that only move elements. It is immutable: several threads may use it at once.
+/// A model whose operators only move elements. It does not change, so several threads may use it at once.
 pub struct trundle_model {
     model: Model,
-    /// The names as C strings.
+    /// The names of the inputs as C strings.
     inputs: Vec<CString>,
     outputs: Vec<CString>,
 }
@@ -33,23 +33,24 @@ pub struct trundle_model {
 /// Where symbolic links to the files of a model may lead: one of TRUNDLE_LINKS_*.
 pub type trundle_links = i32;
 
-/// Only into the folder of the model, for models from untrusted sources.
+/// Links may lead only into the folder of the model. Use this for models from untrusted sources.
 pub const TRUNDLE_LINKS_WITHIN: trundle_links = 0;
-/// Anywhere, as in the cache of Hugging Face, whose files are links into a shared store.
+/// Links may lead anywhere. The cache of Hugging Face needs this, because its files are links to other folders.
 pub const TRUNDLE_LINKS_ANYWHERE: trundle_links = 1;
 
 /// The rank of an input that accepts any rank.
 pub const TRUNDLE_RANK_ANY: u32 = 0xffff_ffff;
 
-/// Opens a model, whose weight files must be in the same folder. docs/models.md lists the supported operators. The
-/// files are not used after the call.
+/// Opens a model. Its weight files must be in the same folder. docs/models.md lists the supported operators. The files
+/// are not used after the call.
 ///
-/// - `path`: a C string that ends with .onnx for ONNX, or .xml for OpenVINO IR.
+/// - `path`: a C string. It must end with .onnx for ONNX, or .xml for OpenVINO IR.
 /// - `links`: one of TRUNDLE_LINKS_*.
 /// - `model`: receives the model, which the caller frees with trundle_model_free().
 ///
 /// Returns TRUNDLE_ERROR_FILE, TRUNDLE_ERROR_MODEL, TRUNDLE_ERROR_NUMBER for unknown `links`, or
-/// TRUNDLE_ERROR_UNSUPPORTED if the model computes; the message then counts the operators that compute, by name.
+/// TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then lists the names of the operators that compute,
+/// and how often each occurs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_open(
     path: *const c_char,
@@ -66,8 +67,8 @@ pub unsafe extern "C" fn trundle_model_open(
     })
 }
 
-/// Describes a model for people: inputs with types and sizes, operators, outputs. The text has several lines and may
-/// change with any version.
+/// Writes a description of a model for people: the inputs with their types and sizes, the operators and the outputs. It
+/// has several lines, and may change with any version.
 ///
 /// - `model`: the model.
 /// - `buffer`, `capacity`, `needed`: as in trundle_plan_describe().
@@ -98,8 +99,8 @@ pub unsafe extern "C" fn trundle_model_output_count(model: *const trundle_model)
     unsafe { model.as_ref() }.map_or(0, |model| model.outputs.len())
 }
 
-/// Returns the name of input `input`, from 0, in UTF-8; NULL if there is no such input. The string is valid until
-/// the model is freed.
+/// Returns the name of the input with index `input`, counted from 0, in UTF-8; NULL if there is no such input. The
+/// string is valid until the model is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_input_name(
     model: *const trundle_model,
@@ -110,8 +111,8 @@ pub unsafe extern "C" fn trundle_model_input_name(
     name.map_or(null(), |name| name.as_ptr())
 }
 
-/// Returns the name of output `output`, from 0, in UTF-8; NULL if there is no such output. The string is valid
-/// until the model is freed. For the type and the sizes of an output see trundle_plan_output().
+/// Returns the name of the output with index `output`, counted from 0, in UTF-8; NULL if there is no such output. The
+/// string is valid until the model is freed. trundle_plan_output() gets the type and the sizes of an output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_output_name(
     model: *const trundle_model,
@@ -122,14 +123,14 @@ pub unsafe extern "C" fn trundle_model_output_name(
     name.map_or(null(), |name| name.as_ptr())
 }
 
-/// Gets the element type and the sizes that a model requires of an input.
+/// Gets the element type and the sizes that an input of a model must have.
 ///
 /// - `model`: the model.
 /// - `input`: the index of the input, from 0.
 /// - `dtype`: receives the element type; may be NULL.
-/// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that is not fixed is -1;
-///   trundle_model_describe() shows its limits. If the input accepts any rank, TRUNDLE_RANK_ANY is written to
-///   `rank` and nothing to `sizes`.
+/// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that may vary is written as -1;
+///   trundle_model_describe() shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to
+///   `rank`, and nothing to `sizes`.
 ///
 /// Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if it holds strings, or
 /// TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
@@ -163,11 +164,12 @@ pub unsafe extern "C" fn trundle_model_input(
     })
 }
 
-/// Finds the inputs whose elements control the moves of a model, such as an order of axes, a size or an index.
+/// Finds the inputs whose elements control how a model moves other tensors, such as an order of axes, a size or an
+/// index.
 ///
 /// - `model`: the model.
-/// - `input_descs`, `data`, `count`: as in trundle_model_plan(), with the data of every input that might control
-///   moves.
+/// - `input_descs`, `data`, `count`: as in trundle_model_plan(). `data` must have the data of every input that might
+///   control moves.
 /// - `decides`: receives `count` entries: 1 for an input that controls moves, 0 for any other.
 ///
 /// Returns the errors of trundle_model_plan().
@@ -194,19 +196,19 @@ pub unsafe extern "C" fn trundle_model_deciding_inputs(
     })
 }
 
-/// Plans a model for inputs of fixed sizes. trundle_plan_output() gets the types and sizes of the outputs;
-/// trundle_plan_run_all() runs the plan with the inputs in the same order.
+/// Plans a model for inputs of fixed sizes. trundle_plan_output() gets the types and sizes of the outputs.
+/// trundle_plan_run_all() runs the plan; it takes the inputs in the same order.
 ///
 /// - `model`: the model, which may be freed before the plan.
-/// - `input_descs`, `count`: descriptions of all inputs of the model, in its order, stored one after another. They
-///   are packed and row-major.
-/// - `data`: `count` pointers: the data of the inputs whose elements control the moves, NULL for the others; see
-///   trundle_model_deciding_inputs(). The elements are read only during this call, but a run of the plan needs
-///   valid pointers for these inputs too. May be NULL if no input controls moves.
+/// - `input_descs`, `count`: the descriptions of all inputs of the model, in the order of the model, stored one after
+///   another. Inputs must be row-major, without gaps.
+/// - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), the
+///   pointer to its data; for any other input, NULL. The elements are read only during this call, but runs of the
+///   plan need valid pointers for these inputs too. `data` may be NULL if no input controls moves.
 /// - `plan`: receives the plan, which the caller frees.
 ///
-/// Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if the inputs do not fit the model, or TRUNDLE_ERROR_MODEL if
-/// the operators do not fit the inputs or data is missing; the message then names the input.
+/// Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model. Returns TRUNDLE_ERROR_MODEL
+/// if the operators do not fit the inputs, or if the data of an input is missing; the message then has its name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_plan(
     model: *const trundle_model,
@@ -220,7 +222,7 @@ pub unsafe extern "C" fn trundle_model_plan(
         made(plan, || {
             let model = object("model", model)?;
             let (model, inputs) = (&model.model, model.described(input_descs, count)?);
-            // For most models shapes are enough. For the others the data that is read is copied.
+            // For most models, the shapes of the inputs are enough. For other models, copy the data of the inputs.
             let shapes_alone = model.resolve(&given(&inputs, &vec![None; count]));
             let resolved = match shapes_alone {
                 Ok(resolved) => resolved,
@@ -231,7 +233,7 @@ pub unsafe extern "C" fn trundle_model_plan(
     }
 }
 
-/// Frees a model that no call is using. NULL is ignored. Plans of the model stay valid.
+/// Frees a model. No call may be using it. NULL is ignored. Plans of the model stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_free(model: *mut trundle_model) {
     // SAFETY: `model` comes from trundle_model_open(), and no call uses it any more.
@@ -253,10 +255,10 @@ impl trundle_model {
         })
     }
 
-    /// Reads the descriptions of all inputs and checks them against the model.
+    /// Reads the descriptions of all inputs, and checks that the model accepts them.
     ///
     /// # Safety
-    /// A pointer that is not null leads to `count` descriptions.
+    /// If `descs` is not null, it points to `count` descriptions.
     unsafe fn described(
         &self,
         descs: *const trundle_tensor_desc,
@@ -278,7 +280,7 @@ impl trundle_model {
     }
 }
 
-/// Reads the description of an input and checks it against the model.
+/// Reads the description of an input, and checks that the model accepts it.
 ///
 /// # Safety
 /// As [`Descriptor::read`].
@@ -303,7 +305,8 @@ unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<D
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
-/// Plans a model for `inputs`, and allocates the memory of its runs. Outputs are packed and row-major.
+/// Plans a model for `inputs`, and allocates the memory for tensors between its passes. Outputs are row-major, without
+/// gaps.
 fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_plan> {
     let output = |(number, id): (usize, &_)| match resolved.element(*id) {
         ElementType::Fixed(dtype) => {
@@ -323,11 +326,11 @@ fn texts(what: &dyn Display) -> Failure {
     Failure::new(TRUNDLE_ERROR_DTYPE, message)
 }
 
-/// Copies the elements of the inputs whose data is given.
+/// Copies the elements of each input whose pointer in `data` is not null.
 ///
 /// # Safety
-/// `data` is null or leads to one pointer for each input. Each pointer is null or leads to a tensor that matches
-/// the input's description.
+/// `data` is null or points to one pointer for each input. Each pointer is null or points to a tensor with the
+/// description of the input.
 unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<Vec<Option<Data>>> {
     let none = vec![null(); inputs.len()];
     let pointers = match data.is_null() {
@@ -347,7 +350,7 @@ unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<
     inputs.iter().zip(pointers).enumerate().map(copied).collect()
 }
 
-/// Returns the inputs in the form that the model takes.
+/// Converts the inputs to the form that [`Model::resolve`] takes.
 fn given<'a>(inputs: &[Descriptor], data: &'a [Option<Data>]) -> Vec<Given<'a>> {
     let given = |(own, data): (&Descriptor, &'a Option<Data>)| Given {
         shape: own.layout().shape().clone(),
@@ -365,14 +368,14 @@ fn number_of(input: &Input) -> Result<trundle_dtype> {
     number.ok_or_else(|| texts(&format_args!("input {:?}", input.name)))
 }
 
-/// Returns a size as a number; -1 if it is not fixed.
+/// Returns a size as a number; -1 if it may vary.
 fn size_of_dimension(dimension: &Dimension) -> i64 {
     let size = match dimension {
         Dimension::Fixed(size) => *size,
         Dimension::Between { least, most: Some(most) } if least == most => *least,
         Dimension::Between { .. } | Dimension::Named(_) => return -1,
     };
-    // No tensor has a size that an i64 cannot hold.
+    // Every size of a tensor fits an i64.
     size.try_into().unwrap_or(i64::MAX)
 }
 
@@ -387,7 +390,7 @@ fn links_of(links: trundle_links) -> Result<Links> {
     }
 }
 
-/// Returns the caller's path. On Unix a path may be any bytes.
+/// Converts the caller's path. On Unix, a path may consist of any bytes.
 #[cfg(unix)]
 fn path_of(text: &CStr) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;

@@ -1,7 +1,7 @@
-//! Calls of operators that take only lists: planned, or served from a cache.
+//! Calls of operators whose parameters are lists. Their plans are cached.
 //!
-//! The cache key is the contents of all arguments except the data addresses, read before anything is computed. The
-//! addresses are checked in every call.
+//! The key of a call in the cache has the contents of all arguments, except the addresses of the data. The addresses
+//! are checked in every call.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ thread_local! {
     static PLANS: RefCell<PlanCache<Rc<trundle_plan>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// A list parameter: its name, its first entry and its length.
+/// A list from the caller: its name, the address of its first entry, and its length.
 type List = (&'static str, *const i64, usize);
 
 /// The cache key: all arguments of a call except the data addresses.
@@ -31,7 +31,7 @@ struct PlanKey<'a, const N: usize> {
     lists: [&'a [i64]; N],
     data: Described<'a>,
     out: Described<'a>,
-    /// The most threads that may take part.
+    /// The maximum number of threads.
     threads: usize,
 }
 
@@ -51,7 +51,7 @@ unsafe fn entries<'a, const N: usize>(lists: [List; N]) -> Result<[&'a [i64]; N]
 /// Runs an operator whose only parameters are `lists`.
 ///
 /// # Safety
-/// Pointers that are aligned and not null are valid as trundle.h requires. During the call no one else writes to
+/// Pointers that are aligned and not null are valid as trundle.h requires. During the call, no other thread writes to
 /// the tensors or reads the output.
 pub(crate) unsafe fn moved<const N: usize>(
     declared: &'static Declaration,
@@ -78,7 +78,7 @@ pub(crate) unsafe fn moved<const N: usize>(
                 let key = PlanKey { declared, lists, data, out, threads: trundle::threads() };
                 planned(&PLANS, &key, plan, |made| made.own_bytes())?
             }
-            // This reports the error of the first invalid argument.
+            // An argument is not valid. `plan` reports the first error.
             _ => plan()?,
         };
         plan.run(&[data], &[out], &others)

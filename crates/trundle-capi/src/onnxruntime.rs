@@ -1,11 +1,12 @@
-//! The entry point for ONNX Runtime's libraries of custom operators.
+//! The function that ONNX Runtime calls when it loads this library for custom operators.
 
 use trundle_onnxruntime::{OrtApiBase, OrtSessionOptions, OrtStatusPtr, register};
 
-/// Registers the operators. ONNX Runtime's `RegisterCustomOpsLibrary` calls this function; it is not in the header.
+/// Registers the custom operators. ONNX Runtime's `RegisterCustomOpsLibrary` calls this function. It is not in the
+/// header.
 ///
 /// # Safety
-/// Only ONNX Runtime may call it, with its own options and API.
+/// Only ONNX Runtime may call this function, with its own options and API.
 #[unsafe(no_mangle)]
 unsafe extern "system" fn RegisterCustomOps(
     options: *mut OrtSessionOptions,

@@ -17,7 +17,7 @@ use super::status::trundle_status;
 ///
 /// - `data_desc`, `data`: the input.
 /// - `shift`, `shift_len`: shifts in elements, one for each entry of `axes`, or one for all of them.
-/// - `axes`, `axes_len`: axes to roll. Negative axes count from the end. If an axis repeats, its shifts add up.
+/// - `axes`, `axes_len`: axes to roll. Negative axes count from the end. If an axis is repeated, its shifts are added.
 /// - `out_desc`, `out`: the output, with the sizes and the type of the input.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, or TRUNDLE_ERROR_SHAPE if sizes or list lengths do not match, or
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn trundle_roll(
     unsafe { moved(Roll::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_roll() for tensors with fixed descriptions.
+/// Plans trundle_roll() for tensors with these descriptions.
 ///
 /// - `data_desc`, `shift`, `shift_len`, `axes`, `axes_len`, `out_desc`: as in trundle_roll().
 /// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn trundle_roll_plan(
 /// Transposes axes: out.sizes[i] = data.sizes[order[i]]. Same as OpenVINO's Transpose-1.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `order`, `order_len`: each axis once, none of them negative. An empty list reverses the order of the axes.
+/// - `order`, `order_len`: each axis once, without negative numbers. An empty list reverses the order of the axes.
 /// - `out_desc`, `out`: the output, with the transposed sizes and the type of the input.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn trundle_transpose(
     unsafe { moved(Transpose::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_transpose() for tensors with fixed descriptions.
+/// Plans trundle_transpose() for tensors with these descriptions.
 ///
 /// - `data_desc`, `order`, `order_len`, `out_desc`: as in trundle_transpose().
 /// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn trundle_flip(
     unsafe { moved(Flip::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_flip() for tensors with fixed descriptions.
+/// Plans trundle_flip() for tensors with these descriptions.
 ///
 /// - `data_desc`, `axes`, `axes_len`, `out_desc`: as in trundle_flip().
 /// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
@@ -143,14 +143,14 @@ pub unsafe extern "C" fn trundle_flip_plan(
     unsafe { planned(data_desc, out_desc, plan, |_| Ok(Flip::new(list("axes", axes, axes_len)?))) }
 }
 
-/// Reverses, for each position outside `axis`, the first `length` elements along `axis`, and copies the rest. Same
-/// as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's
-/// own structs.
+/// Reverses the first elements of each row along `axis`, and copies the others. A row consists of the elements with the
+/// same indices on all other axes, and each row has its own length. Same as DirectML's
+/// DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's structs.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the sizes of the input, but 1 on `axis`. A length above
-///   the size of the axis counts as the size.
-/// - `axis`: the axis to reverse along, below the rank.
+/// - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the number of elements to reverse in each row. It has the
+///   sizes of the input, but size 1 on `axis`. A length greater than the size of the axis reverses the whole row.
+/// - `axis`: the axis along which elements are reversed; less than the rank.
 /// - `out_desc`, `out`: the output, with the sizes and the type of the input.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence_plan(
 /// Plans the operator that `op` returns, and writes the plan to `plan`.
 ///
 /// # Safety
-/// As [`Pair::read`]; a `plan` that is aligned and not null points to a pointer.
+/// As [`Pair::read`] and [`made`].
 unsafe fn planned<O: Into<Op>>(
     data_desc: *const trundle_tensor_desc,
     out_desc: *const trundle_tensor_desc,

@@ -36,8 +36,8 @@ impl Pair {
         Plan::new(chain, self.data.width(), self.data.layout(), self.out.layout(), None)
     }
 
-    /// Reads the description of the lengths of reverse_subsequences and checks it and the axis, before a length is
-    /// read. Returns the memory of the lengths too.
+    /// Reads the description of the lengths of reverse_subsequences, and checks the description and the axis. No length
+    /// is read. Returns the description and the memory of the lengths.
     ///
     /// # Safety
     /// As [`Descriptor::read`].
@@ -65,7 +65,7 @@ impl Pair {
         Ok((desc, memory))
     }
 
-    /// Checks the batch axis of reverse_sequence and the number of lengths, before a length is read.
+    /// Checks the batch axis of reverse_sequence and the number of lengths. No length is read.
     pub(crate) fn check_batches(&self, lengths: usize, batch_axis: i64) -> Result<()> {
         let shape = self.data.layout().shape();
         let batches = shape[normalize_axis("batch axis", batch_axis, shape.rank())?];
@@ -77,7 +77,7 @@ impl Pair {
         check_shape("out", shape, &self.out)
     }
 
-    /// Returns the memory of both, after checking that the output overlaps neither the input nor `others`.
+    /// Checks that the output does not overlap the input or `others`. Returns the memory of the input and the output.
     #[inline]
     pub(crate) fn memory(
         &self,
@@ -85,7 +85,8 @@ impl Pair {
         out: *mut c_void,
         others: &[CallerMemory],
     ) -> Result<(CallerMemory, CallerMemory)> {
-        // In the order of `trundle_plan::run`, which runs cached calls: a bad call has one message.
+        // This is the order of checks in `trundle_plan::run`, which runs cached calls. So a wrong call has the same
+        // message whether it is cached or not.
         let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
         let data = self.data.memory(data.cast())?;
@@ -93,10 +94,10 @@ impl Pair {
         Ok((data, out))
     }
 
-    /// Returns both tensors in their memory.
+    /// Returns views of the input and the output.
     ///
     /// # Safety
-    /// The memory belongs to the caller. During `'a` no one else writes to it or reads the output.
+    /// The memory belongs to the caller. During `'a`, no other thread writes to it or reads the output.
     pub(crate) unsafe fn views<'a>(
         &self,
         data: *const c_void,
@@ -119,7 +120,7 @@ pub(crate) fn check_types(
     Ok(check_dtype(argument, element(data), element(other))?)
 }
 
-/// Checks the sizes of a tensor.
+/// Checks that a tensor has the expected sizes.
 pub(crate) fn check_shape(
     argument: &'static str,
     expected: &Shape,

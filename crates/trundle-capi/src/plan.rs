@@ -1,4 +1,4 @@
-//! Planned calls: planned once, run many times.
+//! Plans: calls and models that are planned once and run many times.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -16,23 +16,24 @@ use super::results::{check_optional, write_sizes, write_words};
 use super::scatters::Scatter;
 use super::status::{TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status};
 
-/// A planned call or model, for tensors with fixed descriptions. Run it with trundle_plan_run(),
-/// trundle_plan_run_inputs(), trundle_plan_run_outputs() or trundle_plan_run_all().
+/// A planned call or model, for tensors with the element types, sizes and strides that were given when the plan was
+/// made. Run it with trundle_plan_run(), trundle_plan_run_inputs(), trundle_plan_run_outputs() or
+/// trundle_plan_run_all().
 pub struct trundle_plan {
     pub(crate) inputs: Vec<Descriptor>,
     pub(crate) outputs: Vec<Descriptor>,
     pub(crate) moves: PlanMoves,
 }
 
-/// The moves of a plan.
+/// The work of a plan.
 pub(crate) enum PlanMoves {
     /// A chain from the input to the output.
     Chain(Plan),
     /// A program that makes the output from the inputs.
     Program(ProgramPlan),
-    /// A copy of the first input, then the updates in the second one.
+    /// Copies the first input to the output, then writes the updates (the second input) over parts of the output.
     Scatter(Box<Scatter>),
-    /// A part of the input for each output.
+    /// Moves a part of the input to each output.
     Parts(Vec<Plan>),
     Model(Box<PlannedModel>),
 }
@@ -70,7 +71,7 @@ impl trundle_plan {
         Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], moves })
     }
 
-    /// Plans a program, and allocates the memory of its runs.
+    /// Plans a program, and allocates the memory for tensors between its passes.
     pub(crate) fn of_program(
         program: &Program,
         inputs: Vec<Descriptor>,
@@ -81,7 +82,7 @@ impl trundle_plan {
         Ok(trundle_plan { inputs, outputs: vec![out], moves: PlanMoves::Program(plan) })
     }
 
-    /// Plans an output without elements, which reads nothing.
+    /// Plans a call whose output has no elements. A run reads nothing.
     pub(crate) fn of_nothing(pair: Pair) -> Result<trundle_plan> {
         let (shape, width) = described(&pair.out);
         let mut program = Program::new();
@@ -93,7 +94,7 @@ impl trundle_plan {
         Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], moves })
     }
 
-    /// Returns the bytes of a plan of a single chain, for a cache.
+    /// The size in bytes of a plan of a single chain. The plan cache needs it.
     pub(crate) fn own_bytes(&self) -> usize {
         match &self.moves {
             PlanMoves::Chain(plan) => plan.own_bytes(),
@@ -101,7 +102,7 @@ impl trundle_plan {
         }
     }
 
-    /// Adds the input's index to an error, unless the plan can have no other input.
+    /// If the plan is a model or has several inputs, adds the index of the input to an error.
     fn of_input(&self, number: usize, failure: Failure) -> Failure {
         match matches!(self.moves, PlanMoves::Model(_)) || self.inputs.len() > 1 {
             true => failure.of_input(number),
@@ -109,7 +110,7 @@ impl trundle_plan {
         }
     }
 
-    /// Adds the output's index to an error, unless the plan can have no other output.
+    /// If the plan is a model or a split, adds the index of the output to an error.
     fn of_output(&self, number: usize, failure: Failure) -> Failure {
         match self.moves {
             PlanMoves::Model(_) | PlanMoves::Parts(_) => failure.of_output(number),
@@ -117,11 +118,14 @@ impl trundle_plan {
         }
     }
 
-    /// Checks that the outputs overlap neither the inputs, nor `others`, which the call also reads, nor each other,
-    /// and runs the plan. Outputs are checked before inputs, so that the memory of each input need not be kept.
+    /// Checks the memory of all tensors, and runs the plan.
+    ///
+    /// The outputs must not overlap each other, the inputs, or `others`, which is other memory that the call reads. The
+    /// memory of all outputs is collected first. Then each input is compared with it, so no list of the inputs' memory
+    /// is necessary.
     ///
     /// # Safety
-    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// The memory that the tensors cover belongs to the caller. During the call, no other thread writes to it or reads
     /// the outputs.
     pub(crate) unsafe fn run(
         &self,
@@ -201,22 +205,23 @@ impl fmt::Display for trundle_plan {
     }
 }
 
-/// Returns the shape and the width of a tensor, as a program needs them.
+/// The shape and the width of a tensor, in the form that a program takes.
 pub(crate) fn described(own: &Descriptor) -> (&Shape, Width) {
     (own.layout().shape(), own.width())
 }
 
 /// Runs a plan with one input and one output. Several threads may run the same plan at once.
 ///
-/// - `plan`: the plan. Plans with more inputs or outputs need trundle_plan_run_inputs(), trundle_plan_run_outputs()
-///   or trundle_plan_run_all().
-/// - `data`, `out`: the tensors, laid out as described when the plan was made.
+/// - `plan`: the plan. For a plan with more inputs or outputs, use trundle_plan_run_inputs(),
+///   trundle_plan_run_outputs() or trundle_plan_run_all().
+/// - `data`, `out`: the tensors, with the descriptions that were given when the plan was made.
 ///
-/// Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
+/// Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, and TRUNDLE_ERROR_OVERLAP if the output
+/// overlaps the input.
 ///
-/// A run allocates no memory, with two exceptions. Buffers between passes are allocated with the plan, but a run
-/// concurrent with another one allocates its own. A move that splits into too many pieces is planned piece by piece
-/// in each run; trundle_plan_describe() then says "in tiles".
+/// A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan;
+/// but if a run begins while another thread runs the same plan, it allocates its own buffers. If a move has too many
+/// pieces for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run(
     plan: *const trundle_plan,
@@ -230,12 +235,12 @@ pub unsafe extern "C" fn trundle_plan_run(
 /// Runs a plan with several inputs and one output.
 ///
 /// - `plan`: the plan.
-/// - `inputs`, `count`: the data of all inputs, in the order of the plan, laid out as described when the plan was
-///   made. Inputs may share memory.
-/// - `out`: the output, laid out as described when the plan was made.
+/// - `inputs`, `count`: the data of all inputs, in the order of the plan, with the descriptions that were given when
+///   the plan was made. Inputs may share memory.
+/// - `out`: the output, with the description that was given when the plan was made.
 ///
-/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and a list if there are more
-/// than 64 inputs.
+/// Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
+/// are more than 64 inputs, it also allocates a list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_inputs(
     plan: *const trundle_plan,
@@ -254,12 +259,12 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
 /// Runs a plan with one input and several outputs.
 ///
 /// - `plan`: the plan.
-/// - `data`: the input, laid out as described when the plan was made.
-/// - `outputs`, `count`: the memory of all outputs, in the order of the plan, laid out as described when the plan
-///   was made. Outputs must not overlap each other.
+/// - `data`: the input, with the description that was given when the plan was made.
+/// - `outputs`, `count`: the memory of all outputs, in the order of the plan, with the descriptions that were given
+///   when the plan was made. Outputs must not overlap each other.
 ///
-/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and lists if there are more
-/// than 64 outputs.
+/// Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
+/// are more than 64 outputs, it also allocates lists.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_outputs(
     plan: *const trundle_plan,
@@ -281,8 +286,8 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
 /// - `inputs`, `input_count`: as in trundle_plan_run_inputs().
 /// - `outputs`, `output_count`: as in trundle_plan_run_outputs(). No output may overlap an input.
 ///
-/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and lists if there are more
-/// than 64 inputs or outputs; the constants that a model moves count as inputs.
+/// Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
+/// are more than 64 inputs or outputs, it also allocates lists. The constants that a model moves count as inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_all(
     plan: *const trundle_plan,
@@ -301,7 +306,7 @@ pub unsafe extern "C" fn trundle_plan_run_all(
     })
 }
 
-/// Gets the element type and the sizes of an output. Outputs of a model are packed and row-major.
+/// Gets the element type and the sizes of an output. Outputs of a model have no gaps and are row-major.
 ///
 /// - `plan`: the plan.
 /// - `output`: the index of the output, from 0.
@@ -337,13 +342,14 @@ pub unsafe extern "C" fn trundle_plan_output(
     })
 }
 
-/// Describes a plan for people: its passes over memory and, for each pass, the operators, the source of every
-/// element, the loops, kernels and threads. The text has several lines and may change with any version.
+/// Writes a description of a plan for people. It has the passes over memory and, for each pass, the operators, the
+/// source of every element, the loops, the kernels and the threads. It has several lines, and may change with any
+/// version.
 ///
 /// - `plan`: the plan.
-/// - `buffer`, `capacity`: a buffer of `capacity` bytes for the text in UTF-8 and a NUL. With a capacity of 0 only
-///   `needed` is written, and `buffer` may be NULL.
-/// - `needed`: receives the size of the text in bytes, including the NUL; may be NULL.
+/// - `buffer`, `capacity`: a buffer of `capacity` bytes for the description in UTF-8 and a NUL. With a capacity of 0,
+///   only `needed` is written, and `buffer` may be NULL.
+/// - `needed`: receives the size of the description in bytes, including the NUL; may be NULL.
 ///
 /// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small.
 #[unsafe(no_mangle)]
@@ -364,7 +370,7 @@ pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
     unsafe { free(plan) };
 }
 
-/// Checks that the number of given tensors is the number that the plan was made for.
+/// Checks that the caller gives as many tensors as the plan has.
 fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
     if given == planned {
         return Ok(());
@@ -391,7 +397,7 @@ pub(crate) unsafe fn free<T>(object: *mut T) {
 /// Writes the plan that `make` returns to `plan`.
 ///
 /// # Safety
-/// A `plan` that is aligned and not null points to a pointer.
+/// If `plan` is aligned and not null, a pointer can be written to its address.
 pub(crate) unsafe fn made(
     plan: *mut *mut trundle_plan,
     make: impl FnOnce() -> Result<trundle_plan>,

@@ -1,4 +1,4 @@
-//! Writes texts and sizes to buffers of the caller.
+//! Writes strings and sizes to buffers of the caller.
 
 use std::ffi::c_char;
 use std::fmt::Display;
@@ -6,7 +6,7 @@ use std::fmt::Display;
 use super::error::Result;
 use super::memory::{check_pointer, check_room};
 
-/// Checks that a pointer to an optional result is null or aligned.
+/// Checks that a pointer for an optional result is null or aligned.
 pub(crate) fn check_optional<T>(argument: &'static str, pointer: *const T) -> Result<()> {
     match pointer.is_null() {
         true => Ok(()),
@@ -14,11 +14,12 @@ pub(crate) fn check_optional<T>(argument: &'static str, pointer: *const T) -> Re
     }
 }
 
-/// Writes `words` and a NUL to `buffer`, and the number of bytes including the NUL to `needed`, which may be null.
-/// With a capacity of 0 only `needed` is written.
+/// Writes `words` and a NUL to `buffer`. Writes their number of bytes, with the NUL, to `needed`, which may be null.
+/// With a capacity of 0, only `needed` is written.
 ///
 /// # Safety
-/// `needed` can be written to if it is aligned and not null, and so can `capacity` bytes of `buffer`.
+/// If `needed` is aligned and not null, a number can be written to it. If `buffer` is not null, `capacity` bytes can
+/// be written to it.
 pub(crate) unsafe fn write_words(
     words: &dyn Display,
     buffer: *mut c_char,
@@ -44,10 +45,10 @@ pub(crate) unsafe fn write_words(
     Ok(())
 }
 
-/// Writes sizes to `sizes` and their count to `rank`. With a capacity of 0 only `rank` is written.
+/// Writes sizes to `sizes`, and their number to `rank`. With a capacity of 0, only `rank` is written.
 ///
 /// # Safety
-/// `rank` can be written to, and so can `capacity` numbers of `sizes` if it is aligned and not null.
+/// A number can be written to `rank`. If `sizes` is aligned and not null, `capacity` numbers can be written to it.
 pub(crate) unsafe fn write_sizes<T>(
     known: impl ExactSizeIterator<Item = T>,
     sizes: *mut T,

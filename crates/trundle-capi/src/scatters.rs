@@ -1,4 +1,4 @@
-//! Scatters: a copy of a tensor, with updates at indices.
+//! Scatters: functions that copy a tensor and then write updates at indices.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -14,16 +14,17 @@ use super::pair::Pair;
 use super::plan::{PlanMoves, described, made, trundle_plan};
 use super::status::trundle_status;
 
-/// Copies the input, then writes each element of `updates` at its index along `axis`: along the middle one of three
-/// axes, out[i][indices[i][j][k]][k] = updates[i][j][k]. Same as ScatterElements of ONNX and OpenVINO without a
-/// reduction; like numpy's put_along_axis, but into another tensor.
+/// Copies the input, then writes each element of `updates` at its index along `axis`. For axis 1 of a tensor of rank 3,
+/// out[i][indices[i][j][k]][k] = updates[i][j][k]. Same as ScatterElements of ONNX and OpenVINO without a reduction.
+/// numpy's put_along_axis does the same, but without the copy.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis` its
-///   size is at most the input's; a smaller size writes only to the first positions. Indices from -size to -1 count
-///   from the end of the axis. If indices repeat, the last one in row-major order wins.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its
+///   size must be at most the input's size; if it is smaller, only the first positions are updated. Indices from
+///   -size to -1 count from the end of the axis. If several updates have the same destination, the last one in
+///   row-major order wins.
 /// - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
-/// - `axis`: the axis to index. A negative axis counts from the end.
+/// - `axis`: the axis that the indices refer to. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///
 /// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn trundle_scatter_elements(
     })
 }
 
-/// Plans trundle_scatter_elements() at the given indices.
+/// Plans trundle_scatter_elements() for these indices.
 ///
 /// - `data_desc`, `updates_desc`, `axis`, `out_desc`: as in trundle_scatter_elements().
 /// - `indices_desc`, `indices`: as in trundle_scatter_elements(); they are read only during this call.
@@ -76,15 +77,16 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
     }
 }
 
-/// Copies the input, then writes the elements or slices of `updates` at indices of several axes. Each row of the
-/// last axis of `indices` is one position, with one index for each of the first axes of `data`. Same as ScatterND
-/// of ONNX and OpenVINO without a reduction.
+/// Copies the input, then writes the elements or slices of `updates` at indices on several axes. Each row along the
+/// last axis of `indices` is one position: it has an index for each of the first axes of `data`. Same as ScatterND of
+/// ONNX and ScatterNDUpdate of OpenVINO, without a reduction.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64. Indices are as in trundle_scatter_elements().
-/// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the
-///   indices without the last axis, followed by the sizes of the other axes of the input. A single update may have
-///   any number of axes of size 1.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64. Negative and repeated indices are treated as in
+///   trundle_scatter_elements().
+/// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the indices
+///   without the last one, followed by the sizes of the input's axes that have no index. If there is a single update
+///   of one element, it may have any number of axes of size 1.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///
 /// Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the
@@ -108,7 +110,7 @@ pub unsafe extern "C" fn trundle_scatter_nd(
     })
 }
 
-/// Plans trundle_scatter_nd() at the given indices.
+/// Plans trundle_scatter_nd() for these indices.
 ///
 /// - `data_desc`, `updates_desc`, `out_desc`: as in trundle_scatter_nd().
 /// - `indices_desc`, `indices`: as in trundle_scatter_nd(); they are read only during this call.
@@ -139,15 +141,15 @@ pub unsafe extern "C" fn trundle_scatter_nd_plan(
 pub(crate) struct Scatter {
     copy: Plan,
     put: Put,
-    /// The most threads that may write updates.
+    /// The maximum number of threads that write updates.
     threads: usize,
 }
 
 /// How the updates are written.
 enum Put {
-    /// At indices along one axis of row-major tensors; the indices are in range.
+    /// At indices along one axis of contiguous row-major tensors. The indices are in range.
     Along { along: Along, indices: Arc<[i64]> },
-    /// At positions of any layouts.
+    /// At positions in tensors of any layout.
     Planned(ScatterPlan),
 }
 
@@ -204,7 +206,7 @@ pub(crate) fn scattering(
     Ok(trundle_plan { inputs: vec![pair.data, updates], outputs: vec![pair.out], moves })
 }
 
-/// Returns the layout of the updates; of a single update, the layout without axes.
+/// Returns the layout of the updates. If there is a single update, the layout has no axes.
 fn counted(updates: &Layout, shape: &Shape) -> Result<Layout> {
     Ok(match shape.rank() {
         0 => Layout::strided(shape, updates.offset_bytes(), &[])?,
@@ -212,15 +214,15 @@ fn counted(updates: &Layout, shape: &Shape) -> Result<Layout> {
     })
 }
 
-/// Returns a scatter as one along a single axis of row-major tensors, for indices that are known to be in range;
-/// `None` if it has no such form or no elements.
+/// Expresses a scatter as one along a single axis of contiguous row-major tensors. The indices must be in range.
+/// Returns `None` if that is not possible or if there are no elements.
 fn along(
     indexing: Indexing,
     shape: &Shape,
     indices: &Indices,
     width: usize,
 ) -> Option<(Along, Arc<[i64]>)> {
-    // In a tensor without elements, products of the other sizes may overflow.
+    // If the tensor has no elements, the product of its other sizes may overflow.
     if indices.values().is_empty() || shape.elements() == 0 || width == 0 {
         return None;
     }
@@ -236,7 +238,7 @@ fn along(
             let along = Along { outer, size: shape[axis], count: own[axis], inner, width };
             Some((along, Arc::clone(indices.values())))
         }
-        // Behind batch axes the indices count within each batch, and along an axis they are not a scatter's.
+        // With batch axes, the indices are relative to each batch. `Kind::Axis` is only for gathers.
         Indexing::Axis(_) | Indexing::Nd(1..) => None,
         Indexing::Nd(0) => {
             let (together, positions) = own.split_last()?;
@@ -248,7 +250,7 @@ fn along(
     }
 }
 
-/// Returns the row-major position of each of `count` groups of indices, among axes of `sizes`.
+/// Converts each of `count` groups of indices to one row-major number. A group has an index for each of `sizes`.
 fn numbers_of(indices: &[i64], sizes: &[usize], count: usize) -> Arc<[i64]> {
     let sizes: Vec<i64> = sizes.iter().map(|size| size.cast_signed() as i64).collect();
     let number = |group: usize| {

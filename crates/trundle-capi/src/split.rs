@@ -1,4 +1,4 @@
-//! Splits: the call and its plan.
+//! The function that splits a tensor, and the function that plans such a call.
 
 use std::ffi::c_void;
 
@@ -16,21 +16,22 @@ use super::status::trundle_status;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct trundle_output {
-    /// The output's description.
+    /// The description of the output.
     pub desc: *const trundle_tensor_desc,
-    /// Receives the element at index 0 of every axis.
+    /// The address of the element at index 0 of every axis.
     pub data: *mut c_void,
 }
 
-/// Splits a tensor into consecutive parts along one axis, the inverse of trundle_concatenate(). Same as OpenVINO's
-/// Split-1 and VariadicSplit-1, and numpy's split.
+/// Splits a tensor into consecutive parts along one axis. It is the inverse of trundle_concatenate(). Same as
+/// OpenVINO's Split-1 and VariadicSplit-1, and numpy's split.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `outputs`, `count`: the parts, with the type of the input, its sizes except on `axis`, and any strides. Their
-///   sizes on `axis` add up to the input's. Outputs must not overlap each other.
+/// - `outputs`, `count`: the parts. They must have the type of the input, and its sizes on all axes except `axis`.
+///   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
 /// - `axis`: the axis to split. A negative axis counts from the end.
 ///
-/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without outputs.
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
+/// outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_split(
     data_desc: *const trundle_tensor_desc,
@@ -49,12 +50,12 @@ pub unsafe extern "C" fn trundle_split(
     })
 }
 
-/// Plans trundle_split() for tensors with fixed descriptions.
+/// Plans trundle_split() for tensors with these descriptions.
 ///
 /// - `data_desc`, `axis`: as in trundle_split().
 /// - `output_descs`, `count`: the descriptions of the parts, stored one after another.
-/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), to the parts in this order,
-///   and frees it with trundle_plan_free().
+/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), which takes the parts in the same
+///   order, and frees it with trundle_plan_free().
 ///
 /// Returns the errors of trundle_split().
 #[unsafe(no_mangle)]

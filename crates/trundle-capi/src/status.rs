@@ -14,7 +14,7 @@ pub const TRUNDLE_ERROR_NULL_POINTER: trundle_status = 1;
 pub const TRUNDLE_ERROR_MISALIGNED: trundle_status = 2;
 /// A rank is above 256, or a list has more than 65536 entries.
 pub const TRUNDLE_ERROR_RANK: trundle_status = 3;
-/// A product of sizes, or the reach of strides, exceeds the address space.
+/// A tensor is too large: its sizes or strides reach beyond the address space.
 pub const TRUNDLE_ERROR_TOO_LARGE: trundle_status = 4;
 /// No element type has this number or name.
 pub const TRUNDLE_ERROR_UNKNOWN_DTYPE: trundle_status = 5;
@@ -24,7 +24,7 @@ pub const TRUNDLE_ERROR_DTYPE: trundle_status = 6;
 pub const TRUNDLE_ERROR_SHAPE: trundle_status = 7;
 /// An axis is out of range or repeated.
 pub const TRUNDLE_ERROR_AXIS: trundle_status = 8;
-/// A sequence length is out of range, in an operator that does not clamp lengths.
+/// A sequence length is negative or greater than the size of the axis, and the operator does not allow that.
 pub const TRUNDLE_ERROR_LENGTH: trundle_status = 9;
 /// The memory of an output overlaps an input, a list, or another output.
 pub const TRUNDLE_ERROR_OVERLAP: trundle_status = 10;
@@ -37,7 +37,7 @@ pub const TRUNDLE_ERROR_FEATURE_LEVEL: trundle_status = 13;
 /// A bug in the library. The output may be incomplete.
 pub const TRUNDLE_ERROR_INTERNAL: trundle_status = 14;
 
-/// The text of a chain is invalid.
+/// A string is not a chain.
 pub const TRUNDLE_ERROR_CHAIN: trundle_status = 15;
 /// A parameter is out of range, such as a step of 0.
 pub const TRUNDLE_ERROR_NUMBER: trundle_status = 16;
@@ -74,7 +74,7 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
         Error::DType(_) => TRUNDLE_ERROR_DTYPE,
         Error::Layout(LayoutError::OverlappingLayout { .. }) => TRUNDLE_ERROR_SELF_OVERLAP,
         Error::Layout(_) => TRUNDLE_ERROR_BUFFER_SIZE,
-        // Missing index maps, invalid moves and stops: no C function can cause them.
+        // No C function can cause the other errors: missing index maps, invalid moves and stopped runs.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn status_of_model(error: &ModelError) -> trundle_status {
         }
         ModelError::Unsupported(_) => TRUNDLE_ERROR_UNSUPPORTED,
         ModelError::Input(_) => TRUNDLE_ERROR_SHAPE,
-        // The remaining errors concern stopped runs, which C functions do not have.
+        // The other errors are those of stopped runs. No C function can stop a run.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

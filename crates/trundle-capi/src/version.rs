@@ -8,8 +8,8 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// Returns the version of the running library, such as "0.1.0". The string is static. The header's version is
-/// TRUNDLE_VERSION.
+/// Returns the version of the running library, such as "0.1.0". The string is static. TRUNDLE_VERSION is the version of
+/// the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_version() -> *const c_char {
     VERSION.as_ptr()

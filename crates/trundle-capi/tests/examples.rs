@@ -54,7 +54,8 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Builds both libraries in the profile of the tests, which cargo does not do for a test, and returns their folder.
+/// Builds both libraries in the profile of the tests, because cargo does not build them for a test. Returns their
+/// folder.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap();
@@ -73,7 +74,7 @@ fn libraries() -> PathBuf {
 }
 
 impl Compiler {
-    /// Returns whether the compiler is installed; prints a line if not, even if the test passes.
+    /// Returns whether the compiler is installed. If it is not, prints a line, even if the test passes.
     fn is_there(&self) -> bool {
         let there = Command::new(self.program).arg("--version").output().is_ok();
         if !there {
@@ -95,7 +96,8 @@ impl Compiler {
         command
     }
 
-    /// Compiles an example, links it both ways and runs it in the folder of the models; both must print `expected`.
+    /// Compiles an example, links it to each library, and runs both programs in the folder of the models. Both must
+    /// print `expected`.
     fn try_example(&self, source: &Path, expected: &str) {
         let (libraries, folder) = (libraries(), tempfile::tempdir().unwrap());
         let program = folder.path().join("example");

@@ -1,4 +1,4 @@
-//! The interface of devices that execute moves.
+//! The interface of devices that run moves.
 
 use std::fmt::{Debug, Display};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -8,29 +8,31 @@ use crate::{Move, Result};
 
 /// A device that plans and runs [`Move`]s, such as the CPU or a GPU.
 ///
-/// The conformance suite of `trundle-testing` runs on any backend unchanged.
+/// The crate `trundle-testing` has tests that run on any backend.
 pub trait Backend {
-    /// Memory that holds elements: host bytes or a device allocation.
+    /// Memory for elements: bytes of the host, or memory of a device.
     type Buffer: ?Sized;
 
-    /// A plan: everything that is decided ahead of time. It displays the steps and the reasons for them.
+    /// A plan: all decisions about a move that are made before it runs. `Display` prints the decisions and the reasons
+    /// for them.
     type Plan: Display;
 
     /// Plans `work`.
     fn plan(&self, work: &Move) -> Self::Plan;
 
-    /// Plans several moves to one destination, each from its own source, as one pass. The moves write
-    /// disjoint bytes and together all of the destination. Returns `None` if running the moves one by one is
-    /// as fast.
+    /// Plans several moves to one destination as one pass. Each move has its own source.
+    ///
+    /// The moves write disjoint bytes, and together write the whole destination. Returns `None` if it is as fast to run
+    /// the moves one by one.
     fn plan_pass(&self, parts: &[&Move]) -> Option<Box<dyn PassPlan<Self::Buffer>>> {
         let _ = parts;
         None
     }
 
-    /// Budget for planning programs on this backend.
+    /// The limits for planning programs for this backend.
     fn budget(&self) -> Budget;
 
-    /// Allocates a buffer of `bytes` zero bytes.
+    /// Allocates a buffer of `bytes` bytes that are all 0.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
@@ -42,26 +44,28 @@ pub trait Backend {
     /// As [`Backend::buffer`].
     fn buffer_of(&self, bytes: &[u8]) -> Result<Box<Self::Buffer>>;
 
-    /// Size of a buffer in bytes.
+    /// The size of a buffer in bytes.
     fn bytes_of(&self, buffer: &Self::Buffer) -> usize;
 
-    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers keep their values, and
-    /// so do the other bits of bytes that hold packed elements.
+    /// Moves the elements from `src` to `dst`. Bytes of `dst` outside the elements stay unchanged, and so do the other
+    /// bits of bytes that sub-byte elements share.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
-    /// layouts. Nothing has been written then.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is too short for its planned layout.
+    /// Nothing has been written in this case.
     fn run(&self, plan: &Self::Plan, src: &Self::Buffer, dst: &mut Self::Buffer) -> Result<()> {
         self.run_while(plan, src, dst, &|| true)
     }
 
-    /// [`Backend::run`] that can be cancelled. Threads call `go_on` before each part of the work, including
-    /// the first, possibly at the same time. Once it returns false, no thread starts another part, and the
-    /// call returns when the running parts have ended.
+    /// Runs a plan as [`Backend::run`] until it is finished or `go_on` returns false.
+    ///
+    /// Before each part of the work, including the first, the thread that runs the part calls `go_on`. Several threads
+    /// may call it at the same time. After it has returned false, no thread starts another part, and this function
+    /// returns when the running parts have ended.
     ///
     /// # Errors
-    /// As [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false; an
-    /// arbitrary subset of the elements has been written then.
+    /// The errors of [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. Any of
+    /// the elements may have been written in this case.
     fn run_while(
         &self,
         plan: &Self::Plan,
@@ -71,12 +75,12 @@ pub trait Backend {
     ) -> Result<()>;
 }
 
-/// A plan for several moves to one destination in one pass, made by [`Backend::plan_pass`].
+/// A plan for several moves to one destination in one pass. [`Backend::plan_pass`] makes it.
 pub trait PassPlan<Buffer: ?Sized>:
     Debug + Display + Send + Sync + UnwindSafe + RefUnwindSafe
 {
-    /// Moves the elements from `sources` to `dst` as long as `go_on` returns true. There is one source for
-    /// each planned move, in the same order.
+    /// Moves the elements from `sources` to `dst` until all are moved or `go_on` returns false. `sources` has the
+    /// source of each planned move, in the same order.
     ///
     /// # Errors
     /// As [`Backend::run_while`].

@@ -1,4 +1,4 @@
-//! Element types. A move needs only their width; the names are for users and files.
+//! Element types. Moves need only the width of a type; the names are for users and files.
 
 use std::any::TypeId;
 use std::fmt;
@@ -7,29 +7,29 @@ use std::mem::MaybeUninit;
 use crate::{BitOrder, Packing, Result, Width};
 
 refusals! {
-    /// Errors about element types and their widths.
+    /// The errors of element types and their widths.
     DTypeError {
         /// A tensor does not have the required element type.
         DTypeMismatch {
-            /// The tensor's argument name.
+            /// The name of the argument with the tensor.
             argument: &'static str,
             /// The allowed types.
             expected: Vec<DType>,
             /// The actual type.
             got: DType,
         } => "{argument} must have element type {}, got {got}", names(expected, " or ");
-        /// The tensors to be joined have elements of different widths.
+        /// Tensors that are to be joined have elements of different widths.
         WidthsDiffer {
             /// The width of the first tensor.
             expected: Width,
             /// The width of the other tensor.
             got: Width,
         } => "elements of {expected} are expected, got {got}";
-        /// The elements of a slice are not whole elements of the movement.
+        /// The elements of a slice have another size than the elements that a plan moves.
         WidthMismatch {
-            /// The size in bytes of the elements that the movement moves.
+            /// The size of the elements that the plan moves, in bytes.
             moved: usize,
-            /// The size of an element of the slice in bytes.
+            /// The size of the elements of the slice, in bytes.
             got: usize,
         } => "this plan moves {moved}-byte elements, but the buffer has {got}-byte elements";
         /// No element type has this name.
@@ -51,9 +51,9 @@ refusals! {
             /// The type.
             dtype: DType,
         } => "{value} is not an element of type {dtype}";
-        /// Elements are packed in another bit order than required.
+        /// The elements are packed in another bit order than required.
         PackingMismatch {
-            /// The tensor's argument name.
+            /// The name of the argument with the tensor.
             argument: &'static str,
             /// The element type.
             dtype: DType,
@@ -69,8 +69,8 @@ fn names(dtypes: &[DType], between: &str) -> String {
     dtypes.iter().map(DType::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// Declares the named element types: one row `Variant "name" bytes` for each type of whole bytes, then one
-/// row `Variant "name" bits order` for each packed type.
+/// Declares the named element types. There is one line `Variant "name" bytes` for each type of whole bytes, and one
+/// line `Variant "name" bits order` for each sub-byte type.
 macro_rules! dtypes {
     (
         bytes { $($variant:ident $name:literal $bytes:literal, $doc:literal;)* }
@@ -78,13 +78,13 @@ macro_rules! dtypes {
     ) => {
         /// The type of a tensor's elements.
         ///
-        /// Bit patterns are moved unchanged, including NaN payloads and negative zeros.
+        /// Operators move the bits of elements unchanged, including NaN payloads and negative zeros.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum DType {
             $(#[doc = $doc] $variant,)*
             $(#[doc = $packed_doc] $packed,)*
-            /// Opaque elements of this many bytes: fixed-width strings, structured types, dates.
+            /// Any other elements of this many bytes, such as fixed-width strings, structured types and dates.
             Bytes(usize),
         }
 
@@ -95,11 +95,11 @@ macro_rules! dtypes {
         });
 
         impl DType {
-            /// Every named type, in the order of the table.
+            /// Every named type, in the order of the variants.
             pub const NAMED: &'static [DType] = &[$(DType::$variant,)* $(DType::$packed),*];
 
-            /// Bytes of one element in a [`Layout`](crate::Layout): its size, or 1 for packed types, because
-            /// their layouts describe the unpacked elements. 0 only for `Bytes(0)`.
+            /// The number of bytes that a [`Layout`](crate::Layout) counts for one element: the size of the element, or
+            /// 1 for sub-byte types, see [`Width::units`]. It is 0 only for `Bytes(0)`.
             pub const fn width(self) -> usize {
                 match self {
                     $(DType::$variant => $bytes,)*
@@ -108,8 +108,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The default packing of elements smaller than a byte, as in OpenVINO 2026.4; `None` for types
-            /// of whole bytes.
+            /// The default packing of a sub-byte type, as in OpenVINO 2026.4; `None` for types of whole bytes.
             pub const fn packing(self) -> Option<Packing> {
                 match self {
                     $(DType::$packed => Packing::new($bits, BitOrder::$order),)*
@@ -117,7 +116,8 @@ macro_rules! dtypes {
                 }
             }
 
-            /// Parses a type name as [`Display`](fmt::Display) writes it: `f32`, `boolean`, `bytes12`.
+            /// Parses the name of a type, as [`Display`](fmt::Display) writes it, such as `f32`, `boolean` or
+            /// `bytes12`.
             ///
             /// # Errors
             /// [`DTypeError::UnknownDType`] for any other name.
@@ -182,8 +182,10 @@ dtypes! {
 }
 
 impl DType {
-    /// Element type of the Rust type `T`. Numbers, `bool` and `MaybeUninit` of them have named types; any
-    /// other `T` gives `Bytes` of its size.
+    /// The element type of the Rust type `T`.
+    ///
+    /// For numbers, `bool`, and `MaybeUninit` of these, it is a named type. For any other `T` it is `Bytes` with the
+    /// size of `T`.
     ///
     /// ```
     /// # use trundle_core::DType;
@@ -212,10 +214,10 @@ impl DType {
 }
 
 impl DType {
-    /// Width of elements of this type that are packed in `order`.
+    /// The width of elements of this type if they are packed in `order`.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchPacking`] if the type is not packed, or not in this order.
+    /// [`DTypeError::NoSuchPacking`] if this is not a sub-byte type, or if it cannot be packed in this order.
     pub fn sub_byte(self, order: BitOrder) -> Result<Width, DTypeError> {
         let packing = self.packing().and_then(|own| own.with_order(order));
         packing.map(Width::SubByte).ok_or(DTypeError::NoSuchPacking { dtype: self, order })

@@ -1,4 +1,4 @@
-//! The error type of the crate, one variant for each domain.
+//! The error type of the crate, with one variant for each kind of error.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use crate::moves::MoveError;
 use crate::ops::{OpError, PatternFault};
 use crate::shape::ShapeError;
 
-/// Result of an operation that can reject its arguments.
+/// The result of a function that may return an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call failed.
 ///
-/// Nothing has been written when an error is returned, except for [`Error::Stopped`],
-/// [`Error::DeviceFailed`], and where a function says otherwise.
+/// A function that returns an error has written nothing, except for [`Error::Stopped`] and
+/// [`Error::DeviceFailed`], or if its documentation says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// Sizes, axes or ranges do not fit.
+    /// A size, an axis or a range is wrong.
     Shape(ShapeError),
-    /// Element types or their widths do not fit.
+    /// An element type or its width is wrong.
     DType(DTypeError),
     /// A layout does not fit its buffer, or its elements overlap.
     Layout(LayoutError),
-    /// The arguments of an operator do not fit.
+    /// An argument of an operator is wrong.
     Op(OpError),
     /// An axis pattern is malformed, or does not fit the shape.
     Pattern(Box<PatternFault>),
@@ -32,7 +32,7 @@ pub enum Error {
     Move(MoveError),
     /// The caller stopped a movement before it was complete.
     Stopped,
-    /// The device was lost or is out of memory. An arbitrary subset of the elements may have been written.
+    /// The device was lost or is out of memory. Any of the elements may have been written.
     DeviceFailed {
         /// The message of the device.
         message: String,
@@ -40,7 +40,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Error for a size that cannot be addressed.
+    /// The error for an object that is too large to be addressed. `what` describes the object.
     pub fn too_large(what: impl Into<String>) -> Error {
         Error::Shape(ShapeError::TooLarge { what: what.into() })
     }

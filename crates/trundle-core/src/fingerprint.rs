@@ -3,20 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A value with a fingerprint that is the same on every machine.
+/// A type whose values have a fingerprint that is the same on every machine.
 ///
-/// A resumed run compares fingerprints to check that it produces the same bytes as the run before.
+/// A run that continues an interrupted run compares fingerprints to check that both produce the same bytes.
 ///
-/// Use [`fingerprint!`](crate::fingerprint!) to implement it for types with fields. The macro compares its
-/// list of fields with the type, so a forgotten field is a compile error.
+/// Use the macro [`fingerprint!`](crate::fingerprint!) to implement this trait for types with fields. If a field
+/// is missing in the macro's list, the code does not compile.
 ///
 /// # Law
-/// Equal values have equal fingerprints, in every build on every machine. Unequal values of one type feed the
-/// digest different bytes, and neither sequence is a prefix of the other: integers have a fixed width,
-/// little-endian, `usize` and `isize` eight bytes, and values of variable length start with their length.
+/// Equal values have equal fingerprints, in every build on every machine. Unequal values of one type feed
+/// different bytes to the digest, and neither sequence of bytes is a prefix of the other. Integers are
+/// little-endian with a fixed width, which is eight bytes for `usize` and `isize`. Values of variable length begin
+/// with their length.
 ///
-/// Two unequal values collide with a probability of 1 in 2^128. The fingerprint is not cryptographic:
-/// collisions can be constructed on purpose.
+/// Two unequal values have the same fingerprint with a probability of 1 in 2^128. The fingerprint is not
+/// cryptographic: someone can construct unequal values with the same fingerprint.
 ///
 /// ```
 /// use trundle_core::{Fingerprint, ops::Roll};
@@ -26,15 +27,15 @@ use std::sync::Arc;
 /// assert_ne!(by_one.fingerprint(), Roll::new(&[2], &[0]).fingerprint());
 /// ```
 pub trait Fingerprint {
-    /// Names of the parts of the type, for tests that cover all of them: the fields of a struct; the tags and
-    /// `tag.field` of an enum.
+    /// The names of the parts of the type, for tests that cover all parts. For a struct, these are the fields. For an
+    /// enum, these are each `tag` and each `tag.field`.
     #[doc(hidden)]
     const PARTS: &'static [&'static str] = &[];
 
     /// Feeds the whole value to a digest.
     fn feed(&self, digest: &mut Digest);
 
-    /// Fingerprint of this value alone.
+    /// The fingerprint of this value alone.
     fn fingerprint(&self) -> u128 {
         let mut digest = Digest::new();
         self.feed(&mut digest);
@@ -42,17 +43,17 @@ pub trait Fingerprint {
     }
 }
 
-/// 128-bit FNV-1a hash (Fowler, Noll, Vo) as in the Internet-Draft draft-eastlake-fnv.
+/// A 128-bit FNV-1a hash (Fowler, Noll, Vo), as in the Internet-Draft draft-eastlake-fnv.
 #[derive(Clone, Debug)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// Digest of no bytes.
+    /// Creates the digest of no bytes.
     pub fn new() -> Digest {
         Digest(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
 
-    /// Adds bytes. Callers that add data of variable length must add its length first.
+    /// Adds bytes. If the data has a variable length, the caller must add the length first.
     pub fn add(&mut self, bytes: &[u8]) {
         const PRIME: u128 = (1 << 88) + (1 << 8) + 0x3b;
         for byte in bytes {
@@ -60,7 +61,7 @@ impl Digest {
         }
     }
 
-    /// Hash of all bytes so far.
+    /// The hash of all bytes that have been added.
     pub fn value(&self) -> u128 {
         self.0
     }
@@ -72,9 +73,11 @@ impl Default for Digest {
     }
 }
 
-/// Implements [`Fingerprint`] for a struct or an enum in the crate that declares it, from a list of all
-/// fields or variants. A missing one is a compile error. Each variant has a tag, which must not change when
-/// the variant is renamed or moved. Fields that do not affect any byte are listed after `except`.
+/// Implements [`Fingerprint`] for a struct or an enum, in the crate that declares it.
+///
+/// The macro takes a list of all fields or variants. If one is missing, the code does not compile. Each variant has
+/// a tag, which must not change if the variant is renamed or moved. Fields that do not affect any byte of a result
+/// are listed after `except`.
 ///
 /// ```
 /// use trundle_core::{Fingerprint, fingerprint};
@@ -189,7 +192,7 @@ impl Fingerprint for bool {
 }
 
 impl Fingerprint for f64 {
-    /// Hashes the bits, so 0.0 and -0.0 differ.
+    /// Feeds the bits, so 0.0 and -0.0 have different fingerprints.
     fn feed(&self, digest: &mut Digest) {
         self.to_bits().feed(digest);
     }
@@ -203,7 +206,7 @@ impl<T: Fingerprint> Fingerprint for [T] {
 }
 
 impl<T: Fingerprint, const N: usize> Fingerprint for [T; N] {
-    /// Feeds no length: the type has it.
+    /// Feeds no length, because the length is part of the type.
     fn feed(&self, digest: &mut Digest) {
         self.iter().for_each(|each| each.feed(digest));
     }

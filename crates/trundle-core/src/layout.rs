@@ -1,4 +1,4 @@
-//! Positions of a tensor's elements in a buffer of bytes.
+//! Layouts: the positions of a tensor's elements in a buffer of bytes.
 
 use std::ops::Range;
 
@@ -6,28 +6,28 @@ use crate::shape::{check_sizes, steps_to};
 use crate::{Result, Shape, ShapeError, Width};
 
 refusals! {
-    /// Errors about layouts and their buffers.
+    /// The errors of layouts and their buffers.
     LayoutError {
         /// A layout reaches outside its buffer.
         OutOfBounds {
-            /// The buffer's argument name.
+            /// The name of the argument with the buffer.
             argument: &'static str,
-            /// The first byte the layout reaches.
+            /// The first byte that the layout reaches.
             first: isize,
-            /// The byte after the last it reaches.
+            /// The byte after the last one that the layout reaches.
             end: isize,
             /// The size of the buffer in bytes.
             buffer: usize,
         } => "{argument} reaches bytes {first}..{end}, but its buffer has {buffer} bytes";
-        /// The layout of a packed tensor reaches outside its buffer.
+        /// The layout of a tensor of sub-byte elements reaches outside its buffer.
         PackedOutOfBounds {
-            /// The buffer's argument name.
+            /// The name of the argument with the buffer.
             argument: &'static str,
             /// The number of bits of an element.
             bits: usize,
-            /// The first element the layout reaches, counted from the start of the buffer.
+            /// The first element that the layout reaches, counted from the start of the buffer.
             first: isize,
-            /// The element after the last it reaches.
+            /// The element after the last one that the layout reaches.
             end: isize,
             /// The size of the buffer in bytes.
             buffer: usize,
@@ -47,7 +47,7 @@ refusals! {
 /// Checks that a buffer has at least `needed` bytes.
 ///
 /// # Errors
-/// [`LayoutError::OutOfBounds`].
+/// [`LayoutError::OutOfBounds`] if it has fewer.
 #[inline]
 pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
     if buffer >= needed {
@@ -56,18 +56,18 @@ pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Res
     Err(LayoutError::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer }.into())
 }
 
-/// A strided layout: an element is at byte `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
+/// A strided layout: the element at `index` is at byte `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
 ///
-/// Strides may be 0 (a broadcast), negative (a reversed view), or not a multiple of the element size (a field
-/// of a structured array). [`Layout::check_within`] checks that it fits a buffer.
+/// A stride may be 0 (a broadcast), negative (a reversed view), or not a multiple of the element size (a field
+/// of a structured array). [`Layout::check_within`] checks that a layout fits a buffer.
 ///
-/// The layout of a packed tensor describes the same elements unpacked, one byte each, so its offset and
-/// strides count elements.
+/// The layout of a tensor of sub-byte elements describes the tensor as if each element took one byte. So its
+/// offset and its strides count elements.
 ///
 /// ```
 /// use trundle_core::{Layout, Shape};
 ///
-/// // Two rows of three bytes, each backwards.
+/// // Two rows of three bytes. Each row is read backwards.
 /// let layout = Layout::strided(&Shape::new([2, 3])?, 2, &[3, -1])?;
 /// assert_eq!(layout.offset_of(&[1, 0]), 5);
 /// assert_eq!(layout.span(1)?, 0..6);
@@ -83,9 +83,10 @@ pub struct Layout {
 crate::fingerprint!(struct Layout { shape, offset_bytes, strides_bytes });
 
 impl Layout {
-    /// Contiguous row-major layout (the last axis fastest) from the start of the buffer.
+    /// A contiguous row-major layout (the last axis varies fastest) at the start of a buffer.
     ///
-    /// `width` is the size of an element in bytes, or 1 for packed elements: see [`Width::units`](crate::Width::units).
+    /// `width` is the size of an element in bytes, or 1 for sub-byte elements: see
+    /// [`Width::units`](crate::Width::units).
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the elements take more than `isize::MAX` bytes.
@@ -93,9 +94,9 @@ impl Layout {
         Self::contiguous(shape, width, (0..shape.rank()).rev())
     }
 
-    /// Contiguous column-major layout (the first axis fastest, as in Fortran) from the start of the buffer.
+    /// A contiguous column-major layout (the first axis varies fastest, as in Fortran) at the start of a buffer.
     ///
-    /// `width` is as in [`Layout::row_major`].
+    /// `width` has the same meaning as for [`Layout::row_major`].
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the elements take more than `isize::MAX` bytes.
@@ -110,7 +111,7 @@ impl Layout {
     ) -> Result<Layout> {
         shape.bytes(width)?;
         let mut strides_bytes = vec![0; shape.rank()];
-        // An empty tensor needs no strides, and its other sizes may multiply to more than any stride.
+        // An empty tensor needs no strides. The product of its other sizes may be larger than any stride.
         if shape.elements() > 0 {
             let mut stride = width.cast_signed();
             for axis in fastest_first {
@@ -121,9 +122,9 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes: 0, strides_bytes })
     }
 
-    /// Layout with arbitrary strides in bytes, one for each axis.
+    /// A layout with any strides, in bytes, one for each axis.
     ///
-    /// The element at the all-zero index begins `offset_bytes` bytes after the start of the buffer.
+    /// The element at index 0, 0, ..., 0 begins `offset_bytes` bytes after the start of the buffer.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if the number of strides differs from the number of axes.
@@ -132,20 +133,20 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
     }
 
-    /// Reshapes the layout in row-major order to another shape with as many elements.
+    /// Reshapes the layout to another shape with the same number of elements, in row-major order.
     ///
-    /// Returns `None` if no strides describe the result, for example where axes with a gap between them would be
-    /// merged.
+    /// Returns `None` if the result cannot be described by strides, for example because rows with gaps between them
+    /// would be merged.
     ///
-    /// Law: an element with the same row-major number stays at the same byte.
+    /// Law: the element with row-major number n is at the same byte in both layouts.
     pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() != shape.elements() {
             return None;
         }
         let mut strides_bytes = vec![0; shape.rank()];
         if shape.elements() > 0 {
-            // Runs of mergeable axes, from the last one: the remaining elements of the current run, and its
-            // stride.
+            // Go through the merged axes from the last one. `left` and `stride` are the number of elements and the
+            // stride of the part of the current merged axis that is not used yet.
             let mut runs = self.runs().into_iter().rev();
             let (mut left, mut stride) = (1, 0);
             for (axis, size) in shape.iter().enumerate().rev().filter(|(_, size)| **size > 1) {
@@ -163,7 +164,8 @@ impl Layout {
         Some(Layout { shape: shape.clone(), offset_bytes: self.offset_bytes, strides_bytes })
     }
 
-    /// Merges adjacent axes with a common stride, and returns the size and the stride in bytes of each run.
+    /// Merges adjacent axes whose elements have one common stride. Returns the size and the stride in bytes of each
+    /// merged axis.
     ///
     /// The tensor must not be empty. Axes of size 1 are omitted.
     pub fn runs(&self) -> Vec<(usize, isize)> {
@@ -184,24 +186,25 @@ impl Layout {
         &self.shape
     }
 
-    /// Offset of the element at the all-zero index, in bytes from the start of the buffer.
+    /// The offset of the element at index 0, 0, ..., 0, in bytes from the start of the buffer.
     pub fn offset_bytes(&self) -> usize {
         self.offset_bytes
     }
 
-    /// Distance between neighbours along each axis, in bytes.
+    /// The distance between neighbours along each axis, in bytes.
     pub fn strides_bytes(&self) -> &[isize] {
         &self.strides_bytes
     }
 
-    /// Offset of the element at `index`, in bytes from the start of the buffer.
+    /// The offset of the element at `index`, in bytes from the start of the buffer.
     pub fn offset_of(&self, index: &[usize]) -> usize {
         self.offset_bytes.wrapping_add_signed(steps_to(index, &self.strides_bytes))
     }
 
-    /// Range of bytes that elements of `width` bytes occupy; empty for an empty tensor.
+    /// The range of bytes from the first to the last byte of any element, for elements of `width` bytes. The range is
+    /// empty for an empty tensor.
     ///
-    /// It may begin before the buffer: see [`Layout::check_within`].
+    /// The range may begin before the start of the buffer: see [`Layout::check_within`].
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if a byte offset does not fit an `isize`.
@@ -224,11 +227,11 @@ impl Layout {
         })
     }
 
-    /// Checks that every element of `width` lies within a buffer of `buffer` bytes.
+    /// Checks that all elements of `width` lie within a buffer of `buffer` bytes. `argument` is the name in errors.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`], or [`LayoutError::PackedOutOfBounds`] for packed elements, with the name
-    /// `argument`; [`ShapeError::TooLarge`] as in [`Layout::span`].
+    /// [`LayoutError::OutOfBounds`], or [`LayoutError::PackedOutOfBounds`] for sub-byte elements, if an element lies
+    /// outside. [`ShapeError::TooLarge`] as in [`Layout::span`].
     pub fn check_within(
         &self,
         argument: &'static str,
@@ -247,14 +250,14 @@ impl Layout {
             .into())
     }
 
-    /// Checks that no two elements share a byte, so that the layout can be written. Packed elements count as
-    /// unpacked.
+    /// Checks that no two elements share a byte, so that the layout can be written. For this check, sub-byte elements
+    /// take one byte each.
     ///
     /// # Errors
-    /// [`LayoutError::OverlappingLayout`]; also for rare interleaved layouts of three and more axes that a
-    /// bounded search cannot decide. [`ShapeError::TooLarge`] as in [`Layout::span`].
+    /// [`LayoutError::OverlappingLayout`] if two elements share a byte, and also for a few interleaved layouts of three
+    /// or more axes for which the search takes too long. [`ShapeError::TooLarge`] as in [`Layout::span`].
     pub fn check_writable(&self, width: usize) -> Result<()> {
-        // Bounds every sum of strides below.
+        // This ensures that no sum of strides below overflows.
         self.span(width)?;
         let element = width as u128;
         let axes = self.shape.iter().zip(&self.strides_bytes).filter(|(size, _)| **size > 1).map(
@@ -263,7 +266,7 @@ impl Layout {
                 most: (size - 1) as u128,
             },
         );
-        // Row-major layouts are decided without allocating a list.
+        // Accept a row-major layout without allocating a list.
         if self.shape.elements() == 0 || width == 0 || nested(axes.clone(), element) {
             return Ok(());
         }
@@ -284,18 +287,18 @@ impl Layout {
     }
 }
 
-/// Number of index differences that [`overlaps`] tries before it gives up.
+/// The number of index differences that [`overlaps`] tries before it gives up.
 const MOST_SEARCH_STEPS: usize = 1 << 20;
 
-/// One axis in the overlap check: indices differ by at most `most`.
+/// An axis of the overlap check. Two indices on it differ by at most `most`.
 #[derive(Clone, Copy)]
 struct Reach {
     stride: u128,
     most: u128,
 }
 
-/// Whether each stride exceeds the extent of all following axes, for `axes` by falling stride. True for every
-/// slice and permutation of a packed layout.
+/// Whether each stride is at least the extent of all following axes together. `axes` are in order of decreasing
+/// stride. True for every slice and every permutation of a contiguous layout.
 fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     let mut inner = width;
     axes.rev().all(|axis| {
@@ -305,17 +308,18 @@ fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     })
 }
 
-/// Whether two different indices lie less than `width` bytes apart (also `true` if `steps` run out). Indices
-/// differ by d with |d[axis]| ≤ most, so this searches for d ≠ 0 with |Σ stride · d| < width. The first
-/// nonzero d can be assumed positive.
+/// Whether two elements at different indices are less than `width` bytes apart. Also true if no `steps` remain.
+///
+/// Let d be the difference of two indices: |d[axis]| ≤ most. The function searches for a d ≠ 0 with
+/// |Σ stride · d| < width. It is enough to search for d whose first nonzero entry is positive.
 fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     let Some((outer, inner)) = axes.split_first() else { return false };
     let reach: u128 = inner.iter().map(|axis| axis.stride * axis.most).sum();
-    // d[outer] = 0: the difference lies in the inner axes.
+    // d[outer] = 0: the indices differ only on the inner axes.
     if overlaps(inner, width, steps) {
         return true;
     }
-    // d[outer] > 0: the inner axes must bring the distance back below the width.
+    // d[outer] > 0: the differences on the inner axes must reduce the distance to less than the width.
     let furthest =
         (reach + width - 1).checked_div(outer.stride).unwrap_or(outer.most).min(outer.most);
     (1..=furthest).any(|difference| {
@@ -323,7 +327,7 @@ fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     })
 }
 
-/// Whether some d along `axes`, possibly zero, has |distance + Σ stride · d| < width.
+/// Whether there is a d on `axes`, which may be zero, with |distance + Σ stride · d| < width.
 fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) -> bool {
     if *steps == 0 {
         return true;
@@ -335,7 +339,7 @@ fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) 
     if stride == 0 {
         return comes_within(inner, distance, width, steps);
     }
-    // Only differences that the inner axes can still compensate.
+    // Try only differences that the inner axes can still compensate.
     let slack = reach + width - 1;
     let least = div_ceil(-distance - slack, stride).max(-most);
     let greatest = (-distance + slack).div_euclid(stride).min(most);

@@ -1,9 +1,9 @@
 //! The device-independent core of trundle: descriptions of data movements, without memory, threads or files.
 //!
-//! Every stage answers one question: *which source element lands at this destination?* An [`Op`] answers it
-//! with the parameters of its specification, an [`IndexMap`] with coordinates, a [`Move`] with byte offsets.
-//! A [`Backend`] turns the move into a plan and runs it. A [`Program`] describes how several tensors are made
-//! from others.
+//! Three types say which source element each destination element gets. An [`Op`] has the parameters of an
+//! operator's specification, an [`IndexMap`] maps coordinates to coordinates, and a [`Move`] has byte offsets.
+//! A [`Backend`] turns a move into a plan and runs the plan. A [`Program`] describes several tensors and how
+//! each is made from others.
 //!
 //! ```
 //! use trundle_core::{IndexMap, Op, Shape, ops::{Roll, Transpose}};

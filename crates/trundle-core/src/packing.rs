@@ -1,13 +1,13 @@
-//! Packing of elements smaller than a byte.
+//! Packings: how sub-byte elements share bytes.
 
 use std::fmt;
 
-/// The packing of elements of 1, 2, 3, 4 or 6 bits.
+/// The way in which elements of 1, 2, 3, 4 or 6 bits share bytes.
 ///
-/// A *group* is the smallest number of elements that fill whole bytes. Groups follow each other over the
-/// whole tensor, without padding at the ends of rows.
+/// A *group* is the smallest number of elements that fill whole bytes. The groups of a tensor follow each other
+/// without padding, also at the ends of rows.
 ///
-/// | bits | elements of a group | its bytes |
+/// | bits | elements of a group | bytes of a group |
 /// |---|---|---|
 /// | 1, 2, 4 | 8, 4, 2 | 1 |
 /// | 3, 6 | 8, 4 | 3 |
@@ -19,22 +19,24 @@ pub struct Packing {
 
 crate::fingerprint!(struct Packing { bits, order });
 
-/// The order of the elements' bits in a group.
+/// The order of the bits of the elements in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOrder {
-    /// One stream of bits, filled from the least significant bit of each byte.
+    /// The elements are one stream of bits, which fills each byte from its least significant bit.
     LowFirst,
-    /// Filled from the most significant bits of each byte; for 1, 2 and 4 bits.
+    /// The elements fill each byte from its most significant bits. Only for elements of 1, 2 and 4 bits.
     HighFirst,
-    /// For 3 and 6 bits. The low 2 (of 3) or 4 (of 6) bits of the elements fill the first two bytes of a
-    /// group from the most significant bits down, their upper 1 or 2 bits the third.
+    /// The bits of each element are in two places. Only for elements of 3 and 6 bits.
+    ///
+    /// The low 2 bits (of 3) or the low 4 bits (of 6) of the elements fill the first two bytes of a group, from the
+    /// most significant bits down. The remaining 1 or 2 bits of the elements fill the third byte in the same way.
     Split,
 }
 
 crate::fingerprint!(enum BitOrder { "low" LowFirst, "high" HighFirst, "split" Split });
 
 impl BitOrder {
-    /// Every order.
+    /// All bit orders.
     pub const ALL: [BitOrder; 3] = [BitOrder::LowFirst, BitOrder::HighFirst, BitOrder::Split];
 }
 
@@ -49,7 +51,7 @@ impl fmt::Display for BitOrder {
 }
 
 impl Packing {
-    /// Packing of elements of `bits` bits in this order; `None` for an unsupported combination.
+    /// Creates the packing of elements of `bits` bits in this order; `None` for an unsupported combination.
     pub const fn new(bits: u8, order: BitOrder) -> Option<Packing> {
         match (bits, order) {
             (1 | 2 | 4, BitOrder::LowFirst | BitOrder::HighFirst)
@@ -58,35 +60,35 @@ impl Packing {
         }
     }
 
-    /// The same number of bits in another order; `None` for an unsupported combination.
+    /// The packing with the same number of bits in another order; `None` for an unsupported combination.
     pub const fn with_order(self, order: BitOrder) -> Option<Packing> {
         Packing::new(self.bits, order)
     }
 
-    /// Bits of an element.
+    /// The number of bits of an element.
     pub const fn bits(self) -> usize {
         self.bits as usize
     }
 
-    /// Order of the elements' bits in a group.
+    /// The order of the bits of the elements in a group.
     pub const fn order(self) -> BitOrder {
         self.order
     }
 
-    /// Number of elements of a group.
+    /// The number of elements of a group.
     pub const fn group(self) -> usize {
         self.group_bytes() * 8 / self.bits()
     }
 
-    /// Bytes of a group.
+    /// The number of bytes of a group.
     pub const fn group_bytes(self) -> usize {
         if self.bits.is_multiple_of(3) { 3 } else { 1 }
     }
 
-    /// Size of `elements` packed elements in bytes.
+    /// The size of `elements` packed elements, in bytes.
     ///
-    /// An incomplete last group takes only the bytes that its elements need, but all three if it is
-    /// [split](BitOrder::Split).
+    /// If the last group is incomplete, it takes only the bytes that its elements need. In the order
+    /// [`Split`](BitOrder::Split) it always takes three bytes.
     pub const fn bytes(self, elements: usize) -> usize {
         let (groups, rest) = (elements / self.group(), elements % self.group());
         let tail = match self.order {
@@ -96,8 +98,8 @@ impl Packing {
         groups * self.group_bytes() + tail
     }
 
-    /// Position of a bit of an element, counted from the least significant one: the byte offset in the
-    /// buffer, and the bit of that byte.
+    /// The position of a bit of an element: the offset of a byte in the buffer, and a bit of that byte. Bits are
+    /// counted from the least significant one.
     const fn place(self, element: usize, bit: usize) -> (usize, usize) {
         let (bits, start) = (self.bits(), element / self.group() * self.group_bytes());
         let within = element % self.group();
@@ -122,7 +124,7 @@ impl Packing {
         (start + byte, bit)
     }
 
-    /// Bits of one element; the upper bits of the result are 0.
+    /// Reads one element. The upper bits of the result are 0.
     ///
     /// # Panics
     /// If the buffer ends before the element.
@@ -133,7 +135,7 @@ impl Packing {
         })
     }
 
-    /// Writes the bits of one element and keeps the other elements.
+    /// Writes one element. All other elements stay unchanged.
     ///
     /// # Panics
     /// If the buffer ends before the element.
@@ -145,20 +147,20 @@ impl Packing {
     }
 }
 
-/// The width of an element: whole bytes, or packed bits.
+/// The width of an element: whole bytes, or bits in a packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
     /// Elements of this many bytes.
     Bytes(usize),
-    /// Elements that share bytes.
+    /// Sub-byte elements, which share bytes.
     SubByte(Packing),
 }
 
 crate::fingerprint!(enum Width { "bytes" Bytes(bytes), "packed" SubByte(packing) });
 
 impl Width {
-    /// Units of a [`Layout`](crate::Layout) for one element: its bytes, or 1 for packed elements, whose
-    /// layouts describe the unpacked elements.
+    /// The number of units that a [`Layout`](crate::Layout) counts for one element: its bytes, or 1 for a sub-byte
+    /// element, because layouts describe sub-byte elements as if each took one byte.
     pub const fn units(self) -> usize {
         match self {
             Width::Bytes(bytes) => bytes,
@@ -166,7 +168,7 @@ impl Width {
         }
     }
 
-    /// Size in bytes of a buffer whose layout reaches `units` units.
+    /// The size in bytes of a buffer whose layout reaches `units` units.
     pub const fn bytes(self, units: usize) -> usize {
         match self {
             Width::Bytes(_) => units,
@@ -174,7 +176,7 @@ impl Width {
         }
     }
 
-    /// The packing, if elements share bytes.
+    /// The packing, for sub-byte elements.
     pub const fn packing(self) -> Option<Packing> {
         match self {
             Width::Bytes(_) => None,
@@ -213,7 +215,7 @@ mod tests {
         Packing::new(bits, order).unwrap()
     }
 
-    /// Bytes, and the elements they contain according to the specifications of the formats.
+    /// Each case has bytes, and the elements that they contain according to the specification of a file format.
     #[test]
     fn elements_lie_where_the_formats_say() {
         use BitOrder::{HighFirst, LowFirst, Split};

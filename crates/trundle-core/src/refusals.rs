@@ -1,7 +1,7 @@
 //! A macro for error types.
 
-/// Declares an error type from its variants, each with its fields and its message. Fields that the message does not
-/// use are listed after `unused`.
+/// Declares an error type. Each variant has fields and a message. A field that the message does not use is named
+/// after `unused`.
 macro_rules! refusals {
     (
         $(#[$doc:meta])*

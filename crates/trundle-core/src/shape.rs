@@ -6,27 +6,27 @@ use std::ops::{Deref, Range};
 use crate::Width;
 
 refusals! {
-    /// Errors about sizes, axes and ranges.
+    /// The errors of sizes, axes and ranges.
     ShapeError {
-        /// An axis lies outside `-rank..rank`, or outside `0..rank` where negatives are not allowed.
+        /// An axis is outside `-rank..rank`, or outside `0..rank` if negative axes are not allowed.
         AxisOutOfRange {
             /// The name of the argument.
             argument: &'static str,
-            /// The axis as given.
+            /// The axis, as the caller gave it.
             axis: i64,
             /// The rank of the tensor.
             rank: usize,
-            /// Whether `-rank..=-1` is allowed.
+            /// Whether negative axes are allowed.
             negative_allowed: bool,
         } => "{argument} {axis} is out of range{}", axes_of(*rank, *negative_allowed);
-        /// An axis is repeated where each may occur once.
+        /// An axis occurs twice in a list of axes that must be different.
         RepeatedAxis {
             /// The name of the argument.
             argument: &'static str,
             /// The axis.
             axis: i64,
         } => "{argument} has axis {axis} twice";
-        /// Two arguments do not have the required equal number of entries.
+        /// Two arguments must have the same number of entries, but have different numbers.
         SizesDiffer {
             /// The first argument.
             left: &'static str,
@@ -39,7 +39,7 @@ refusals! {
         } => "{left} and {right} must have the same length, got {left_size} and {right_size}";
         /// A tensor does not have the required shape.
         ShapeMismatch {
-            /// The tensor's argument name.
+            /// The name of the argument with the tensor.
             argument: &'static str,
             /// The required shape.
             expected: Shape,
@@ -53,11 +53,11 @@ refusals! {
             /// The requested shape.
             to: Shape,
         } => "shape {from} has {}, but shape {to} has {}", elements_of(from.elements()), to.elements();
-        /// The sizes of a reshape cannot have as many elements as the shape, or -1 is ambiguous.
+        /// The sizes of a reshape do not give the number of elements of the shape, or have -1 more than once.
         SizesDoNotFit {
             /// The current shape.
             shape: Shape,
-            /// The requested sizes; -1 is to be inferred.
+            /// The requested sizes. -1 is a size to be inferred.
             sizes: Vec<i64>,
         } => "sizes {sizes:?} have {}", elements_compared(shape, sizes);
         /// A tensor with shape `shape` cannot be broadcast to `sizes`.
@@ -73,12 +73,12 @@ refusals! {
             left: &'static str,
             /// The second argument.
             right: &'static str,
-            /// The axis of both, counted from the front.
+            /// The axis that both arguments name, counted from the front.
             axis: usize,
         } => "{left} and {right} must differ, both are axis {axis}";
         /// A size or a stride exceeds the address space.
         TooLarge {
-            /// The description of the object.
+            /// A description of the shape, layout or table that is too large.
             what: String,
         } => "{what} is too large to be addressed";
         /// A range of indices runs backwards or reaches outside its axis.
@@ -91,7 +91,7 @@ refusals! {
     }
 }
 
-/// Describes the valid axes for a rank, as the end of a message.
+/// Describes the valid axes of a tensor of this rank, for the end of a message.
 fn axes_of(rank: usize, negative_allowed: bool) -> String {
     let least = if negative_allowed { format!("-{rank}") } else { "0".to_owned() };
     match rank.checked_sub(1) {
@@ -100,7 +100,7 @@ fn axes_of(rank: usize, negative_allowed: bool) -> String {
     }
 }
 
-/// Describes the number of elements of `sizes` compared with `shape`, as the end of a message.
+/// Compares the number of elements of `sizes` with that of `shape`, for the end of a message.
 fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
     let elements = shape.elements();
     let inferred = sizes.iter().filter(|size| **size == -1).count();
@@ -123,7 +123,7 @@ fn elements_of(count: usize) -> String {
     if count == 1 { "1 element".to_owned() } else { format!("{count} elements") }
 }
 
-/// Product of the nonnegative sizes, unless it overflows.
+/// The product of the nonnegative sizes; `None` if it overflows.
 pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
     let known = || sizes.iter().filter(|size| **size >= 0);
     if known().any(|size| *size == 0) {
@@ -135,7 +135,7 @@ pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
 /// Checks that two arguments have the same number of entries.
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`].
+/// [`ShapeError::SizesDiffer`] if the numbers differ.
 #[inline]
 pub fn check_sizes(
     (left, left_size): (&'static str, usize),
@@ -150,7 +150,7 @@ pub fn check_sizes(
 /// Checks that a tensor has the required shape.
 ///
 /// # Errors
-/// [`ShapeError::ShapeMismatch`].
+/// [`ShapeError::ShapeMismatch`] if it has another shape.
 pub fn check_shape(
     argument: &'static str,
     expected: &Shape,
@@ -165,17 +165,17 @@ pub fn check_shape(
     }
 }
 
-/// The sizes of a tensor's axes, the outermost first. The number of elements fits an `isize`.
+/// The sizes of a tensor's axes, from the outermost to the innermost. The number of elements fits an `isize`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Shape(Vec<usize>);
 
 crate::fingerprint!(struct Shape(sizes));
 
 impl Shape {
-    /// Shape with these sizes, the outermost first. Without sizes, it is that of a rank-0 tensor of one element.
+    /// Creates a shape from its sizes, the outermost first. Without sizes, the shape has rank 0 and one element.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if a size, or the product of all, exceeds `isize::MAX`.
+    /// [`ShapeError::TooLarge`] if a size exceeds `isize::MAX`, or the product of all sizes does.
     pub fn new(sizes: impl Into<Vec<usize>>) -> Result<Shape, ShapeError> {
         let sizes = sizes.into();
         let limit = isize::MAX.unsigned_abs();
@@ -192,18 +192,18 @@ impl Shape {
         }
     }
 
-    /// Number of axes.
+    /// The number of axes.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// Number of elements: the product of the sizes, 1 for rank 0.
+    /// The number of elements: the product of the sizes, or 1 for rank 0.
     pub fn elements(&self) -> usize {
-        // With a size 0, the product of the other sizes may overflow.
+        // If a size is 0, the product of the other sizes may overflow.
         if self.0.contains(&0) { 0 } else { self.0.iter().product() }
     }
 
-    /// Number of bytes that elements of `width` take without gaps.
+    /// The number of bytes that a contiguous tensor of this shape takes, with elements of `width`.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the number exceeds `isize::MAX`.
@@ -225,7 +225,7 @@ impl Shape {
         &self.0
     }
 
-    /// Index of an element from its row-major number.
+    /// Converts the row-major number of an element to its index.
     ///
     /// # Panics
     /// If the shape has no elements.
@@ -238,14 +238,14 @@ impl Shape {
         index
     }
 
-    /// Row-major number of the element at an index.
+    /// Converts the index of an element to its row-major number.
     ///
     /// Law: `ravel(unravel(number))` is `number`.
     pub fn ravel(&self, index: &[usize]) -> usize {
         row_major_number(&self.0, index)
     }
 
-    /// Advances to the next index in row-major order. After the last index, wraps around to the first and
+    /// Advances `index` to the next index in row-major order. After the last index, sets it to the first index and
     /// returns false.
     ///
     /// # Panics
@@ -255,7 +255,7 @@ impl Shape {
         advance(&self.0, index)
     }
 
-    /// Calls `visit` with every index of the shape, the last axis fastest.
+    /// Calls `visit` with every index of the shape, in row-major order.
     pub fn for_each_index(&self, visit: impl FnMut(&[usize])) {
         for_each_index(&self.0, visit);
     }
@@ -274,7 +274,7 @@ pub(crate) fn for_each_index(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
     }
 }
 
-/// Advances to the next index of `sizes`. After the last index, wraps around to the first and returns false.
+/// [`Shape::advance`] for a list of sizes.
 fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     for (i, size) in index.iter_mut().zip(sizes).rev() {
         *i += 1;
@@ -286,7 +286,7 @@ fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     false
 }
 
-/// The sum of the steps along all axes.
+/// The distance from index 0, 0, ..., 0 to `index`: `Σ index[axis] · strides[axis]`.
 pub(crate) fn steps_to(index: &[usize], strides: &[isize]) -> isize {
     index.iter().zip(strides).map(|(i, stride)| i.cast_signed() * stride).sum()
 }
@@ -295,7 +295,7 @@ pub(crate) fn row_major_number(sizes: &[usize], index: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
 }
 
-/// Row-major strides of a packed table, in entries; 0 along axes of size 1.
+/// The row-major strides of a contiguous table, in entries. The stride along an axis of size 1 is 0.
 pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; sizes.len()];
     let mut entries = 1;
@@ -344,7 +344,7 @@ impl fmt::Display for Brackets<'_> {
     }
 }
 
-/// Converts an axis to count from the front; negative axes count from the end.
+/// Converts an axis that may be negative, and then counts from the end, to one that counts from the front.
 ///
 /// # Errors
 /// [`ShapeError::AxisOutOfRange`] with the name `argument` if the axis is outside `-rank..rank`.
@@ -356,7 +356,7 @@ pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<
         .ok_or(ShapeError::AxisOutOfRange { argument, axis, rank, negative_allowed: true })
 }
 
-/// Normalizes axes that must be different.
+/// Converts several axes as [`normalize_axis`], and checks that they are different.
 pub(crate) fn normalize_distinct_axes(
     argument: &'static str,
     axes: &[i64],
@@ -373,18 +373,19 @@ pub(crate) fn normalize_distinct_axes(
     Ok(fronts)
 }
 
-/// A permutation of axes in gather form: `out.shape[i] == in.shape[order[i]]`.
+/// A permutation of axes: `out.shape[i] == in.shape[order[i]]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Permutation(Vec<usize>);
 
 crate::fingerprint!(struct Permutation(order));
 
 impl Permutation {
-    /// Permutation from `order`, which must contain each of `0..rank` once: none of them negative.
+    /// Creates a permutation from `order`, which must have each number of `0..rank` once. Negative axes are not
+    /// allowed.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`], with the
-    /// name `order`.
+    /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] if `order` is not a
+    /// permutation. The errors call the argument `order`.
     pub fn new(order: &[i64], rank: usize) -> Result<Permutation, ShapeError> {
         check_sizes(("order", order.len()), ("the shape of the tensor", rank))?;
         let mut seen = vec![false; rank];
@@ -406,12 +407,12 @@ impl Permutation {
         Ok(Permutation(axes))
     }
 
-    /// Permutation that reverses the axes: `rank - 1, ..., 1, 0`.
+    /// The permutation that reverses the order of the axes: `rank - 1, ..., 1, 0`.
     pub fn inverting(rank: usize) -> Permutation {
         Permutation((0..rank).rev().collect())
     }
 
-    /// The order, in gather form.
+    /// The order: entry i is the source axis of output axis i.
     pub fn order(&self) -> &[usize] {
         &self.0
     }

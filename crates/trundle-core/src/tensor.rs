@@ -1,14 +1,14 @@
-//! Buffers with a layout and an element type: read-only views, writable views, owned tensors.
+//! Tensors: buffers with a layout and an element type. There are read-only views, writable views and owned tensors.
 //!
-//! A buffer is a slice of bytes, which hold elements of any type, or a slice of the elements themselves.
-//! Nothing is reinterpreted.
+//! A buffer is either a slice of bytes, which hold elements of any type, or a slice of the elements themselves.
+//! Elements of one type are never reinterpreted as another type.
 
 use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 
-/// A read-only tensor: a buffer with a layout.
+/// A read-only view of a tensor: a borrowed buffer with a layout.
 ///
-/// `T` is the element type of the buffer: bytes, whose contents the [`DType`] describes, or the elements
-/// themselves, of any type that is `Copy`.
+/// `T` is the type of the items of the buffer. It is either `u8`, and the [`DType`] describes the elements in these
+/// bytes, or the type of the elements, which may be any type that is `Copy`.
 ///
 /// ```
 /// use trundle_core::{DType, Shape, TensorView};
@@ -16,7 +16,7 @@ use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 /// let numbers = [0.5f32, 1.5, 2.5, 3.5, 4.5, 5.5];
 /// let rows = TensorView::from_slice(&numbers, &Shape::new([2, 3])?)?;
 /// assert_eq!(rows.dtype(), DType::F32);
-/// // The last column, from below.
+/// // The last column, from the last row to the first.
 /// let column = TensorView::from_strided(&numbers, &Shape::new([2])?, 5, &[-3])?;
 /// assert_eq!(column.layout().offset_of(&[1]), 2 * size_of::<f32>());
 /// # Ok::<(), trundle_core::Error>(())
@@ -30,7 +30,7 @@ pub struct TensorView<'a, T = u8> {
 }
 
 impl<'a> TensorView<'a> {
-    /// The buffer.
+    /// The bytes of the buffer.
     pub fn bytes(&self) -> &'a [u8] {
         self.buffer
     }
@@ -42,18 +42,18 @@ impl<'a, T> TensorView<'a, T> {
         Ok(self)
     }
 
-    /// The buffer, as a slice of its own element type.
+    /// The buffer.
     pub fn buffer(&self) -> &'a [T] {
         self.buffer
     }
 }
 
-/// A writable tensor: no two elements share a byte, or a bit if they are packed.
+/// A writable view of a tensor. No two of its elements share a byte, or a bit if they are sub-byte elements.
 ///
-/// Bytes and bits outside all elements keep their values, so that a part of a larger tensor can be written.
+/// Writing a tensor does not change bytes and bits outside its elements. So a view can be a part of a larger tensor.
 ///
-/// `T` is the element type of the buffer, as in a [`TensorView`]. It may also be
-/// [`MaybeUninit`](std::mem::MaybeUninit), for uninitialised memory.
+/// `T` is the type of the items of the buffer, as in a [`TensorView`]. It may also be
+/// [`MaybeUninit`](std::mem::MaybeUninit) of such a type, for uninitialised memory.
 #[derive(Debug)]
 pub struct TensorViewMut<'a, T = u8> {
     buffer: &'a mut [T],
@@ -69,7 +69,7 @@ impl<'a, T> TensorViewMut<'a, T> {
         Ok(self)
     }
 
-    /// The buffer, as a slice of its own element type.
+    /// The buffer.
     pub fn buffer_mut(&mut self) -> &mut [T] {
         self.buffer
     }
@@ -77,7 +77,7 @@ impl<'a, T> TensorViewMut<'a, T> {
     /// Replaces the layout.
     ///
     /// # Errors
-    /// As for a new view with this layout. The view is then unchanged.
+    /// The errors of a new view with this layout. After an error the view is unchanged.
     pub fn set_layout(&mut self, layout: Layout) -> Result<()> {
         layout.check_within("out", self.width, size_of_val(self.buffer))?;
         layout.check_writable(self.width.units())?;
@@ -90,12 +90,12 @@ impl<'a, T> TensorViewMut<'a, T> {
 macro_rules! view {
     ($View:ident, $($mut:ident)?) => {
         impl<'a> $View<'a> {
-            /// View of bytes as elements of `dtype`, with any layout that stays within `bytes`.
+            /// Creates a view of bytes as elements of `dtype`. The layout must stay within `bytes`.
             ///
             /// # Errors
-            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds),
-            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds), or
-            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) or
+            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds) if it does not. For a writable
+            /// view, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements overlap.
             pub fn new(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
@@ -104,12 +104,11 @@ macro_rules! view {
                 $View { buffer: bytes, dtype, width: dtype.into(), layout }.checked()
             }
 
-            /// View of sub-byte elements packed in `order` instead of the default order of their type.
+            /// Creates a view of sub-byte elements that are packed in `order`, not in the default order of their type.
             ///
             /// # Errors
-            /// [`DTypeError::NoSuchPacking`](crate::DTypeError::NoSuchPacking),
-            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds), or
-            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
+            /// [`DTypeError::NoSuchPacking`](crate::DTypeError::NoSuchPacking) if the type has no such order, and
+            /// the errors of [`new`](Self::new).
             pub fn sub_byte(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
@@ -119,7 +118,7 @@ macro_rules! view {
                 $View { buffer: bytes, dtype, width: dtype.sub_byte(order)?, layout }.checked()
             }
 
-            /// Contiguous row-major view of bytes as elements of `dtype`.
+            /// Creates a contiguous row-major view of bytes as elements of `dtype`.
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`.
@@ -133,7 +132,7 @@ macro_rules! view {
         }
 
         impl<'a, T> $View<'a, T> {
-            /// Contiguous row-major view of elements.
+            /// Creates a contiguous row-major view of a slice of elements.
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `elements` is too short for
@@ -145,14 +144,16 @@ macro_rules! view {
                 Self::of_elements(elements, Layout::row_major(shape, element_bytes::<T>())?)
             }
 
-            /// View of elements with any strides, including zero and negative ones, counted in elements.
+            /// Creates a view of a slice of elements with any strides, also zero and negative ones.
             ///
-            /// `offset_elems` is the position of the element at the all-zero index.
+            /// The offset and the strides count elements. The element at index 0, 0, ..., 0 is
+            /// `elements[offset_elems]`.
             ///
             /// # Errors
             /// [`ShapeError::SizesDiffer`] if the number of strides differs from the number of axes,
-            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), [`ShapeError::TooLarge`], or
-            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) or [`ShapeError::TooLarge`] if the layout
+            /// reaches outside `elements`. For a writable view,
+            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements overlap.
             pub fn from_strided(
                 elements: &'a $($mut)? [T],
                 shape: &Shape,
@@ -188,7 +189,7 @@ macro_rules! described {
                 self.dtype
             }
 
-            /// Width of the elements: their bytes, or how they are packed.
+            /// The width of the elements: their number of bytes, or how they are packed.
             pub fn width(&self) -> Width {
                 self.width
             }
@@ -210,13 +211,13 @@ described!(TensorView<'_, T>);
 described!(TensorViewMut<'_, T>);
 described!(Tensor<T>);
 
-/// Size of an element in bytes, which must not be 0: elements without bytes have no position.
+/// The size of an element in bytes. It must not be 0, because elements without bytes have no position.
 const fn element_bytes<T>() -> usize {
     const { assert!(size_of::<T>() > 0, "elements of a tensor have at least one byte") };
     size_of::<T>()
 }
 
-/// Layout of elements of type T from an offset and strides in elements.
+/// The layout of elements of type `T`, from an offset and strides that count elements.
 fn strided<T>(shape: &Shape, offset_elems: usize, strides_elems: &[isize]) -> Result<Layout> {
     let too_large = || ShapeError::TooLarge {
         what: format!(
@@ -229,10 +230,10 @@ fn strided<T>(shape: &Shape, offset_elems: usize, strides_elems: &[isize]) -> Re
     Layout::strided(shape, offset_elems.checked_mul(width).ok_or_else(too_large)?, &strides)
 }
 
-/// An owned, contiguous, row-major tensor. Results of operators have 0 in the unused bits of the last byte or
-/// group of packed elements.
+/// An owned, contiguous, row-major tensor.
 ///
-/// `T` is the element type of the buffer, as in a [`TensorView`].
+/// `T` is the type of the items of the buffer, as in a [`TensorView`]. If an operator makes a tensor of sub-byte
+/// elements, the unused bits of the last byte or group are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor<T = u8> {
     buffer: Vec<T>,
@@ -242,25 +243,26 @@ pub struct Tensor<T = u8> {
 }
 
 impl Tensor {
-    /// Tensor of zero bytes.
+    /// Creates a tensor whose bytes are all 0.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if it takes more than `isize::MAX` bytes.
+    /// [`ShapeError::TooLarge`] if the tensor takes more than `isize::MAX` bytes.
     pub fn zeros(dtype: DType, shape: &Shape) -> Result<Tensor> {
         let layout = Layout::row_major(shape, dtype.width())?;
         Ok(Tensor { buffer: vec![0; shape.bytes(dtype)?], dtype, width: dtype.into(), layout })
     }
 
-    /// Tensor of contiguous, row-major elements in native byte order.
+    /// Creates a tensor from the bytes of its elements: contiguous, row-major and in native byte order.
+    ///
+    /// Surplus bytes are dropped.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`;
-    /// surplus bytes are dropped.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`.
     pub fn from_bytes(bytes: Vec<u8>, dtype: DType, shape: &Shape) -> Result<Tensor> {
         Self::of(bytes, dtype, dtype.into(), shape)
     }
 
-    /// The elements, contiguous and row-major.
+    /// The bytes of the elements, contiguous and row-major.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer
     }
@@ -272,11 +274,10 @@ impl Tensor {
 }
 
 impl<T> Tensor<T> {
-    /// A row-major tensor with the given elements.
+    /// Creates a tensor from its elements in row-major order. Surplus elements are dropped.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if there are too few elements for
-    /// `shape`; surplus elements are dropped.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if there are too few elements for `shape`.
     pub fn from_vec(elements: Vec<T>, shape: &Shape) -> Result<Tensor<T>>
     where
         T: 'static,
@@ -285,11 +286,11 @@ impl<T> Tensor<T> {
         Self::of(elements, DType::of::<T>(), Width::Bytes(size_of::<T>()), shape)
     }
 
-    /// Row-major tensor of the elements in `buffer`, with the element type of `view`.
+    /// Creates a tensor from its elements in row-major order, with the element type of `view`. Surplus elements are
+    /// dropped.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`;
-    /// surplus elements are dropped.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`.
     pub fn like(view: &TensorView<'_, T>, buffer: Vec<T>, shape: &Shape) -> Result<Tensor<T>> {
         Self::of(buffer, view.dtype, view.width, shape)
     }
@@ -301,23 +302,23 @@ impl<T> Tensor<T> {
         Ok(Tensor { buffer, dtype, width, layout })
     }
 
-    /// The buffer: the elements, row-major, or the bytes that hold them.
+    /// The buffer: the elements in row-major order, or the bytes that hold them.
     pub fn as_slice(&self) -> &[T] {
         &self.buffer
     }
 
-    /// Converts to the buffer, without a copy.
+    /// Converts the tensor to its buffer, without a copy.
     pub fn into_vec(self) -> Vec<T> {
         self.buffer
     }
 
-    /// Read-only view.
+    /// Returns a read-only view of the tensor.
     pub fn view(&self) -> TensorView<'_, T> {
         let Tensor { buffer, dtype, width, layout } = self;
         TensorView { buffer, dtype: *dtype, width: *width, layout: layout.clone() }
     }
 
-    /// Writable view.
+    /// Returns a writable view of the tensor.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T> {
         let Tensor { buffer, dtype, width, layout } = self;
         TensorViewMut { buffer, dtype: *dtype, width: *width, layout: layout.clone() }

@@ -1,4 +1,4 @@
-//! Scratch memory for a tensor during a call.
+//! Scratch memory for a tensor, which a call uses and then frees.
 
 use pyo3::prelude::*;
 

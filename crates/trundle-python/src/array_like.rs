@@ -1,4 +1,4 @@
-//! Converts objects that are not arrays, by numpy or by the library of their elements.
+//! Converts objects that are not arrays to arrays. numpy or the library of the elements converts them.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -8,11 +8,11 @@ use pyo3::types::{PyList, PyTuple, PyType};
 use crate::array::Array;
 use crate::dlpack;
 
-/// Converts `object` to an array of numpy or of another library: a variable to its value, a list of tensors to
-/// a stacked tensor, anything else by `numpy.asarray`.
+/// Converts `object` to an array of numpy or of another library. A TensorFlow variable becomes its value, and a list of
+/// tensors becomes a stacked tensor. `numpy.asarray` converts any other object.
 ///
 /// # Errors
-/// TypeError for an object that does not convert, and for a lazy array; exceptions of numpy or of the other
+/// TypeError for an object that cannot be converted and for a lazy array, and the exceptions of numpy or of the other
 /// library.
 pub(crate) fn array_of<'py>(
     argument: &str,
@@ -65,7 +65,8 @@ fn stacked<'py>(
     stack.map(|stack| stack.call1((object,))).transpose()
 }
 
-/// Refuses Dask collections and xarray arrays that contain them, because numpy would silently compute them.
+/// Checks that an object is not a lazy array: a Dask collection, or an xarray array that contains one. numpy would
+/// compute such an array without a warning.
 ///
 /// # Errors
 /// TypeError for a lazy array.

@@ -44,7 +44,7 @@ impl<'a, 'py> Assembly<'a, 'py> {
         output.shape.iter().map(|size| size.cast_signed()).collect()
     }
 
-    /// Plans the program to a new array, at any address.
+    /// Plans the program for a new array as its result.
     pub(crate) fn planned(
         &self,
         py: Python<'_>,
@@ -55,7 +55,7 @@ impl<'a, 'py> Assembly<'a, 'py> {
         Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
     }
 
-    /// Plans the program to an array with this layout.
+    /// Plans the program for a result with this layout.
     fn plan(
         &self,
         py: Python<'_>,
@@ -77,7 +77,7 @@ impl<'a, 'py> Assembly<'a, 'py> {
     }
 }
 
-/// A plan to a new array.
+/// A plan whose result is a new array.
 pub(crate) struct PlannedAssembly {
     pub(crate) plan: PlanOn<ProgramPlan>,
     pub(crate) sizes: PerAxis<isize>,
@@ -103,7 +103,7 @@ fn run(
     }
 }
 
-/// Runs an assembly to `out`, or to a new array of the kind of the first input.
+/// Runs an assembly, and writes the result to `out` or to a new array of the kind of the first input.
 pub(crate) fn assembled<'py>(
     py: Python<'py>,
     assembly: &Assembly<'_, 'py>,
@@ -124,7 +124,7 @@ pub(crate) fn assembled<'py>(
         assembly.run(py, &plan, target.extent())?;
         return Ok(out.clone());
     }
-    // `out` overlaps an input, so the result is made in scratch memory first.
+    // `out` overlaps an input, so make the result in scratch memory first.
     let apart = Apart::new(py, target.device, &sizes, width)?;
     let memory = apart.memory();
     assembly.run(py, &assembly.plan(py, memory, threads)?, memory.extent())?;

@@ -1,4 +1,5 @@
-//! The Python class `Chain`: parsed once, planned for each form of array, run often.
+//! The Python class `Chain`. A chain is parsed once, planned once for arrays of the same shape, strides and dtype, and
+//! run many times.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,24 +23,24 @@ use crate::tensor::{Elements, Output, Tensor};
 
 /// A sequence of operators; ``Chain(...)`` is ``chain(...)``.
 ///
-/// Call a chain with an array: ``chain(x, /, *, out=None, threads=None, **given)``. It keeps the plans for
-/// recent shapes, strides and dtypes. Chains are immutable, compare equal if their operators are equal, are
-/// hashable, can be pickled, and can be used by several threads at once. ``str(chain)`` is the text; ``a | b``
-/// applies `a`, then `b`, where one of the two may be a str.
+/// Call a chain with an array: ``chain(x, /, *, out=None, threads=None, **given)``. A chain keeps the plans for
+/// recent shapes, strides and dtypes. Chains are immutable and hashable, can be pickled, and can be used by several
+/// threads at once. Two chains are equal if their operators are equal. ``str(chain)`` returns the chain as a string.
+/// ``a | b`` is a chain that applies `a`, then `b`; one of the two may be a str.
 ///
 /// Parameters of a call
 /// --------------------
 /// x : array_like
-///     Has a shape that the first operator accepts. Any dtype, except object dtypes and MaskedArray. Missing if
-///     the first operator does not take ``_``.
+///     An array with a shape that the first operator accepts. Any dtype, except object dtypes and MaskedArray. Omit
+///     it if the first operator takes tensors by name, but not ``_``.
 /// out, threads
 ///     See `help(trundle)`.
 /// **given : array_like
-///     The values of names in the chain. Lengths and indices: for ``reverse(axis=1, lengths=n)`` it is ``n``.
-///     With a batch axis, there is one length for each of its indices; without, one for each position outside
-///     the axis, in the shape of the data with size 1 on the axis, or as a list in row-major order. Arrays: the
-///     operands of ``concat``, ``stack``, ``put_along_axis``, ``scatter_nd`` and ``slice_scatter``, of the kind
-///     and dtype of `x`.
+///     The values of the names in the chain, such as ``n`` in ``reverse(axis=1, lengths=n)``. Lengths with a batch
+///     axis: one for each index of this axis. Lengths without a batch axis: one for each row along the axis, as an
+///     array with the shape of the data but size 1 on the axis, or as a list in row-major order. Operands of
+///     ``concat``, ``stack``, ``put_along_axis``, ``scatter_nd`` and ``slice_scatter``: arrays of the kind and dtype
+///     of `x`.
 ///
 /// Returns an array of the kind and dtype of `x`; for a subclass of numpy.ndarray, the base class. Raises
 /// ValueError if an operator does not fit its input shape, or if `out` does not fit. Raises TypeError for a
@@ -70,11 +71,11 @@ use crate::tensor::{Elements, Output, Tensor};
 pub(crate) struct Chain {
     open: OpenChain,
     text: String,
-    /// The arrays that the chain takes: `_` for the unnamed one, and named ones.
+    /// The arrays that the chain takes: the unnamed one, `_`, and those with a name.
     inputs: Vec<Operand>,
     /// Whether the chain only moves the elements of the unnamed array.
     is_map: bool,
-    /// The chain, if it has no open lengths or indices.
+    /// The chain, if all its lengths and indices are given.
     whole: Option<Steps>,
     /// The lengths and indices of the last call, and the chain with them. Several arrays of a batch often have
     /// the same lengths.
@@ -86,18 +87,20 @@ pub(crate) struct Chain {
 struct Steps {
     chain: trundle::Chain,
     plans: Mutex<Plans>,
-    /// The plans for several arrays, or for an array and a constant, to new arrays.
+    /// The plans of calls with several arrays, or with an array and a constant, that return a new array.
     plans_of_several: Mutex<PlanCache<Arc<PlannedAssembly>>>,
 }
 
-/// The most bytes that the plans of a chain keep between passes, unless one plan alone needs more.
+/// The maximum number of bytes that the cached plans of a chain together keep for arrays between passes. A single plan
+/// may need more.
 const MOST_SCRATCH_BYTES: usize = 256 << 20;
 
 /// The plans for recent arrays.
 #[derive(Default)]
 struct Plans {
     cache: PlanCache<Arc<Planned>>,
-    /// The bytes that the plans keep between passes, including evicted plans.
+    /// The number of bytes that the plans keep for arrays between passes. Plans that the cache has dropped are counted
+    /// too.
     scratch_bytes: usize,
 }
 
@@ -123,21 +126,23 @@ impl std::hash::Hash for Chain {
         for slot in self.open.slots() {
             slot.hash(state);
         }
-        // Equal operators print equally.
+        // Equal operators print the same string.
         if let Some(whole) = &self.whole {
             whole.chain.to_string().hash(state);
         }
     }
 }
 
-/// Creates a chain of operators, which run in as few passes over memory as possible: parsed once, run often.
+/// Creates a chain of operators, which run in as few passes over memory as possible.
+///
+/// A chain is parsed once and can be called many times.
 ///
 /// Parameters
 /// ----------
 /// *stages : str
-///     Stages, each a pattern (``"h w c -> c h w"``) or a call (``"flip(axes=[2])"``). A string may have
-///     several stages, separated by ``|``. An empty chain copies its input. Lengths, indices, and the arrays of
-///     stages with several operands may be names, whose values are given in the call.
+///     Each stage is a pattern (``"h w c -> c h w"``) or a call (``"flip(axes=[2])"``). A string may have
+///     several stages, separated by ``|``. An empty chain copies its input. Instead of lengths, indices and further
+///     arrays, a stage has names; the call of the chain gives their values.
 ///
 /// Returns
 /// -------
@@ -146,7 +151,7 @@ impl std::hash::Hash for Chain {
 /// Raises
 /// ------
 /// ValueError
-///     If a stage is invalid; the message shows the place.
+///     If a stage is invalid. The message shows the fault.
 /// TypeError
 ///     If a stage is not a str.
 ///
@@ -168,8 +173,8 @@ pub(crate) fn chain(stages: &Bound<'_, PyTuple>) -> PyResult<Chain> {
     Chain::new(stages)
 }
 
-/// Returns the stages of a chain as text, each with the names of its open arguments. ``trundle.torch`` uses
-/// them for unknown shapes and for gradients.
+/// Returns the stages of a chain as strings, each with the names whose values a call gives. ``trundle.torch`` uses them
+/// for unknown shapes and for gradients.
 #[pyfunction]
 pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Vec<String>)>> {
     let open = &chain.get().open;
@@ -189,7 +194,7 @@ pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Ve
     Ok(stages.collect())
 }
 
-/// Joins the stages to one text.
+/// Joins the stages to one string.
 fn joined(stages: &Bound<'_, PyTuple>) -> PyResult<String> {
     let mut texts = Vec::with_capacity(stages.len());
     for stage in stages {
@@ -238,7 +243,7 @@ impl Chain {
     /// x : array_like
     ///     As in a call. Only its shape, strides and dtype matter.
     /// out : array, optional
-    ///     The destination of a call. If it is `x` itself, the plan is for a move in place.
+    ///     As in a call. If it is `x` itself, the plan is for a move in place.
     /// threads : int, optional
     ///     See `help(trundle)`.
     /// **given : array_like
@@ -329,7 +334,7 @@ impl Chain {
     }
 }
 
-/// The text of a chain or a str; `None` for other objects.
+/// The string of a chain, or a str itself; `None` for other objects.
 fn text_of(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Ok(chain) = object.cast::<Chain>() {
         return Ok(Some(chain.get().text.clone()));
@@ -340,7 +345,7 @@ fn text_of(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     }
 }
 
-/// The steps of the chain itself, or with the lengths of a call.
+/// The operators of a chain, or of a chain with the lengths and indices of a call.
 enum OfCall<'a> {
     Whole(&'a Steps),
     Filled(Arc<Steps>),
@@ -355,7 +360,7 @@ impl OfCall<'_> {
     }
 }
 
-/// Keywords of a call that cannot be names in a chain.
+/// The keywords of a call. A chain cannot have names that are equal to them.
 const KEYWORDS: [&str; 2] = ["out", "threads"];
 
 impl Chain {
@@ -416,7 +421,7 @@ impl Chain {
         Ok(OfCall::Filled(steps))
     }
 
-    /// Reads the arrays of a call, which must have the kind and dtype of the first.
+    /// Reads the arrays of a call. All must have the kind and dtype of the first one.
     ///
     /// # Errors
     /// TypeError for a missing array, or one of another kind or dtype.
@@ -516,7 +521,7 @@ fn missing(slot: &Slot) -> PyErr {
     ))
 }
 
-/// For a chain without open arguments.
+/// A function for [`OpenChain::fill`] of a chain without slots. It is never called.
 fn filled_never(slot: &Slot) -> PyResult<trundle::Op> {
     Err(missing(slot))
 }
@@ -540,7 +545,7 @@ impl Steps {
         output.finish(py)
     }
 
-    /// Returns a cached or a new plan to a new array, without waiting for locks.
+    /// Returns a plan of a call that returns a new array, from the cache or a new one. Does not wait for locks.
     fn planned_of_several(
         &self,
         py: Python<'_>,
@@ -558,7 +563,7 @@ impl Steps {
             return Ok(kept);
         }
         let planned = Arc::new(self.assembly(py, inputs, elements)?.planned(py, threads)?);
-        // Plans that hold memory between passes are not cached.
+        // Do not cache a plan that keeps memory for arrays between passes.
         if planned.plan.any().scratch_bytes() == 0
             && let Ok(mut plans) = self.plans_of_several.try_lock()
         {
@@ -567,7 +572,7 @@ impl Steps {
         Ok(planned)
     }
 
-    /// The type of the constants of the chain, if there are any.
+    /// The element type for the constants of the chain, if there are any.
     fn elements(&self, py: Python<'_>, inputs: &[Tensor<'_>]) -> PyResult<Elements> {
         match self.chain.ops().iter().any(|op| matches!(op, Op::PadConstant(_))) {
             true => inputs[0].elements(py),
@@ -589,7 +594,7 @@ impl Steps {
         Assembly::new(inputs, made).map_err(|error| not_planned(py, &error, true))
     }
 
-    /// Returns a cached or a new plan between two memories, without waiting for locks.
+    /// Returns a plan of a call with one array, from the cache or a new one. Does not wait for locks.
     fn planned(
         &self,
         py: Python<'_>,

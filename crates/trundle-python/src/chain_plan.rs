@@ -12,7 +12,7 @@ use crate::memory::PerAxis;
 use crate::moved::Planned;
 use crate::plan_on::AnyPlan;
 
-/// The plan of a chain for an array, from operators to kernels; ``print`` it. `Chain.plan` creates it.
+/// The plan of a chain for an array. `Chain.plan` creates it. ``print`` it to see the operators, passes and kernels.
 ///
 /// Examples
 /// --------
@@ -29,9 +29,9 @@ pub(crate) struct Plan {
 
 /// The handling of a result that overlaps the input.
 pub(crate) enum Overlap {
-    /// In place.
+    /// The elements are moved in place.
     InPlace(InPlacePlan),
-    /// The input is copied first; its size in bytes.
+    /// The input is copied first. The number is its size in bytes.
     Copied(usize),
 }
 
@@ -54,7 +54,7 @@ impl OfPlan {
 
 #[pymethods]
 impl Plan {
-    /// The number of passes over memory: 1, unless operators do not compose.
+    /// The number of passes over memory. It is 1 if all operators can be combined.
     #[getter]
     fn passes(&self) -> usize {
         if let Some(Overlap::InPlace(plan)) = &self.overlap {
@@ -70,7 +70,7 @@ impl Plan {
         PyTuple::new(py, sizes.iter().copied().collect::<PerAxis<isize>>())
     }
 
-    /// The bytes of memory needed in addition to `x` and the result; 0 for one pass.
+    /// The number of bytes that a call needs in addition to `x` and the result; 0 for one pass.
     #[getter]
     fn scratch_bytes(&self) -> usize {
         let copied = match &self.overlap {

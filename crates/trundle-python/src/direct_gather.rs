@@ -1,8 +1,8 @@
-//! Gathers and scatters that read the caller's indices directly, for contiguous arrays and contiguous 64-bit
-//! indices. Other integer types of numpy are cast.
+//! Gathers and scatters that read the caller's indices directly. They need contiguous arrays and contiguous 64-bit
+//! indices. Indices of numpy's other integer types are cast.
 //!
-//! All other calls are planned, which converts indices to a table. For single elements this takes longer than
-//! the move.
+//! All other calls make a plan, in which the indices become a table. If single elements are moved, making the table
+//! takes longer than the move.
 
 use numpy::Element;
 use pyo3::prelude::*;

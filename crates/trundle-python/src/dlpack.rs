@@ -1,8 +1,9 @@
 //! Arrays of other libraries, which share their memory through DLPack.
 //!
-//! Arrays are read through `__dlpack__` rather than the faster table of C functions, which returns raw memory
-//! even if the library has deferred operations on it. For PyTorch these operations are known (`torch.rs`).
-//! Results are returned through the table if there is one.
+//! Arrays are read through `__dlpack__`. Some libraries also have a table of C functions, which is faster. But it
+//! returns the memory as it is, even if the library must still apply an operation to it, such as PyTorch's conjugation.
+//! Only for PyTorch, `torch.rs` checks for such operations and then reads tensors through the table. If a library has a
+//! table, results are converted to its arrays through the table.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::memory::{ArrayMemory, PerAxis};
 use crate::recycled::Block;
 use crate::torch::Torch;
 
-/// The CPU in the encoding of `__dlpack_device__`.
+/// The CPU, as `__dlpack_device__` returns it.
 const CPU: (i32, i32) = (1, 0);
 
 /// Packages whose arrays are immutable, although DLPack does not mark them as read-only.
@@ -110,7 +111,7 @@ impl<'py> Foreign<'py> {
         )))
     }
 
-    /// Checks that the array has a dtype. Its own library compares them.
+    /// Checks that the dtype of the array is `dtype`. The array's library compares the two.
     ///
     /// # Errors
     /// TypeError if the dtypes differ.
@@ -127,7 +128,7 @@ impl<'py> Foreign<'py> {
     /// Checks that the array is writable.
     ///
     /// # Errors
-    /// ValueError for an array that is read-only or immutable, or if the shared memory is a copy.
+    /// ValueError if the array is read-only or immutable, or if the library shares a copy of its memory.
     pub(crate) fn check_writable(&self, argument: &str) -> PyResult<()> {
         let is_shared_to_read =
             self.imported.flags().intersects(DlpackFlags::READ_ONLY | DlpackFlags::IS_COPIED);
@@ -140,7 +141,7 @@ impl<'py> Foreign<'py> {
     }
 }
 
-/// Imports an array through its Python functions.
+/// Imports an array by its method `__dlpack__`.
 ///
 /// # Errors
 /// As [`Foreign::import`].
@@ -156,7 +157,7 @@ fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack>
     from_dlpack(capsule(object, is_on_gpu)?.as_borrowed(), None, None)
 }
 
-/// The error for a device that is not supported, or not for arrays of this library.
+/// The error for an array on a device that is not supported for arrays of its library.
 fn not_reached(argument: &str, device: DLDevice) -> PyErr {
     PyValueError::new_err(format!(
         "{argument} is on a device of DLPack's type {}: trundle moves arrays in CPU memory, and PyTorch tensors and CuPy arrays on NVIDIA GPUs",
@@ -167,7 +168,7 @@ fn not_reached(argument: &str, device: DLDevice) -> PyErr {
 /// Returns the device of an array. `stream` is the library's current stream, if known.
 ///
 /// # Errors
-/// ValueError for an unsupported device; exceptions of the library during the request for its stream.
+/// ValueError for a device that is not supported, and exceptions of the library when it is asked for its stream.
 fn device_of(
     argument: &str,
     object: &Bound<'_, PyAny>,
@@ -210,20 +211,20 @@ pub(crate) fn package(class: &Bound<'_, PyType>) -> String {
     module.unwrap_or_default().split('.').next().unwrap_or_default().to_owned()
 }
 
-/// The bytes of an element, if they are whole bytes.
+/// The size of an element in bytes; `None` if it is not a whole number of bytes.
 fn width(dtype: DLDataType) -> Option<usize> {
     let bits = usize::from(dtype.bits) * usize::from(dtype.lanes);
     bits.is_multiple_of(8).then_some(bits / 8)
 }
 
-/// Calls `__dlpack__`. For a GPU, requests no synchronisation, because the move runs on the library's own
-/// stream.
+/// Calls `__dlpack__`. For a GPU, the call requests no synchronisation, because the move runs on the library's stream.
 ///
 /// # Errors
-/// BufferError for tensors in a special state, and exceptions of the other library.
+/// BufferError for a tensor that requires a gradient, has no memory or has its negative bit set. Also the exceptions of
+/// the other library.
 fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    // States that PyTorch's `__dlpack__` does not check: attributes, and methods.
+    // States that PyTorch's `__dlpack__` does not check. Each is the name of an attribute or a method.
     let special = [
         (
             intern!(py, "requires_grad"),
@@ -260,22 +261,22 @@ fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'
     }
 }
 
-/// The function that converts a result to an array.
+/// The function of a library that converts a result to an array.
 pub(crate) enum Maker<'py> {
     /// A table of C functions.
     Exchange(ExchangeApi),
     /// A cached table of C functions.
     Known(&'static ExchangeApi),
-    /// A `from_dlpack`.
+    /// The library's `from_dlpack`, which takes an object with `__dlpack__`.
     Function(Bound<'py, PyAny>),
-    /// A `from_dlpack` that takes the capsule itself, as in TensorFlow.
+    /// A `from_dlpack` that takes a capsule, as in TensorFlow.
     OfCapsule(Bound<'py, PyAny>),
 }
 
 /// Returns the module with the functions for an array: its Array API namespace, or the package of its class.
 ///
 /// # Errors
-/// The exceptions of Python if there is none.
+/// The exceptions of Python if there is no such module.
 pub(crate) fn home<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = like.py();
     match like.getattr_opt(intern!(py, "__array_namespace__"))? {
@@ -285,11 +286,11 @@ pub(crate) fn home<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
 }
 
 impl<'py> Maker<'py> {
-    /// Finds the function of an array's library: of its class, of its Array API namespace, or of the package of
-    /// its class.
+    /// Finds the function with which the array's library makes arrays from DLPack. Looks for it in the array's class,
+    /// its Array API namespace, and the package of its class.
     ///
     /// # Errors
-    /// TypeError if there is none.
+    /// TypeError if there is no such function.
     pub(crate) fn of(like: &Foreign<'py>) -> PyResult<Maker<'py>> {
         let Foreign { object: like, torch, .. } = like;
         let py = like.py();
@@ -303,7 +304,7 @@ impl<'py> Maker<'py> {
         if let Some(function) = home.getattr_opt(intern!(py, "from_dlpack"))? {
             return Ok(Maker::Function(function));
         }
-        // The location in TensorFlow.
+        // TensorFlow has the function in its module `experimental.dlpack`.
         let dlpack = home
             .getattr_opt(intern!(py, "experimental"))?
             .and_then(|experimental| experimental.getattr("dlpack").ok());
@@ -341,7 +342,7 @@ impl<'py> Maker<'py> {
     }
 }
 
-/// A result with shared ownership.
+/// A result. trundle and the library that imports it own it together.
 struct DlpackOwner {
     block: Block,
     sizes: PerAxis<i64>,

@@ -51,7 +51,7 @@ pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 /// Converts the error of a chain: AxisError or IndexError for an axis or index out of range, else ValueError.
-/// Shows the place in the chain if the caller wrote it.
+/// If the caller wrote the chain, the message shows the chain and the fault.
 pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -> PyErr {
     match error {
         PlanError::Layout(error) => refused(py, error),

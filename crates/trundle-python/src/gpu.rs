@@ -14,10 +14,10 @@ use crate::error::refused;
 use crate::memory::Extent;
 use crate::plan_on::AnyPlan;
 
-/// Opens a GPU. The first call takes as long as the driver needs to compile the kernels.
+/// Opens a GPU. During the first call, the driver compiles the kernels.
 ///
 /// # Errors
-/// RuntimeError with the searched libraries.
+/// RuntimeError if the driver's libraries are not found. The message has the names of the libraries.
 fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Cuda> {
     py.detach(|| Cuda::new(ordinal as usize))
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
@@ -26,7 +26,7 @@ fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Cuda> {
 /// A GPU on the stream of a call.
 fn on_stream(cuda: &Cuda, gpu: Gpu) -> Cuda {
     // SAFETY: the stream is the current one of the array's library on this GPU, and outlives the call.
-    // Everything that is created on it here is dropped before the call returns.
+    // All objects on this stream are dropped before the call returns.
     unsafe { cuda.on(gpu.stream) }
 }
 
@@ -35,8 +35,8 @@ fn on_stream(cuda: &Cuda, gpu: Gpu) -> Cuda {
 pub(crate) struct GpuPlan {
     cuda: Cuda,
     moves: ProgramMoves,
-    /// The plan, if there is only one move. A move with tables is planned for each run, because tables are
-    /// allocated in stream order.
+    /// The plan, if there is only one move and it has no tables. A move with tables is planned for each run, because
+    /// tables are allocated in stream order.
     only: Option<CudaPlan>,
 }
 
@@ -47,7 +47,7 @@ impl GpuPlan {
     /// Plans `program` for inputs of the given layouts.
     ///
     /// # Errors
-    /// Errors of the program; RuntimeError if the GPU cannot be used.
+    /// The errors of the program, and RuntimeError if the GPU cannot be used.
     pub(crate) fn new(
         py: Python<'_>,
         ordinal: u32,
@@ -124,7 +124,7 @@ pub(crate) struct GpuScratch {
 }
 
 impl GpuScratch {
-    /// Allocates memory.
+    /// Allocates scratch memory.
     ///
     /// # Errors
     /// MemoryError if the memory cannot be allocated.

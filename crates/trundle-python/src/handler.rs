@@ -1,5 +1,5 @@
-//! A memory handler for numpy arrays that recycles memory (NEP 49). Arrays own the memory that they get from it
-//! and return it when they are freed.
+//! A memory handler for numpy arrays that recycles memory (NEP 49). An array owns the memory that it gets from the
+//! handler, and returns the memory when the array is freed.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -49,8 +49,9 @@ const fn name() -> [u8; 127] {
     name
 }
 
-/// The bytes before the data of an array, which hold the size of its block: the size that numpy passes may be
-/// wrong, for empty arrays for example. One cache line, so that the data is aligned to a line.
+/// The number of bytes before the data of an array. They hold the size of the array's block, because the size that
+/// numpy passes may be wrong, for example for empty arrays. It is one cache line, so that the data is aligned to a
+/// line.
 const HEAD: usize = 64;
 
 extern "C" fn malloc(_: *mut c_void, bytes: usize) -> *mut c_void {
@@ -122,7 +123,7 @@ pub(crate) fn with_recycled<T>(py: Python<'_>, make: impl FnOnce() -> PyResult<T
     make()
 }
 
-/// Gives the previous handler back to numpy on drop, also if `make` panics.
+/// When it is dropped, gives the previous handler back to numpy, also after a panic of `make`.
 struct Restored<'py>(Bound<'py, PyAny>);
 
 impl Drop for Restored<'_> {

@@ -1,4 +1,4 @@
-//! Integer arguments: the lengths of reversals, the indices of gathers, and counts, from any array of integers.
+//! Reads arrays of integers: the lengths of reversals, the indices of gathers, and numbers of repetitions.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::library;
 use crate::numbers::no_count;
 use crate::traced;
 
-/// An array of integers, row-major.
+/// An array of integers, in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IntegerArray {
     sizes: Vec<usize>,
     values: Integers,
 }
 
-/// The treatment of bools in place of integers.
+/// What to do with bools instead of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bools {
     Refused,
-    /// Cast to 0 and 1, as numpy does.
+    /// Cast them to 0 and 1, as numpy does.
     AsNumbers,
 }
 
@@ -50,7 +50,8 @@ impl IntegerArray {
         })
     }
 
-    /// [`IntegerArray::read`] with a choice for bools, and a function that creates the error for other types.
+    /// Reads as [`IntegerArray::read`]. The caller says what to do with bools, and `refused` creates the error for
+    /// other types.
     ///
     /// # Errors
     /// The error of `refused`.
@@ -82,7 +83,7 @@ impl IntegerArray {
     /// Creates a reversal along `axis` with a length for each index of `batch_axis`.
     ///
     /// # Errors
-    /// ValueError unless the lengths have one axis.
+    /// ValueError if the lengths do not have exactly one axis.
     pub(crate) fn sequence(self, name: &str, axis: i64, batch_axis: i64) -> PyResult<Op> {
         if self.sizes.len() != 1 {
             let message = format!("{name} must have 1 axis, not {}", self.sizes.len());
@@ -95,8 +96,8 @@ impl IntegerArray {
         Ok(ReverseSequence::new(axis, batch_axis, lengths).into())
     }
 
-    /// Creates a reversal along `axis` with a length for each position outside the axis. The lengths have the
-    /// shape of the data, but size 1 along `axis`.
+    /// Creates a reversal along `axis` with a length for each row. The lengths have the shape of the data, but size 1
+    /// along `axis`.
     ///
     /// # Errors
     /// ValueError for a negative length.
@@ -105,7 +106,8 @@ impl IntegerArray {
         Ok(ReverseSubsequences::dense(axis, shape, self.values.not_negative(name)?).into())
     }
 
-    /// As [`IntegerArray::subsequences`], but also accepts a list of all positions in row-major order.
+    /// Does the same as [`IntegerArray::subsequences`], but also accepts a list of the lengths of all rows in row-major
+    /// order.
     ///
     /// # Errors
     /// As [`IntegerArray::subsequences`].
@@ -123,10 +125,10 @@ impl IntegerArray {
 }
 
 impl IntegerArray {
-    /// Fills an operator of a chain that lacks its lengths or indices.
+    /// Creates an operator of a chain whose lengths or indices are in this array.
     ///
     /// # Errors
-    /// As the other functions.
+    /// The errors of the other methods.
     pub(crate) fn fill(self, py: Python<'_>, name: &str, unfilled: &Unfilled) -> PyResult<Op> {
         match unfilled.clone() {
             Unfilled::Reverse { axis, batch_axis: Some(batch_axis) } => {

@@ -1,4 +1,4 @@
-//! Lazily initialised values without a lock.
+//! Values that are initialised when they are first needed, without a lock.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

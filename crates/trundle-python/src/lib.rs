@@ -1,7 +1,7 @@
-//! The Python package `trundle`. Converts arguments, as numpy takes them, to operations, and arrays to memory
-//! with sizes and strides; the crate `trundle` moves the elements.
+//! The Python package `trundle`. It converts arguments to operations, and arrays to memory with sizes and strides. The
+//! crate `trundle` moves the elements.
 //!
-//! Only modules that call numpy, DLPack libraries, a GPU driver or the system allow `unsafe`.
+//! `unsafe` is allowed only in modules that call numpy, DLPack libraries, a GPU driver or the system.
 
 // Docstrings for Python are not Markdown.
 #![allow(clippy::doc_markdown)]

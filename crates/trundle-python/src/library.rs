@@ -1,4 +1,4 @@
-//! Libraries with GPU arrays: their current streams and new arrays.
+//! Libraries that have arrays on GPUs. This module finds their current streams, and makes new arrays.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::dlpack::package;
 
-/// Whether an object is an array of a supported library outside the CPU.
+/// Whether an object is an array of a supported library that is not on the CPU.
 ///
 /// # Errors
 /// The exceptions of Python.
@@ -19,7 +19,7 @@ pub(crate) fn is_on_gpu(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(kind != DLDeviceType::CPU.0.cast_signed())
 }
 
-/// A library with GPU arrays.
+/// A library that has arrays on GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Library {
     Torch,

@@ -1,4 +1,4 @@
-//! The memory of arrays: address, sizes and strides. The arrays own it.
+//! The memory of arrays: its address, sizes and strides. The arrays own the memory.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use trundle::{Layout, Result, Shape, ShapeError};
 
 use crate::device::ArrayDevice;
 
-/// Numbers for each axis. Inline storage is enough for most tensors.
+/// A list with one number for each axis. For most tensors, it does not allocate memory.
 pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 
 /// The bytes from the first to the last element of a tensor. Bytes between elements may belong to other arrays.
@@ -40,14 +40,14 @@ pub(crate) struct ArrayMemory {
     /// The element at index 0 of every axis. With negative strides, other elements are before it.
     pub(crate) first: *mut u8,
     pub(crate) sizes: PerAxis<isize>,
-    /// In bytes.
+    /// The strides, in bytes.
     pub(crate) strides: PerAxis<isize>,
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) width: usize,
     pub(crate) device: ArrayDevice,
 }
 
-/// The properties of a memory that a plan depends on; part of the key of plan caches.
+/// The properties of a memory on which a plan depends. They are part of the key of plan caches.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct LayoutKey<'a> {
     sizes: &'a [isize],
@@ -58,7 +58,7 @@ pub(crate) struct LayoutKey<'a> {
 }
 
 impl ArrayMemory {
-    /// Everything but the address.
+    /// All properties except the address.
     pub(crate) fn layout_key(&self) -> LayoutKey<'_> {
         let ArrayMemory { first: _, sizes, strides, width, device } = self;
         LayoutKey { sizes, strides, width: *width, ordinal: device.ordinal() }
@@ -104,7 +104,7 @@ impl ArrayMemory {
         self.width == 0 || self.sizes.contains(&0)
     }
 
-    /// The bytes of a contiguous copy; saturating.
+    /// The size of a contiguous copy in bytes; `usize::MAX` if it overflows.
     pub(crate) fn contiguous_bytes(&self) -> usize {
         contiguous_bytes(&self.sizes, self.width)
     }
@@ -134,7 +134,7 @@ impl ArrayMemory {
         }
     }
 
-    /// Whether the extents overlap; true also for tensors that interleave without common bytes.
+    /// Whether the extents overlap. That may be true although the tensors have no byte in common.
     pub(crate) fn may_overlap(&self, other: &ArrayMemory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         let (begin, other_begin) = (own.start.addr(), other.start.addr());
@@ -162,7 +162,7 @@ impl ArrayMemory {
     }
 }
 
-/// The bytes of a contiguous tensor; saturating.
+/// The size of a contiguous tensor in bytes; `usize::MAX` if it overflows.
 pub(crate) fn contiguous_bytes(sizes: &[isize], width: usize) -> usize {
     if sizes.contains(&0) {
         return 0;

@@ -1,4 +1,4 @@
-//! The Python class `Model`: models of movement operators, run on arrays.
+//! The Python class `Model`: models whose operators only move elements.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::numbers;
 use crate::run::run_of;
 use crate::tensor::numpy_dtype;
 
-/// A model of operators that only move elements, read from an ONNX file or OpenVINO IR. Call it with arrays.
+/// A model whose operators only move elements, read from an ONNX file or OpenVINO IR. Call it with arrays.
 ///
-/// Outputs are made in as few passes over memory as possible, usually one each. The model keeps the plans for
-/// recent shapes. docs/models.md lists the supported operators. A model is immutable, can be pickled (as its
-/// path), and can be used by several threads at once; ``print`` it to see its operators.
+/// Outputs are made in as few passes over memory as possible, usually in one pass each. The model keeps the plans for
+/// recent shapes. docs/models.md lists the supported operators. A model is immutable and can be used by several threads
+/// at once. It can be pickled; the pickle contains only its path. ``print`` it to see its operators.
 ///
 /// Parameters
 /// ----------
@@ -34,7 +34,7 @@ use crate::tensor::numpy_dtype;
 ///     An ``.onnx`` file, with its external data in the same folder, or the ``.xml`` file of an IR, with its
 ///     ``.bin`` file.
 /// follow_links : bool, optional
-///     Whether external data may be links that lead out of the folder, as in a Hugging Face cache.
+///     Whether files of external data may be links that lead out of the folder, as in a Hugging Face cache.
 ///
 /// Parameters of a call
 /// --------------------
@@ -42,14 +42,14 @@ use crate::tensor::numpy_dtype;
 ///     The inputs, in the order of `inputs` or by name. They must have the dtypes of the model; nothing is
 ///     cast.
 /// out : dict of array, optional
-///     C-contiguous arrays for outputs, by name; other outputs are new arrays.
+///     C-contiguous arrays for outputs, by name. Outputs without an entry are new arrays.
 /// threads : int, optional
 ///     See `help(trundle)`.
 ///
 /// Returns a dict of the outputs by name, as numpy arrays. Raises TypeError for inputs that are missing,
 /// unknown or of another dtype. Raises ValueError for shapes that do not fit, for operators that compute, and
-/// for `out` that does not fit. Types that numpy lacks, such as bf16, have the dtypes of ``ml_dtypes``. Only
-/// ``trundle run`` supports packed types and strings.
+/// if `out` does not fit. Types that numpy does not have, such as bf16, have the dtypes of ``ml_dtypes``. Elements
+/// smaller than a byte and strings are not supported; use ``trundle run`` for them.
 ///
 /// Examples
 /// --------
@@ -85,7 +85,7 @@ impl ModelInput<'_> {
         Ok(self.bytes.as_slice()?)
     }
 
-    /// The properties that a plan depends on.
+    /// The properties of the input on which a plan depends.
     fn described(&self) -> PyResult<trundle_models::InputView<'_>> {
         Ok(trundle_models::InputView { sizes: self.shape.sizes(), bytes: self.bytes()? })
     }
@@ -102,8 +102,8 @@ impl Model {
         Ok(Model { model, path, follow_links, plans: PlanCache::default() })
     }
 
-    /// The inputs by name: the element type and the sizes. A size that may vary is None or a name; a shape
-    /// whose rank may vary is None.
+    /// The inputs by name, each with its element type and its sizes. A size that may vary is None or a name. If the
+    /// rank may vary, None stands for the sizes.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let inputs = PyDict::new(py);
@@ -144,7 +144,7 @@ impl Model {
     /// Parameters
     /// ----------
     /// *arrays, **named : array_like
-    ///     As in a call; for most inputs, only the shapes matter.
+    ///     As in a call. For most inputs, only the shapes matter.
     /// threads : int, optional
     ///     See `help(trundle)`.
     ///
@@ -228,7 +228,7 @@ impl Model {
         inputs.iter().enumerate().map(read).collect()
     }
 
-    /// Returns a cached or a new plan for these inputs.
+    /// Returns the plan for these inputs, from the cache or a new one.
     fn planned(
         &self,
         py: Python<'_>,
@@ -408,7 +408,7 @@ fn refused(error: &Error) -> PyErr {
     }
 }
 
-/// The plan of a model for inputs of given shapes; ``print`` it. `Model.plan` creates it.
+/// The plan of a model for inputs of given shapes. `Model.plan` creates it. ``print`` it to see the passes.
 ///
 /// Examples
 /// --------
@@ -423,13 +423,13 @@ pub(crate) struct ModelPlan {
 
 #[pymethods]
 impl ModelPlan {
-    /// The number of tensors that are written: one for each output, and intermediate tensors if needed.
+    /// The number of tensors that are written: the outputs, and intermediate tensors if necessary.
     #[getter]
     fn passes(&self) -> usize {
         self.planned.passes().len()
     }
 
-    /// The bytes that all passes write.
+    /// The number of bytes that all passes together write.
     #[getter]
     fn moved_bytes(&self) -> usize {
         self.planned.moved_bytes()

@@ -1,7 +1,7 @@
-//! Runs an operation on one array, to a new array or to `out`.
+//! Runs an operation on one array, and writes the result to a new array or to `out`.
 //!
-//! Each thread caches its recent plans by operation, sizes, strides and threads, so that a repeated call costs
-//! about as much as a call of numpy.
+//! Each thread has a cache of recent plans. The key is the operation, the sizes, the strides and the number of threads.
+//! So a repeated call takes about as long as a call of numpy.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Plans `chain` from `src` to `dst`, or to a new contiguous tensor. If the caller wrote the chain, errors
-    /// show the place in it.
+    /// Plans `chain` from `src` to `dst`, or to a new contiguous tensor. If the caller wrote the chain, errors show the
+    /// chain and the fault.
     pub(crate) fn new(
         py: Python<'_>,
         chain: &Chain,
@@ -103,7 +103,7 @@ impl Planned {
     }
 }
 
-/// Everything that a plan depends on; the key of plan caches.
+/// Everything on which a plan depends. It is the key of plan caches.
 #[derive(Hash)]
 pub(crate) struct PlanKey<'a, What> {
     pub(crate) what: What,
@@ -148,7 +148,7 @@ pub(crate) fn moved<'py>(
     moved_by(py, x, out, threads, |src, dst| planned(py, operation, src, dst, threads))
 }
 
-/// [`moved`] with plans from the caller.
+/// Does the same as [`moved`], but the caller makes the plan.
 pub(crate) fn moved_by<'py>(
     py: Python<'py>,
     x: &Tensor<'py>,
@@ -167,11 +167,12 @@ pub(crate) fn moved_by<'py>(
     Ok(out.clone())
 }
 
-/// Smaller tensors are moved through a copy, because planning a move in place takes longer.
+/// The smallest tensor that is moved in place. A smaller tensor is moved through a copy, because planning a move in
+/// place takes longer.
 const LEAST_BYTES_IN_PLACE: usize = 256 << 10;
 
-/// Moves from one memory to another. If they overlap, the result is as if `src` was copied first; if they are
-/// the same memory, moves in place where possible.
+/// Moves elements from one memory to another. If the memories overlap, the result is the same as if `src` was copied
+/// first. If they are the same memory, the elements are moved in place if possible.
 pub(crate) fn moved_into(
     py: Python<'_>,
     src: &ArrayMemory,

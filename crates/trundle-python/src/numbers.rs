@@ -1,4 +1,4 @@
-//! Reads arguments of one or more integers: axes, shifts, sizes, threads.
+//! Reads arguments that are one or more integers: axes, shifts, sizes, numbers of threads.
 
 use std::fmt::Display;
 
@@ -150,7 +150,7 @@ pub(crate) fn all_axes(
 /// Reads one axis.
 ///
 /// # Errors
-/// AxisError, or TypeError for anything but one integer.
+/// AxisError if it is out of range, TypeError if it is not one integer.
 pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyResult<i64> {
     let py = value.py();
     let axis = one(argument, value, || Err(axis_out_of_range(py, argument, value, rank)))?;
@@ -160,7 +160,7 @@ pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyR
 /// Reads one integer. Calls `too_large` for an integer beyond 64 bits.
 ///
 /// # Errors
-/// TypeError for anything else.
+/// TypeError if it is not one integer.
 #[inline]
 pub(crate) fn one(
     argument: &str,
@@ -230,7 +230,7 @@ pub(crate) fn indices(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerA
 /// Reads one or more numbers that are not negative: sizes or repetitions.
 ///
 /// # Errors
-/// TypeError for anything but integers, ValueError for a number that is negative or beyond 64 bits.
+/// TypeError for numbers that are not integers, ValueError for a number that is negative or has more than 64 bits.
 pub(crate) fn counts(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
     let counts: PerAxis<i64> = integers(argument, value, |count| Err(no_count(argument, count)))?;
     match counts.iter().find(|count| **count < 0) {
@@ -251,7 +251,7 @@ pub(crate) fn no_count(argument: &str, count: impl Display) -> PyErr {
 /// Reads the size of the axis `name`.
 ///
 /// # Errors
-/// TypeError for anything but one integer, ValueError for an integer beyond 64 bits.
+/// TypeError if it is not one integer, ValueError for an integer of more than 64 bits.
 pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let too_large = || format!("{name}={value}: an axis cannot have that size");
     one(name, value, || Err(PyValueError::new_err(too_large())))
@@ -260,7 +260,7 @@ pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
 /// Reads the maximum number of threads; `None` for the default.
 ///
 /// # Errors
-/// TypeError, or ValueError for less than one.
+/// TypeError if it is not an integer, ValueError if it is less than one.
 #[inline]
 pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
     let Some(value) = value else { return Ok(None) };
@@ -270,7 +270,7 @@ pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize
             Err(refused_for("threads", "an integer", value))
         }
         Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
-        // A number beyond usize exceeds the threads of any machine.
+        // A number that does not fit a usize is larger than the number of threads of any machine.
         Err(_) if value.gt(0)? => Ok(Some(usize::MAX)),
         _ => Err(PyValueError::new_err(format!("threads must be 1 or more, not {value}"))),
     }

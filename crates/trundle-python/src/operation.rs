@@ -1,5 +1,5 @@
-//! Operations of the package's functions, with checked arguments. They are keys of plan caches, and are planned
-//! as chains.
+//! Operations: calls of the package's functions with checked arguments. They are keys of plan caches, and are converted
+//! to chains to plan them.
 
 use smallvec::SmallVec;
 use trundle::ops::{Declaration, Reshape, Roll};
@@ -49,7 +49,7 @@ impl Operation {
         }
     }
 
-    /// Whether the caller wrote the text that errors refer to.
+    /// Whether the caller wrote the pattern or chain to which errors refer.
     pub(crate) fn is_written(&self) -> bool {
         matches!(self, Operation::Rearrange(_))
     }

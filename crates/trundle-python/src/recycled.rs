@@ -1,8 +1,8 @@
 //! Recycles the memory of large results.
 //!
-//! The system provides new memory page by page, filled with zeros, at the first use of each page. For arrays of
-//! tens of megabytes, this takes longer than writing the elements. A program that makes one result after
-//! another reuses a few blocks instead.
+//! When a program first uses a page of new memory, the system fills the page with zeros. For arrays of tens of
+//! megabytes, this takes longer than writing the elements. So if a program makes one result after another, a few blocks
+//! of memory are reused.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
@@ -12,31 +12,31 @@ use std::sync::{Mutex, TryLockError};
 
 use trundle::internal::prefer_large_pages;
 
-/// The smallest size that is recycled; the allocator itself keeps smaller blocks.
+/// The size of the smallest block that is recycled. The allocator itself reuses smaller blocks.
 pub(crate) const LEAST_BYTES: usize = 2 << 20;
 
 /// The alignment of large blocks: a huge page.
 const PAGE: usize = 2 << 20;
 
-/// The sizes of large blocks are multiples of this: whole pages on any system, but not whole huge pages, which
-/// could double the size of a block.
+/// The sizes of large blocks are multiples of this number. These are whole pages on every system. They are not whole
+/// huge pages, because these could double the size of a block.
 const GRAIN: usize = 64 << 10;
 
 /// The alignment of small blocks: a cache line, which is the most that other libraries require.
 const LINE: usize = 64;
 
-/// The most blocks that are kept: a result, the previous one, and some of other shapes.
+/// The maximum number of blocks that are kept: for a result, the previous result, and some results of other shapes.
 const MOST_BLOCKS: usize = 4;
 
-/// The most bytes that are kept. The system may reclaim them, see `offer`.
+/// The maximum number of bytes that are kept. The system may reclaim them, see `offer`.
 const MOST_BYTES: usize = 1 << 30;
 
-/// A block may be larger than requested by this fraction: an eighth.
+/// A block may be used if it is larger than requested by at most this fraction, an eighth.
 const SPARE: usize = 8;
 
 static KEPT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
-/// Memory for a result, with arbitrary contents. Aligned to cache lines or, if it is large, to huge pages.
+/// Memory for a result. Its contents may be anything. It is aligned to a cache line or, if it is large, to a huge page.
 #[derive(Debug)]
 pub(crate) struct Block {
     start: NonNull<u8>,
@@ -49,7 +49,7 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// Returns a kept or a new block of at least `bytes` bytes; `None` if out of memory.
+    /// Returns a block of at least `bytes` bytes, which was kept or is new; `None` if there is not enough memory.
     pub(crate) fn new(bytes: usize) -> Option<Block> {
         if bytes < LEAST_BYTES {
             return Block::fresh(bytes.max(1));
@@ -59,7 +59,7 @@ impl Block {
     }
 
     fn kept(bytes: usize) -> Option<Block> {
-        // Does not wait for the lock: another thread may have held it during a fork.
+        // Do not wait for the lock, because another thread may have held it when the process was forked.
         let mut kept = KEPT.try_lock().ok()?;
         let fits =
             |block: &Block| (bytes..=bytes.saturating_add(bytes / SPARE)).contains(&block.bytes);
@@ -117,7 +117,7 @@ impl Drop for Block {
         match KEPT.try_lock() {
             Ok(mut kept) if (LEAST_BYTES..=MOST_BYTES).contains(&bytes) => {
                 self.offer();
-                // Evicts the oldest blocks, and frees them after releasing the lock.
+                // Remove the oldest blocks here, but free them after the lock is released.
                 let mut leave = 0;
                 let total = |blocks: &[Block]| blocks.iter().map(Block::bytes).sum::<usize>();
                 while kept.len() - leave >= MOST_BLOCKS

@@ -1,7 +1,7 @@
-//! Runs plans: long ones without the GIL, and interruptible by Ctrl-C.
+//! Runs plans. A long run releases the GIL and can be interrupted by Ctrl-C.
 //!
-//! All threads of a long run ask before each part whether to continue. The caller's thread checks for signals
-//! at intervals.
+//! Before each part of a long run, the thread that runs the part checks whether the run continues. The calling thread
+//! also checks for signals at intervals.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 /// The interval between checks for signals.
 pub(crate) const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
-/// The callback that decides whether a run continues.
+/// The function that says whether a run continues.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
 /// Moves the elements of `src` to `dst`, which have the layouts of `plan` and must not overlap.
@@ -44,7 +44,7 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     })
 }
 
-/// Moves elements within one memory. Cannot be interrupted: Ctrl-C takes effect at the end.
+/// Moves elements within one memory. The run cannot be interrupted: Ctrl-C takes effect when it ends.
 pub(crate) fn run_in_place(py: Python<'_>, plan: &InPlacePlan, memory: Extent) -> PyResult<()> {
     // SAFETY: the bytes of an array that the caller holds.
     let bytes = unsafe { to_write(memory) };

@@ -22,7 +22,8 @@ use trundle_formats::Shown;
 use crate::error::system_error;
 use crate::run::{BETWEEN_ASKS, handles_signals, signals};
 
-/// The exception for a failure. Hints name keyword arguments; hints on settings without one are left out.
+/// The exception for a failure. Its hints have the names of keyword arguments. A hint about a setting without a keyword
+/// argument is left out.
 fn raised(failure: &Failure) -> PyErr {
     let mut message = failure.to_string();
     for Hint { setting, text } in failure.hints() {
@@ -30,7 +31,7 @@ fn raised(failure: &Failure) -> PyErr {
             None => message.push_str(&format!("; {text}")),
             Some(Setting::Tensor) => message.push_str(&format!("; tensor=NAME {text}")),
             Some(Setting::Force) => message.push_str(&format!("; overwrite=True {text}")),
-            // Settings without a keyword argument.
+            // These settings have no keyword argument.
             Some(
                 Setting::Dims
                 | Setting::DType
@@ -67,7 +68,7 @@ pub(crate) struct Options {
     overwrite: bool,
 }
 
-/// Parses the text of a keyword argument.
+/// Parses the value of a keyword argument, which is a string.
 fn value<T>(
     name: &str,
     text: Option<&String>,
@@ -125,7 +126,7 @@ fn joined<T>(
     plan.join(threads, |joined| Ok(work(joined)?))
 }
 
-/// An observer that shows nothing and stops the run when its flag is set.
+/// An observer that prints nothing, and stops the run when its flag is set.
 struct Stoppable<'a>(&'a AtomicBool);
 
 impl Observer for Stoppable<'_> {
@@ -159,8 +160,8 @@ impl Stop {
 /// The stack size of the worker thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs `work`, which ends early when the flag is set. On Python's main thread, `work` runs on another thread while the
-/// main thread polls for signals.
+/// Runs `work`, which stops when the flag is set. If this is Python's main thread, `work` runs on another thread, and
+/// the main thread checks for signals in the meantime.
 fn until_stopped<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,
@@ -196,7 +197,7 @@ fn until_stopped<T: Send>(
     })
 }
 
-/// Run a task of a plan. Return False if it was already done.
+/// Run a task of a plan. Return False if the task had been finished before.
 #[pyfunction]
 #[pyo3(signature = (plan, number, threads = None, stop = None))]
 pub(crate) fn run_task(
@@ -215,14 +216,14 @@ pub(crate) fn run_task(
     })
 }
 
-/// The numbers of the tasks that are not done.
+/// The numbers of the tasks that are not finished.
 #[pyfunction]
 pub(crate) fn missing_tasks(py: Python<'_>, plan: &str) -> PyResult<Vec<usize>> {
     let missing = py.detach(|| joined(plan, None, |joined| joined.job.missing()));
     Ok(missing.map_err(|failure| raised(&failure))?.unwrap_or_default())
 }
 
-/// Finish a plan, which makes its output visible. Return False if it was already finished.
+/// Finish a plan, which makes its output visible. Return False if the plan had been finished before.
 #[pyfunction]
 pub(crate) fn finish_tasks(py: Python<'_>, plan: &str) -> PyResult<bool> {
     until_stopped(py, &AtomicBool::new(false), |stop| {

@@ -17,7 +17,7 @@ use crate::memory::{ArrayMemory, Extent, PerAxis, contiguous_bytes};
 use crate::recycled::Block;
 use crate::traced;
 
-/// An array and its memory, kept alive.
+/// An array and its memory. The memory stays valid as long as this value exists.
 #[derive(Debug)]
 pub(crate) struct Tensor<'py> {
     pub(crate) memory: ArrayMemory,
@@ -31,11 +31,11 @@ enum TensorKind<'py> {
 }
 
 impl<'py> Tensor<'py> {
-    /// Reads an argument: a numpy array, an array of another library with `__dlpack__` on the CPU or a
-    /// supported GPU, or an object that converts to an array. `class` is the class of results.
+    /// Reads an argument. It may be a numpy array, an array of another library with `__dlpack__` on the CPU or a
+    /// supported GPU, or an object that numpy can convert to an array. `class` is the class of results.
     ///
     /// # Errors
-    /// TypeError or ValueError, depending on the kind.
+    /// TypeError or ValueError if the argument cannot be read.
     pub(crate) fn to_read(
         argument: &str,
         object: &Bound<'py, PyAny>,
@@ -73,7 +73,7 @@ impl<'py> Tensor<'py> {
         Ok(Tensor { memory: array.memory(argument)?, kind: TensorKind::Array(array, class) })
     }
 
-    /// Checks that the array has a dtype, in the form of its library.
+    /// Checks that the dtype of the array is `dtype`, which is a dtype of the array's library.
     ///
     /// # Errors
     /// TypeError if the dtypes differ.
@@ -101,8 +101,8 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Reads values to put into this array, which must have the same kind and dtype. For a numpy array, other
-    /// objects are converted by numpy.
+    /// Reads values that will be written over this array. They must have the kind and dtype of this array. If this is a
+    /// numpy array, numpy converts other objects.
     ///
     /// # Errors
     /// TypeError for another kind or dtype, or exceptions of numpy.
@@ -123,11 +123,11 @@ impl<'py> Tensor<'py> {
         Ok(values)
     }
 
-    /// Converts `values` by numpy to two elements for each axis, before and after, with the dtype of this
-    /// array.
+    /// Converts the values of a padding to the bytes of two elements for each axis: the one before and the one after
+    /// the array. numpy converts the values to the dtype of this array.
     ///
     /// # Errors
-    /// Exceptions of numpy; TypeError for a dtype that numpy lacks, unless all values are 0.
+    /// The exceptions of numpy, and TypeError for a dtype that numpy does not have, unless all values are 0.
     pub(crate) fn pairs_of(
         &self,
         py: Python<'py>,
@@ -151,7 +151,7 @@ impl<'py> Tensor<'py> {
         pairs.call_method0("tobytes")?.extract()
     }
 
-    /// The numpy dtype of the elements; `None` for a type that numpy lacks.
+    /// The numpy dtype of the elements; `None` if numpy does not have this type.
     fn numpy_dtype(&self, numpy: &Bound<'py, PyModule>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &self.kind {
             TensorKind::Array(array, _) => Ok(Some(array.dtype())),
@@ -162,8 +162,8 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Returns the conversion from numbers to elements of the array. For types unknown to trundle, only 0
-    /// converts, to zero bytes.
+    /// Returns the type with which numbers are converted to elements of the array. For a type that trundle does not
+    /// know, only the number 0 can be converted; all its bytes are 0.
     ///
     /// # Errors
     /// The exceptions of Python.
@@ -212,7 +212,7 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Reads the argument for a result of `x`, which must have the same kind and dtype.
+    /// Reads the array for a result. It must have the kind and dtype of `x`.
     ///
     /// # Errors
     /// TypeError for another kind or dtype, ValueError for a read-only array.
@@ -289,7 +289,7 @@ pub(crate) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Option<Bound
     Ok(Some(described?.into_any()))
 }
 
-/// The type and byte order of elements, for conversions from numbers.
+/// The type and byte order of elements to which numbers are converted.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Elements {
     dtype: DType,
@@ -297,13 +297,13 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// For chains without numbers.
+    /// The value for chains that have no number.
     pub(crate) const UNKNOWN: Elements = Elements { dtype: DType::Bytes(0), is_big_endian: false };
 
     /// Returns the bytes of a number as an element.
     ///
     /// # Errors
-    /// An error if no element represents the number.
+    /// The errors of [`Scalar::element`].
     pub(crate) fn of_number(self, number: Scalar) -> trundle::Result<Vec<u8>> {
         match self.is_big_endian {
             true => number.big_endian_element(self.dtype, self.dtype),
@@ -325,8 +325,8 @@ fn numpy_name(dtype: DLDataType) -> Option<String> {
     (dtype.lanes == 1 && dtype.bits >= 8).then(|| format!("{kind}{}", dtype.bits / 8))
 }
 
-/// A new array for a result. Other libraries get the memory after it is filled, since some of them copy it; on
-/// a GPU, the library allocates the array first.
+/// A new array for a result. On a GPU, the array's library allocates it before the move. On the CPU, other libraries
+/// get the memory after the move, because some of them copy it.
 pub(crate) enum Output<'py> {
     Array(Array<'py>),
     OnGpu(Bound<'py, PyAny>),
@@ -334,10 +334,10 @@ pub(crate) enum Output<'py> {
 }
 
 impl<'py> Output<'py> {
-    /// Allocates a result of the kind of `x` with these sizes; returns it and the bytes to fill.
+    /// Allocates a result with these sizes, of the kind of `x`. Returns the result and its memory.
     ///
     /// # Errors
-    /// MemoryError.
+    /// MemoryError if there is not enough memory, and the errors of the array's library.
     #[inline]
     pub(crate) fn like(x: &Tensor<'py>, sizes: &[isize]) -> PyResult<(Output<'py>, Extent)> {
         let width = x.memory.width;
@@ -360,10 +360,10 @@ impl<'py> Output<'py> {
         }
     }
 
-    /// Allocates a result on a GPU by the library of an array.
+    /// Allocates a result on a GPU. The library of the array `like` allocates it.
     ///
     /// # Errors
-    /// Exceptions of the library; ValueError if it returns another array than requested.
+    /// The exceptions of the library, and ValueError if it returns another array than requested.
     fn on_gpu(
         like: &Foreign<'py>,
         read: &ArrayMemory,
@@ -385,7 +385,7 @@ impl<'py> Output<'py> {
     /// Converts the result to a Python object.
     ///
     /// # Errors
-    /// The exceptions of the other library.
+    /// The exceptions of the array's library.
     #[inline]
     pub(crate) fn finish(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {

@@ -1,8 +1,9 @@
-//! PyTorch tensors through its C functions. The Python functions that every library has, `__dlpack__` and
-//! `from_dlpack`, take twenty times as long as a small move.
+//! Reads and makes PyTorch tensors through PyTorch's C functions. The Python functions that every library has,
+//! `__dlpack__` and `from_dlpack`, take twenty times as long as a small move.
 //!
-//! The C functions return raw memory, even for tensors with a conjugate, negative or gradient flag, so these
-//! flags are checked here. Tensors with flags, and all errors, are left to `__dlpack__`.
+//! The C functions return the memory of a tensor as it is, even if the tensor has a conjugate, negative or gradient
+//! flag. So this module checks the flags. If a flag is set or an error occurs, the tensor is read by `__dlpack__`
+//! instead.
 
 use std::ffi::c_void;
 
@@ -30,7 +31,7 @@ pub(crate) struct Torch {
 
 /// The functions that share tensors.
 enum Functions {
-    /// Since version 2.10.
+    /// The table of C functions that PyTorch has since version 2.10.
     Table(Table),
     Capsules {
         to_dlpack: Py<PyAny>,

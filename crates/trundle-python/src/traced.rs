@@ -1,4 +1,4 @@
-//! Detects arrays without elements, which tracers of other libraries pass in place of arrays.
+//! Detects objects without elements that other libraries pass instead of arrays while they trace a function.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -9,9 +9,9 @@ use crate::run::signals;
 
 /// Measures which settings are fastest on this machine, and stores them for later processes.
 ///
-/// Takes some seconds. Nothing else should run then: each movement is timed alternately with a copy. The settings
-/// change speed, never results. They do not affect the current process. The environment variable TRUNDLE_TUNING
-/// names another file, or is `off` to ignore stored settings.
+/// This takes some seconds. Other programs should not run at the same time, because each movement is timed alternately
+/// with a copy. The settings change the speed, but never the results. They do not affect the current process. The
+/// environment variable TRUNDLE_TUNING can have the path of another file, or `off` to ignore stored settings.
 ///
 /// Parameters
 /// ----------

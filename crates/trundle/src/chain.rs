@@ -1,4 +1,4 @@
-//! Sequences of operators, which run in one pass where possible.
+//! Chains: sequences of operators, which run in one pass over memory if possible.
 
 mod open;
 
@@ -17,7 +17,7 @@ use crate::notation::{
 use crate::plan::PlanError;
 pub use open::{OpenChain, Slot};
 
-/// A sequence of operators. An empty chain leaves a tensor unchanged.
+/// A sequence of operators that are applied to a tensor in order. An empty chain leaves a tensor unchanged.
 ///
 /// ```
 /// use trundle::Chain;
@@ -32,9 +32,9 @@ pub use open::{OpenChain, Slot};
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     ops: Vec<Op>,
-    /// The chain as written, for error messages.
+    /// The string from which the chain was parsed, or an equivalent one, for error messages.
     text: String,
-    /// The span of each operator in `text`, in bytes.
+    /// The range of each operator in `text`, in bytes.
     spans: Vec<Range<usize>>,
 }
 
@@ -44,7 +44,7 @@ impl Chain {
         Chain::default()
     }
 
-    /// Appends `op`, which is applied to the result of the operators before it.
+    /// Appends the operator `op`, which is applied to the result of the previous operators.
     #[must_use]
     pub fn then(mut self, op: impl Into<Op>) -> Chain {
         let op = op.into();
@@ -58,9 +58,9 @@ impl Chain {
         self
     }
 
-    /// Parses the chain language, see [`notation`].
+    /// Parses a chain from a string in the chain language, see [`notation`].
     ///
-    /// `read_numbers` is called for each argument that names a file; it returns the lengths or indices in the
+    /// `read_numbers` is called for each argument that names a file. It must return the lengths or indices in the
     /// file.
     ///
     /// # Errors
@@ -73,13 +73,14 @@ impl Chain {
         Chain::parse_named(text, &mut AxisNames::unknown(), read_numbers)
     }
 
-    /// Parses a chain for a tensor with named axes.
+    /// Parses a chain for a tensor whose axes have the names `names`.
     ///
-    /// Updates `names` to the axis names of the result. Stages that would not change such a tensor are left out.
+    /// Replaces `names` by the axis names of the result. Stages that would not change a tensor with these names
+    /// are left out.
     ///
     /// # Errors
-    /// As [`Chain::parse`]; also [`ParseError::Notation`] for an unknown axis name, and for a stage that cannot
-    /// be applied to a tensor with these axis names.
+    /// The errors of [`Chain::parse`]. Also [`ParseError::Notation`] for an unknown axis name, and for a stage that
+    /// cannot be applied to a tensor with these axis names.
     pub fn parse_named<E>(
         text: &str,
         names: &mut AxisNames,
@@ -116,10 +117,10 @@ impl Chain {
         &self.ops
     }
 
-    /// The tensors that the chain takes.
+    /// The tensors that the chain takes as inputs.
     ///
-    /// First the unnamed one, unless the first operator does not use it; then each name once, in the order of the
-    /// text.
+    /// The first is the unnamed tensor, unless the first operator does not use it. The named tensors follow, each
+    /// once, in the order in which the chain uses them.
     pub fn inputs(&self) -> Vec<&Operand> {
         let mut inputs: Vec<&Operand> = Vec::new();
         let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
@@ -137,12 +138,12 @@ impl Chain {
 
     /// Whether the chain only moves the elements of one tensor.
     ///
-    /// If so, [`Chain::steps`] succeeds for shapes that fit.
+    /// If true, [`Chain::steps`] succeeds for every shape that fits the operators.
     pub fn is_map(&self) -> bool {
         self.ops.iter().all(Op::is_map)
     }
 
-    /// Returns the index map of each operator, not composed, for an input of `shape`.
+    /// Returns one index map for each operator, for an input of `shape`.
     ///
     /// # Errors
     /// [`ChainError`] for the first operator that does not fit its input shape, takes several tensors, or uses
@@ -156,9 +157,9 @@ impl Chain {
         Ok(steps)
     }
 
-    /// Applies the operators to `data` within its memory, in as few passes as possible.
+    /// Applies the operators to `data` within the memory of `data`, in as few passes as possible.
     ///
-    /// `data` becomes a view of the result; see [`transpose_in_place`](crate::transpose_in_place).
+    /// `data` becomes a view of the result. See [`transpose_in_place`](crate::transpose_in_place).
     ///
     /// ```
     /// use trundle::{Chain, Shape, TensorViewMut};
@@ -171,8 +172,8 @@ impl Chain {
     /// ```
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit. [`PlanError::Layout`] if the result has another
-    /// number of elements, or another shape while `data` is not row-major.
+    /// [`PlanError::Chain`] for an operator that does not fit its input shape. [`PlanError::Layout`] if the result has
+    /// another number of elements than `data`, or if it has another shape and `data` is not row-major.
     pub fn move_in_place<T: Copy + 'static>(
         &self,
         data: &mut TensorViewMut<'_, T>,
@@ -180,7 +181,9 @@ impl Chain {
         Ok(moved_in_place(&self.steps(data.shape())?, data)?)
     }
 
-    /// Composes all operators into one map for a tensor of `shape`. Returns `None` if an operator does not fit.
+    /// Composes all operators into one map for a tensor of `shape`.
+    ///
+    /// Returns `None` if an operator does not fit its input shape, takes several tensors, or uses a constant.
     pub fn index_map(&self, shape: &Shape) -> Option<IndexMap> {
         let steps = self.steps(shape).ok()?;
         steps.iter().try_fold(IndexMap::identity(shape), |all, step| all.then(step).ok())
@@ -190,7 +193,7 @@ impl Chain {
     ///
     /// Returns `None` if the chain splits, merges, inserts or drops axes, or does not fit these shapes.
     pub fn axes_kept(&self, inputs: impl AsRef<[Shape]>) -> Option<Vec<usize>> {
-        // Maps of empty tensors do not distinguish axes, so sizes of 0 become 1.
+        // Use 1 for sizes of 0, since the map of an empty tensor does not keep its axes apart.
         let not_empty = |shape: &Shape| {
             let sizes: Vec<usize> = shape.iter().map(|size| (*size).max(1)).collect();
             Shape::new(sizes).ok()
@@ -200,12 +203,12 @@ impl Chain {
         axes_kept(&program, program.outputs()[0])
     }
 
-    /// Converts the chain to a program for [inputs](Chain::inputs) with the given shapes and one element type.
+    /// Converts the chain to a program, for [inputs](Chain::inputs) with these shapes and this element type.
     ///
-    /// The program has at least one tensor for each operator; the last is the only output.
+    /// The program has at least one tensor for each operator. The last tensor is the only output.
     ///
-    /// Law: the origin of an element is its source by the index maps of the operators, applied from the last to
-    /// the first.
+    /// Law: to find the origin of an output element, apply the index maps of the operators to its index, from the
+    /// last operator to the first.
     ///
     /// ```
     /// use trundle::{Chain, DType, ProgramPlan, Shape};
@@ -221,8 +224,8 @@ impl Chain {
     ///
     /// # Errors
     /// [`ChainError`] for the first operator that does not fit its inputs, has a constant that the type cannot
-    /// represent, or makes a tensor too large to address. Also if the number of shapes differs from the number
-    /// of inputs.
+    /// represent, or makes a tensor that is too large to address. Also [`ChainError`] if the number of shapes differs
+    /// from the number of inputs.
     pub fn program(
         &self,
         inputs: impl AsRef<[Shape]>,
@@ -231,9 +234,9 @@ impl Chain {
         self.program_with(inputs, dtype.into(), |number| number.element(dtype, dtype))
     }
 
-    /// Converts the chain to a program for elements of a given width, see [`Chain::program`].
+    /// Converts the chain to a program for elements of a given width, as [`Chain::program`].
     ///
-    /// `constant` encodes a number as a buffer of one element.
+    /// `constant` encodes the number of an operator, such as the value of a padding, as a buffer of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -249,7 +252,7 @@ impl Chain {
         program.with_output(made).map_err(|source| self.error(0, &shape, source))
     }
 
-    /// Creates a program that only has inputs, with the given shapes.
+    /// Creates a program that has only inputs, with the given shapes. Returns the program and the inputs.
     fn given(
         &self,
         inputs: &[Shape],
@@ -264,10 +267,10 @@ impl Chain {
         Ok((program, given))
     }
 
-    /// Adds the operators of the chain to a program and returns the resulting tensor.
+    /// Adds the operators of the chain to a program, and returns the tensor with the result.
     ///
-    /// `inputs` are tensors of the program, one for each of the [inputs](Chain::inputs) of the chain, all of
-    /// one width. `constant` encodes a number as a buffer of one element.
+    /// `inputs` has a tensor of the program for each of the [inputs](Chain::inputs) of the chain. All must have the
+    /// same width. `constant` encodes the number of an operator as a buffer of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -282,7 +285,7 @@ impl Chain {
         })
     }
 
-    /// The number of indices that scatters keep in memory in addition to the given ones.
+    /// The number of indices that the scatters of the chain keep in memory, without the indices that the chain has.
     ///
     /// `inputs` are the shapes of the [inputs](Chain::inputs). See [`Program::indices_of_update`].
     ///
@@ -302,7 +305,7 @@ impl Chain {
         Ok(indices)
     }
 
-    /// Applies `make` to each operator and its operands, in order.
+    /// Calls `make` for each operator with its operands, in order. `make` adds the operator's result to the program.
     fn made(
         &self,
         program: &mut Program,
@@ -326,12 +329,12 @@ impl Chain {
         Ok(last)
     }
 
-    /// [`Chain::program`] for the shapes alone; elements have no bytes.
+    /// The program of the chain for elements of 0 bytes, to find shapes.
     fn shapes(&self, inputs: impl AsRef<[Shape]>) -> Result<Program, ChainError> {
         self.program_with(inputs, NO_BYTES, |_| Ok(Vec::new()))
     }
 
-    /// The shape of the result for [inputs](Chain::inputs) with the given shapes.
+    /// The shape of the result, for [inputs](Chain::inputs) with these shapes.
     ///
     /// # Errors
     /// As [`Chain::program`].
@@ -346,7 +349,7 @@ impl Chain {
             input: input.clone(),
             source: Box::new(source),
             text: self.text.clone(),
-            // A chain without operators has no span.
+            // A chain without operators has no ranges.
             span: self.spans.get(stage).cloned().unwrap_or_default(),
             suggestion: None,
         };
@@ -361,10 +364,10 @@ impl Chain {
     }
 }
 
-/// The width of elements where only shapes matter.
+/// The element width of programs that are made only to find shapes.
 const NO_BYTES: Width = Width::Bytes(0);
 
-/// For each axis of a tensor, the corresponding axis of the first input.
+/// For each axis of a tensor, the corresponding axis of the first input. `None` if there is no such axis.
 fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -373,7 +376,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
         Made::Joined { parts, .. } => parts.iter().find_map(|part| axes_kept(program, *part)),
         Made::Moved { from, map } => {
             let before = axes_kept(program, *from)?;
-            // The map of an empty tensor does not distinguish its axes.
+            // The map of an empty tensor does not keep its axes apart.
             let kept = map.axes_kept().filter(|_| map.in_shape().elements() > 0)?;
             Some(kept.into_iter().map(|axis| before[axis]).collect())
         }
@@ -381,7 +384,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
 }
 
 impl PartialEq for Chain {
-    /// Compares the operators, not the text.
+    /// Compares the operators. The strings from which the chains were parsed may differ.
     fn eq(&self, other: &Chain) -> bool {
         self.ops == other.ops
     }
@@ -392,7 +395,7 @@ impl Eq for Chain {}
 impl FromStr for Chain {
     type Err = NotationError;
 
-    /// Parses as [`Chain::parse`], but reads no files: lengths and indices must be lists.
+    /// Parses a chain as [`Chain::parse`], but without files: lengths and indices must be lists.
     fn from_str(text: &str) -> Result<Chain, NotationError> {
         Chain::parse(text, |_, _| Err(())).map_err(|error| match error {
             ParseError::Notation(error) => error,
@@ -408,9 +411,10 @@ impl FromStr for Chain {
 }
 
 impl fmt::Display for Chain {
-    /// Writes the operators as stages of the chain language; `{:#}` abbreviates long lists of lengths.
+    /// Writes the operators as stages of the chain language. `{:#}` abbreviates long lists of lengths.
     ///
-    /// Law: the output parses to an equal chain, unless the chain is empty or has lengths of several axes.
+    /// Law: without `#`, the output parses to an equal chain, unless the chain is empty or has lengths of several
+    /// axes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (stage, op) in self.ops.iter().enumerate() {
             if stage > 0 {
@@ -422,23 +426,25 @@ impl fmt::Display for Chain {
     }
 }
 
-/// The reason why a text does not parse as a chain. Prints several lines, with a caret under the place.
+/// The reason why a string could not be parsed as a chain.
+///
+/// Prints several lines: the message, and the chain with a caret under the fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseError<E> {
-    /// The text is not in the chain language, or lengths are out of range.
+    /// The string is not in the chain language, or lengths are out of range.
     Notation(NotationError),
-    /// Lengths or indices could not be read.
+    /// A file of lengths or indices could not be read.
     Read {
         /// The argument: `lengths` or `indices`.
         argument: &'static str,
-        /// The reason.
+        /// The error of the caller's function that reads the file.
         error: E,
         /// The file name.
         file: String,
-        /// The whole chain.
+        /// The whole string.
         text: String,
-        /// The span of the file name in `text`, in bytes.
+        /// The range of the file name in `text`, in bytes.
         span: Range<usize>,
     },
 }
@@ -458,21 +464,22 @@ impl<E: fmt::Display> fmt::Display for ParseError<E> {
 
 /// The reason why an operator of a chain does not fit its input shape.
 ///
-/// Prints several lines: the message, the chain with carets under the place, and a suggestion if there is one.
+/// Prints several lines: the message, the chain with carets under the operator or the part at fault, and a
+/// suggestion if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChainError {
     /// The index of the operator, from 0.
     pub stage: usize,
-    /// The shape of its input.
+    /// The shape of the operator's input.
     pub input: Shape,
     /// The error of the operator.
     pub source: Box<Error>,
-    /// The whole chain as written.
+    /// The whole chain as a string.
     pub text: String,
-    /// The span of the operator, or of the part of a pattern that does not fit, in bytes of `text`.
+    /// The range in `text` of the operator, or of the part of a pattern that does not fit, in bytes.
     pub span: Range<usize>,
-    /// A suggestion for a correction, in one line.
+    /// A suggestion in one line how to correct the chain.
     pub suggestion: Option<String>,
 }
 

@@ -16,8 +16,8 @@ use crate::planned::{Planned, planned};
 
 /// Shifts elements along axes, with wrap-around: `out[(i + shift) mod size] = data[i]`.
 ///
-/// `shift` has one entry, in elements, for each axis, or one for all axes. Negative axes count from the end; shifts
-/// of a repeated axis add up. The result has the shape of `data`.
+/// `shift` is in elements. It has one entry for each entry of `axes`, or one entry for all axes. Negative axes count
+/// from the end. If an axis is repeated, its shifts are added. The result has the shape of `data`.
 ///
 /// Source: OpenVINO's Roll-7.
 ///
@@ -30,8 +30,8 @@ use crate::planned::{Planned, planned};
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`] for a wrong number of shifts, [`ShapeError::AxisOutOfRange`], or the error of
-/// [`contiguous`].
+/// [`ShapeError::SizesDiffer`] if there are more or fewer shifts than axes, [`ShapeError::AxisOutOfRange`] for an
+/// axis that `data` does not have, and the errors of [`contiguous`].
 pub fn roll<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     shift: &[i64],
@@ -40,11 +40,11 @@ pub fn roll<T: Copy + 'static>(
     moved(Some((Roll::DECLARATION, &[shift, axes])), data)
 }
 
-/// Writes the result of [`roll`] to `out`, which has the shape and type of `data`.
+/// Writes the result of [`roll`] to `out`, which must have the shape and element type of `data`.
 ///
 /// # Errors
-/// As [`roll`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
-/// [`DTypeError::PackingMismatch`] for `out`.
+/// The errors of [`roll`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for an `out` that does not fit.
 pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     shift: &[i64],
@@ -54,7 +54,7 @@ pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
 
-/// Applies [`roll`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where possible.
+/// Applies [`roll`] within the memory of `data`. If possible, the scratch memory is [small](crate::Plan::in_place).
 ///
 /// # Errors
 /// As [`roll`].
@@ -68,7 +68,7 @@ pub fn roll_in_place<T: Copy + 'static>(
 
 /// Permutes the axes: `out.shape[i] == data.shape[order[i]]`.
 ///
-/// `order` has each axis once, none of them negative. An empty order reverses the axes.
+/// `order` must have each axis once, without negative numbers. An empty `order` reverses the order of the axes.
 ///
 /// Source: OpenVINO's Transpose-1.
 ///
@@ -82,16 +82,16 @@ pub fn roll_in_place<T: Copy + 'static>(
 ///
 /// # Errors
 /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] if `order` is not a
-/// permutation of the axes, or the error of [`contiguous`].
+/// permutation of the axes, and the errors of [`contiguous`].
 pub fn transpose<T: Copy + 'static>(data: &TensorView<'_, T>, order: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Transpose::DECLARATION, &[order])), data)
 }
 
-/// Writes the result of [`transpose`] to `out`, which has the transposed shape and the type of `data`.
+/// Writes the result of [`transpose`] to `out`, which must have the transposed shape and the element type of `data`.
 ///
 /// # Errors
-/// As [`transpose`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
-/// [`DTypeError::PackingMismatch`] for `out`.
+/// The errors of [`transpose`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for an `out` that does not fit.
 pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     order: &[i64],
@@ -102,9 +102,9 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
 
 /// Applies [`transpose`] within the memory of `data`, which becomes a view of the transposed tensor.
 ///
-/// If the shape changes, `data` must be row-major, and stays so. This is slower than transposing to a new
-/// tensor and takes scratch memory of up to a sixteenth of the tensor. If that is not enough, a copy of the
-/// tensor is made.
+/// If the shape changes, `data` must be row-major, and the result is row-major too. This function is slower than a
+/// transpose to a new tensor. It needs scratch memory of at most a sixteenth of the tensor, but at least 1 MiB. If
+/// that is not enough, it copies the whole tensor.
 ///
 /// ```
 /// use trundle::{Shape, TensorViewMut, transpose_in_place};
@@ -118,7 +118,7 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
 /// ```
 ///
 /// # Errors
-/// As [`transpose`], and [`ShapeError::ShapeMismatch`] if the shape changes and the view is not row-major.
+/// The errors of [`transpose`], and [`ShapeError::ShapeMismatch`] if the shape changes and `data` is not row-major.
 pub fn transpose_in_place<T: Copy + 'static>(
     data: &mut TensorViewMut<'_, T>,
     order: &[i64],
@@ -128,7 +128,7 @@ pub fn transpose_in_place<T: Copy + 'static>(
 
 /// Reverses the elements along `axes`: `out[i] = data[size - 1 - i]`.
 ///
-/// Negative axes count from the end. Without axes, the elements are copied. The result has the shape of `data`.
+/// Negative axes count from the end. If `axes` is empty, nothing is reversed. The result has the shape of `data`.
 ///
 /// Source: numpy's `flip`.
 ///
@@ -141,16 +141,16 @@ pub fn transpose_in_place<T: Copy + 'static>(
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], or the error of [`contiguous`].
+/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] for wrong axes, and the errors of [`contiguous`].
 pub fn flip<T: Copy + 'static>(data: &TensorView<'_, T>, axes: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Flip::DECLARATION, &[axes])), data)
 }
 
-/// Writes the result of [`flip`] to `out`, which has the shape and type of `data`.
+/// Writes the result of [`flip`] to `out`, which must have the shape and element type of `data`.
 ///
 /// # Errors
-/// As [`flip`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
-/// [`DTypeError::PackingMismatch`] for `out`.
+/// The errors of [`flip`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for an `out` that does not fit.
 pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axes: &[i64],
@@ -159,7 +159,7 @@ pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
 }
 
-/// Applies [`flip`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory.
+/// Applies [`flip`] within the memory of `data`. The scratch memory is [small](crate::Plan::in_place).
 ///
 /// # Errors
 /// As [`flip`].
@@ -170,10 +170,10 @@ pub fn flip_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Flip::DECLARATION, &[axes])), data.shape())?], data)
 }
 
-/// Rotates by 90 degrees, `k` times, in the plane of two axes, from the first towards the second.
+/// Rotates `data` by 90 degrees, `k` times, in the plane of two axes.
 ///
-/// A negative `k` rotates the other way; negative axes count from the end. After an odd number of rotations the
-/// sizes of the two axes are swapped.
+/// The rotation is from the first axis towards the second; with a negative `k`, from the second towards the first.
+/// Negative axes count from the end. After an odd number of rotations, the sizes of the two axes are swapped.
 ///
 /// Source: numpy's `rot90`.
 ///
@@ -188,7 +188,7 @@ pub fn flip_in_place<T: Copy + 'static>(
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], or the error of [`contiguous`].
+/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] for wrong axes, and the errors of [`contiguous`].
 pub fn rot90<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     k: i64,
@@ -197,11 +197,11 @@ pub fn rot90<T: Copy + 'static>(
     moved(Some((Rot90::DECLARATION, &[&[k], &axes])), data)
 }
 
-/// Writes the result of [`rot90`] to `out`, which has the rotated shape and the type of `data`.
+/// Writes the result of [`rot90`] to `out`, which must have the rotated shape and the element type of `data`.
 ///
 /// # Errors
-/// As [`rot90`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
-/// [`DTypeError::PackingMismatch`] for `out`.
+/// The errors of [`rot90`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for an `out` that does not fit.
 pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     k: i64,
@@ -216,7 +216,7 @@ pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
 /// If the shape changes, the limits of [`transpose_in_place`] apply.
 ///
 /// # Errors
-/// As [`rot90`] and [`transpose_in_place`].
+/// The errors of [`rot90`] and of [`transpose_in_place`].
 pub fn rot90_in_place<T: Copy + 'static>(
     data: &mut TensorViewMut<'_, T>,
     k: i64,
@@ -225,11 +225,12 @@ pub fn rot90_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Rot90::DECLARATION, &[&[k], &axes])), data.shape())?], data)
 }
 
-/// Reverses the first `length` elements along `axis` at each position outside `axis`, and keeps the others.
+/// Reverses the first elements of each row along `axis`, and keeps the others. Each row has its own length.
 ///
-/// `lengths` is a tensor of u32 or u64 with the sizes of `data`, but size 1 on `axis`. A length greater than
-/// the size of the axis counts as that size. A negative axis counts from the end. The result has the shape of
-/// `data`.
+/// A row consists of the elements with the same indices on all other axes. `lengths` is a tensor of u32 or u64 with
+/// the number of elements to reverse in each row. It has the shape of `data`, but size 1 on `axis`. A length
+/// greater than the size of the axis reverses the whole row. A negative axis counts from the end. The result has the
+/// shape of `data`.
 ///
 /// Source: DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 ///
@@ -243,8 +244,8 @@ pub fn rot90_in_place<T: Copy + 'static>(
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`], [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `lengths`, or
-/// the error of [`contiguous`].
+/// [`ShapeError::AxisOutOfRange`] for an axis that `data` does not have, [`ShapeError::ShapeMismatch`] or
+/// [`DTypeError::DTypeMismatch`] for wrong `lengths`, and the errors of [`contiguous`].
 pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
     data: &TensorView<'_, T>,
     lengths: &TensorView<'_, L>,
@@ -253,11 +254,11 @@ pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
     by_table(ReverseSubsequences::from_view(axis, lengths)?, data)
 }
 
-/// Writes the result of [`reverse_subsequences`] to `out`, which has the shape and type of `data`.
+/// Writes the result of [`reverse_subsequences`] to `out`, which must have the shape and element type of `data`.
 ///
 /// # Errors
-/// As [`reverse_subsequences`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
-/// [`DTypeError::PackingMismatch`] for `out`.
+/// The errors of [`reverse_subsequences`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for an `out` that does not fit.
 pub fn reverse_subsequences_into<T, L, D>(
     data: &TensorView<'_, T>,
     lengths: &TensorView<'_, L>,
@@ -272,8 +273,8 @@ where
     by_table_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
-/// Applies [`reverse_subsequences`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory
-/// where possible.
+/// Applies [`reverse_subsequences`] within the memory of `data`. If possible, the scratch memory is
+/// [small](crate::Plan::in_place).
 ///
 /// # Errors
 /// As [`reverse_subsequences`].
@@ -288,8 +289,8 @@ pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
 
 /// Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and keeps the others.
 ///
-/// `lengths` has one entry for each index of `batch_axis`, from 0 to the size of `axis`. Negative axes count from
-/// the end. The result has the shape of `data`.
+/// `lengths` has one entry for each index of `batch_axis`. An entry is from 0 to the size of `axis`. Negative axes
+/// count from the end. The result has the shape of `data`.
 ///
 /// Source: ReverseSequence of ONNX, TensorFlow and OpenVINO.
 ///
@@ -302,9 +303,9 @@ pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::SameAxis`] for the axes, [`ShapeError::SizesDiffer`] for a wrong
-/// number of lengths, [`OpError::LengthOutOfRange`](crate::OpError::LengthOutOfRange) for a length below 0 or over
-/// the size of the axis, or the error of [`contiguous`].
+/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::SameAxis`] for wrong axes, [`ShapeError::SizesDiffer`] for a
+/// wrong number of lengths, [`OpError::LengthOutOfRange`](crate::OpError::LengthOutOfRange) for a length below 0 or
+/// over the size of the axis, and the errors of [`contiguous`].
 pub fn reverse_sequence<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     lengths: &[i64],
@@ -314,11 +315,11 @@ pub fn reverse_sequence<T: Copy + 'static>(
     by_table(sequence(lengths, axis, batch_axis), data)
 }
 
-/// Writes the result of [`reverse_sequence`] to `out`, which has the shape and type of `data`.
+/// Writes the result of [`reverse_sequence`] to `out`, which must have the shape and element type of `data`.
 ///
 /// # Errors
-/// As [`reverse_sequence`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
-/// [`DTypeError::PackingMismatch`] for `out`.
+/// The errors of [`reverse_sequence`], and [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or
+/// [`DTypeError::PackingMismatch`] for an `out` that does not fit.
 pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     lengths: &[i64],
@@ -329,8 +330,8 @@ pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(sequence(lengths, axis, batch_axis), data, out)
 }
 
-/// Applies [`reverse_sequence`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where
-/// possible.
+/// Applies [`reverse_sequence`] within the memory of `data`. If possible, the scratch memory is
+/// [small](crate::Plan::in_place).
 ///
 /// # Errors
 /// As [`reverse_sequence`].
@@ -349,23 +350,24 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
     ReverseSequence::new(axis, batch_axis, lengths)
 }
 
-/// Copies `data`, of any strides, to a new contiguous row-major tensor.
+/// Copies `data`, which may have any strides, to a new contiguous row-major tensor.
 ///
-/// Source: PyTorch's `Tensor.contiguous`, which returns the tensor itself if it is contiguous.
+/// Source: PyTorch's `Tensor.contiguous`. But this function also copies a tensor that is contiguous.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed, which is only possible for strides
-/// of 0.
+/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed. This is only possible if `data` has
+/// a stride of 0.
 pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }
 
-/// Copies `data` to `out`, which has the same shape and type. Both may have any strides.
+/// Copies `data` to `out`, which must have the same shape and element type. Both may have any strides.
 ///
 /// Source: numpy's `copyto`, without casts and broadcasting.
 ///
 /// # Errors
-/// [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or [`DTypeError::PackingMismatch`] for `out`.
+/// [`ShapeError::ShapeMismatch`], [`DTypeError::DTypeMismatch`] or [`DTypeError::PackingMismatch`] for an `out` that
+/// does not fit.
 pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, D>,
@@ -373,8 +375,8 @@ pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(None, data, out)
 }
 
-/// A borrowed operator: its declaration and the values of its parameters, copied only when a plan is made.
-/// `None` copies the elements.
+/// A borrowed operator: its declaration and the values of its parameters. The values are copied only when a plan is
+/// made. `None` stands for a copy of the elements.
 type OpRef<'a> = Option<(&'static Declaration, &'a [&'a [i64]])>;
 
 fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
@@ -385,7 +387,7 @@ fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
     }
 }
 
-/// Everything that a plan depends on; the key of the plan cache.
+/// Everything on which a plan depends. It is the key of the plan cache.
 #[derive(Clone, Copy, Debug, Hash)]
 struct PlanKey<'a> {
     op: OpRef<'a>,
@@ -404,7 +406,7 @@ impl PlanKey<'_> {
     }
 }
 
-/// Applies `op` to `data`, with a cached plan if there is one.
+/// Applies `op` to `data`. Uses a cached plan if there is one.
 fn moved<T: Copy + 'static>(op: OpRef<'_>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     let (width, from) = (data.width(), data.layout());
     let key = PlanKey { op, width, data: from, out: None, threads: threads() };
@@ -441,7 +443,7 @@ pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
     plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
 }
 
-/// Applies `maps` to `data` in order, within its memory. `data` becomes a view of the result.
+/// Applies `maps` one after another within the memory of `data`. `data` becomes a view of the result.
 pub(crate) fn moved_in_place<T: Copy + 'static>(
     maps: &[IndexMap],
     data: &mut TensorViewMut<'_, T>,
@@ -462,7 +464,7 @@ pub(crate) fn moved_in_place<T: Copy + 'static>(
     data.set_layout(dst)
 }
 
-/// The layout of a result of this shape in the memory of a tensor.
+/// The layout of a result with shape `shape` that replaces a tensor with layout `src`.
 fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
     if shape == src.shape() {
         return Ok(src.clone());
@@ -478,10 +480,10 @@ fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
     Layout::row_major(shape, width.units())
 }
 
-/// Checks that another tensor has the element type and bit order of the data.
+/// Checks that the tensor `out` has the element type and bit order of `data`. `argument` is its name in errors.
 ///
 /// # Errors
-/// [`DTypeError::DTypeMismatch`], [`DTypeError::PackingMismatch`].
+/// [`DTypeError::DTypeMismatch`] for another element type, [`DTypeError::PackingMismatch`] for another bit order.
 pub fn check_dtype(
     argument: &'static str,
     data: (DType, Width),
@@ -502,7 +504,7 @@ pub fn check_dtype(
     }
 }
 
-/// Plans `map` from a layout to `out`, or to a new contiguous tensor.
+/// Plans `map` for a source with layout `data`. The destination has the layout `out`, or is a new contiguous tensor.
 pub(crate) fn plan(
     map: &IndexMap,
     width: Width,
@@ -539,7 +541,7 @@ mod tests {
         all
     }
 
-    /// Calls that differ from the first, or from their neighbours, in the parameter that names them.
+    /// Pairs of a parameter and a call. The call differs from the first or from the previous one in this parameter.
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, PlanKey<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);

@@ -23,8 +23,8 @@ use crate::functions::{by_table, by_table_into};
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
-/// [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange), or
+/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that `data` does not have,
+/// [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange) for an index outside the axis,
 /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the result has more bytes than can be addressed.
 pub fn take<T: Copy + 'static>(
     data: &TensorView<'_, T>,
@@ -34,12 +34,12 @@ pub fn take<T: Copy + 'static>(
     by_table(Take::new(axis, listed(indices)?), data)
 }
 
-/// Writes the result of [`take`] to `out`, which has the shape of the result and the type of `data`.
+/// Writes the result of [`take`] to `out`, which must have the shape of the result and the type of `data`.
 ///
 /// # Errors
-/// As [`take`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
+/// The errors of [`take`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
 /// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
-/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for `out`.
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for an `out` that does not fit.
 pub fn take_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,
@@ -49,11 +49,11 @@ pub fn take_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(Take::new(axis, listed(indices)?), data, out)
 }
 
-/// Takes for each position of `indices` the element of the same row along an axis, at that index.
+/// Takes one element along an axis for each position of `indices`.
 ///
-/// For the middle one of three axes, `out[i, j, k] = data[i, indices[i, j, k], k]`. `indices` has the rank of `data`;
-/// along the other axes, sizes of 1 broadcast. Negative axes and indices count from the end. The result has the
-/// broadcast shape, with the size of `indices` along `axis`.
+/// For axis 1 of a tensor of rank 3, `out[i, j, k] = data[i, indices[i, j, k], k]`. `indices` must have the rank of
+/// `data`. On all axes except `axis`, sizes of 1 are broadcast. Negative axes and indices count from the end. The
+/// result has the size of `indices` on `axis`, and the broadcast sizes on all other axes.
 ///
 /// Source: ONNX's GatherElements; numpy's `take_along_axis`.
 ///
@@ -67,8 +67,9 @@ pub fn take_into<T: Copy + 'static, D: Destination<T>>(
 /// ```
 ///
 /// # Errors
-/// As [`take`]. [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the ranks differ,
-/// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) if the shapes do not broadcast.
+/// The errors of [`take`], [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the ranks differ, and
+/// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) if the sizes on another axis differ and
+/// neither is 1.
 pub fn take_along_axis<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,
@@ -77,10 +78,10 @@ pub fn take_along_axis<T: Copy + 'static>(
     by_table(TakeAlongAxis::new(axis, listed(indices)?), data)
 }
 
-/// Writes the result of [`take_along_axis`] to `out`, which has the shape of the result and the type of `data`.
+/// Writes the result of [`take_along_axis`] to `out`, which must have the shape of the result and the type of `data`.
 ///
 /// # Errors
-/// As [`take_along_axis`], and for `out` as [`take_into`].
+/// The errors of [`take_along_axis`], and those of [`take_into`] for an `out` that does not fit.
 pub fn take_along_axis_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,
@@ -90,7 +91,7 @@ pub fn take_along_axis_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(TakeAlongAxis::new(axis, listed(indices)?), data, out)
 }
 
-/// Copies a view to contiguous indices of the same shape.
+/// Copies the elements of a view to [`Indices`] of the same shape.
 fn listed(indices: &TensorView<'_, i64>) -> Result<Indices> {
     let layout = indices.layout();
     let mut values = Vec::with_capacity(layout.shape().elements());

@@ -16,7 +16,7 @@ const LEAST_SCRATCH: usize = 1 << 20;
 
 /// A plan that moves a tensor within its own buffer, made by [`Plan::in_place`](crate::Plan::in_place).
 ///
-/// A run cannot be stopped: until it ends, the buffer holds neither the old tensor nor the new one.
+/// A run cannot be cancelled, because until it ends the buffer holds neither the old tensor nor the new one.
 #[derive(Clone, Debug)]
 pub struct InPlacePlan {
     passes: Vec<InPlacePass>,
@@ -24,7 +24,7 @@ pub struct InPlacePlan {
 
 #[derive(Clone, Debug)]
 struct InPlacePass {
-    /// The operators that the pass runs, counted from 0.
+    /// The indices of the operators that the pass runs.
     stages: Range<usize>,
     plan: trundle_cpu::InPlacePlan,
 }
@@ -35,8 +35,9 @@ pub(crate) fn usual_scratch(bytes: usize) -> usize {
 }
 
 impl InPlacePlan {
-    /// Plans `maps`, applied in order, from layout `src` to layout `dst` in the same buffer. Returns `None` if
-    /// a pass needs more than `most_scratch` bytes of scratch or cannot run in place.
+    /// Plans `maps`, which are applied one after another, from layout `src` to layout `dst` in the same buffer.
+    ///
+    /// Returns `None` if a pass needs more than `most_scratch` bytes of scratch memory or cannot run in place.
     pub(crate) fn new(
         maps: &[IndexMap],
         width: Width,
@@ -54,11 +55,11 @@ impl InPlacePlan {
             at = pass.stages.end;
             passes.push(pass);
         }
-        // Without operators, only an unchanged layout works.
+        // Without maps nothing is moved, so both layouts must be equal.
         Ok((!maps.is_empty() || src == dst).then_some(InPlacePlan { passes }))
     }
 
-    /// The most bytes of scratch memory that a run takes.
+    /// The largest number of bytes of scratch memory that a run allocates at a time.
     pub fn scratch_bytes(&self) -> usize {
         self.passes.iter().map(|pass| pass.plan.scratch_bytes()).max().unwrap_or(0)
     }
@@ -68,20 +69,20 @@ impl InPlacePlan {
         self.passes.iter().map(|pass| pass.plan.passes()).sum()
     }
 
-    /// Moves the elements of `buffer`, the bytes of a tensor with the planned layout.
+    /// Moves the elements of `buffer`, which has the bytes of a tensor with the planned layout.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is shorter than the planned
-    /// layout; nothing has been written then.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for the planned layout.
+    /// Nothing has been written in this case.
     pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
         self.run_slice(buffer)
     }
 
-    /// Moves the elements of a slice of a type with the planned width.
+    /// Moves the elements of a slice. Their type must have the planned width.
     ///
     /// # Errors
-    /// As [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of
-    /// another width.
+    /// The errors of [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) if the
+    /// type has another width.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
         self.passes.iter().try_for_each(|pass| pass.plan.run_slice(elements))
@@ -89,10 +90,11 @@ impl InPlacePlan {
 
     /// Moves values that own memory to their new positions in the slice.
     ///
-    /// Each value is moved; none is cloned or dropped. The plan must have the width of the values.
+    /// Each value is moved; no value is cloned or dropped. The element width of the plan must be the size of a value in
+    /// bytes.
     ///
-    /// If the caller's thread pool panics during the run, the process aborts, because a value may be in two
-    /// places.
+    /// If the caller's thread pool panics during the run, the process aborts, because the slice may contain a value
+    /// twice.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -117,7 +119,7 @@ impl InPlacePlan {
     }
 }
 
-/// The layouts of a tensor before and after the operators.
+/// The layouts of the tensor before the first and after the last operator.
 struct EndLayouts<'a> {
     src: &'a Layout,
     dst: &'a Layout,
@@ -125,8 +127,9 @@ struct EndLayouts<'a> {
 }
 
 impl EndLayouts<'_> {
-    /// The layout of the tensor after `stages` of `maps`. Returns `None` if the shape after them does not fit
-    /// the layout.
+    /// The layout of the tensor after the first `stages` of `maps`.
+    ///
+    /// Returns `None` if the shape has changed, the source is not contiguous, and more maps follow.
     fn after(&self, maps: &[IndexMap], stages: usize) -> Result<Option<Layout>> {
         if stages == maps.len() {
             return Ok(Some(self.dst.clone()));
@@ -142,8 +145,8 @@ impl EndLayouts<'_> {
         Layout::row_major(shape, self.width.units()).map(Some)
     }
 
-    /// Plans the longest sequence of operators from `first` that can run in place as one pass. Returns `None`
-    /// if not even one operator can.
+    /// Plans the longest sequence of operators, starting with the operator `first`, that can run in place as one pass.
+    /// Returns `None` if the operator `first` cannot run in place.
     fn longest_pass(
         &self,
         maps: &[IndexMap],
@@ -169,7 +172,7 @@ impl EndLayouts<'_> {
     }
 }
 
-/// The error for a plan that needs more scratch memory than allowed.
+/// The error for a plan that needs more scratch memory than the limit.
 pub(crate) fn not_in_place(bytes: usize, most_scratch: Option<usize>) -> Error {
     Error::Move(MoveError::NotInPlace {
         bytes,

@@ -13,8 +13,8 @@ use crate::programs;
 
 /// Concatenates tensors along an axis.
 ///
-/// The tensors have one type and the same sizes except along `axis`. A negative axis counts from the end. The size of
-/// the result along `axis` is the sum of the sizes of the tensors.
+/// The tensors must have the same element type, and equal sizes on all axes except `axis`. A negative axis counts from
+/// the end. The size of the result on `axis` is the sum of the tensors' sizes.
 ///
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
 ///
@@ -29,20 +29,20 @@ use crate::programs;
 /// ```
 ///
 /// # Errors
-/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no tensors,
-/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
-/// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for different sizes along another axis,
+/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are no tensors,
+/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that the tensors do not have,
+/// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for different sizes on another axis,
 /// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
 /// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for different types,
-/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the result.
+/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the result.
 pub fn concatenate<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
     to_new(parts, &concatenation(parts, axis)?)
 }
 
-/// Writes the result of [`concatenate`] to `out`, which has the joined shape and the type of the tensors.
+/// Writes the result of [`concatenate`] to `out`, which must have the shape of the result and the type of the tensors.
 ///
 /// # Errors
-/// As [`concatenate`], also for `out`.
+/// The errors of [`concatenate`], also for an `out` that does not fit.
 pub fn concatenate_into<T: Copy + 'static>(
     parts: &[TensorView<'_, T>],
     axis: i64,
@@ -51,9 +51,9 @@ pub fn concatenate_into<T: Copy + 'static>(
     assembled(parts, &concatenation(parts, axis)?, &[], out)
 }
 
-/// Stacks tensors of one shape and type along a new axis of the result, whose size is the number of tensors.
+/// Stacks tensors of the same shape and type along a new axis of the result.
 ///
-/// A negative axis counts from the end of the result's axes.
+/// The size of the new axis is the number of tensors. A negative axis counts from the end of the result's axes.
 ///
 /// Source: numpy's `stack`.
 ///
@@ -72,10 +72,10 @@ pub fn stack<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Resul
     to_new(parts, &stacked(parts, axis)?)
 }
 
-/// Writes the result of [`stack`] to `out`, which has the stacked shape and the type of the tensors.
+/// Writes the result of [`stack`] to `out`, which must have the shape of the result and the type of the tensors.
 ///
 /// # Errors
-/// As [`stack`], also for `out`.
+/// The errors of [`stack`], also for an `out` that does not fit.
 pub fn stack_into<T: Copy + 'static>(
     parts: &[TensorView<'_, T>],
     axis: i64,
@@ -86,8 +86,8 @@ pub fn stack_into<T: Copy + 'static>(
 
 /// Pads a tensor with a constant.
 ///
-/// `widths` has for each axis the numbers of elements before and after the tensor, by which the axis becomes longer.
-/// `value` is one element: a slice of length 1, or the bytes of one element if the tensor is of bytes.
+/// For each axis, `widths` has the numbers of elements to add before and after the tensor. `value` is one element: a
+/// slice of length 1, or, if `T` is `u8` and the tensor has another element type, the bytes of one element.
 ///
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
@@ -100,8 +100,8 @@ pub fn stack_into<T: Copy + 'static>(
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not a pair for each axis, or if `value`
-/// is other than one element; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the
+/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one pair for each axis, or if `value`
+/// is not one element. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
 /// result.
 pub fn pad<T: Copy + 'static>(
     data: &TensorView<'_, T>,
@@ -114,10 +114,10 @@ pub fn pad<T: Copy + 'static>(
     Ok(out)
 }
 
-/// Writes the result of [`pad`] to `out`, which has the padded shape and the type of `data`.
+/// Writes the result of [`pad`] to `out`, which must have the padded shape and the type of `data`.
 ///
 /// # Errors
-/// As [`pad`], and for `out` as [`concatenate`].
+/// The errors of [`pad`], and those of [`concatenate_into`] for an `out` that does not fit.
 pub fn pad_into<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     widths: &[[usize; 2]],
@@ -135,7 +135,7 @@ fn stacked<T>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Program> {
     programs::stacked(&of_one_type(parts)?, axis)
 }
 
-/// The shapes and widths of tensors, which must have one type.
+/// Checks that all tensors have the same type. Returns their shapes and widths.
 fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, Width)>> {
     let types = |part: &TensorView<'_, T>| (part.dtype(), part.width());
     for part in parts {
@@ -144,7 +144,7 @@ fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, 
     Ok(parts.iter().map(|part| (part.shape(), part.width())).collect())
 }
 
-/// The program that pads a tensor. Uses only the size of `value`, see `Slices::buffer_of`.
+/// Builds the program that pads a tensor. It has zeros instead of `value`; `Slices::buffer_of` replaces them.
 fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> Result<Program> {
     let width = data.width();
     let element = vec![0; width.bytes(width.units())];
@@ -154,7 +154,7 @@ fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> R
 }
 
 fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> Result<Tensor<T>> {
-    // `parts` has a first tensor: the program would have been refused otherwise.
+    // `parts` is not empty, because a program without parts is an error.
     let any = parts.iter().map(TensorView::buffer).find_map(<[T]>::first);
     let mut out =
         new_tensor(&parts[0], program, any.map(std::slice::from_ref).unwrap_or_default())?;
@@ -162,7 +162,7 @@ fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> 
     Ok(out)
 }
 
-/// A tensor for the output of a program, filled with `any`.
+/// Allocates a tensor for the output of a program. All its items are copies of the first item of `any`.
 fn new_tensor<T: Copy + 'static>(
     like: &TensorView<'_, T>,
     program: &Program,
@@ -179,7 +179,7 @@ fn new_tensor<T: Copy + 'static>(
     Tensor::like(like, buffer, shape)
 }
 
-/// Runs a program on tensors and writes the result to `out`.
+/// Plans and runs a program on tensors, and writes the result to `out`.
 fn assembled<T: Copy + 'static>(
     inputs: &[TensorView<'_, T>],
     program: &Program,
@@ -195,7 +195,7 @@ fn assembled<T: Copy + 'static>(
     assembled_by(&moves, device, inputs, fill, out)
 }
 
-/// Runs the moves of a program.
+/// Runs the moves of a program on tensors.
 fn assembled_by<T: Copy + 'static>(
     moves: &ProgramMoves,
     device: Device,
@@ -208,12 +208,12 @@ fn assembled_by<T: Copy + 'static>(
     moves.runner(Slices { device, fill, any })?.run(&buffers, &mut [out.buffer_mut()])
 }
 
-/// A backend for one run whose buffers are slices of any type.
+/// A backend for one run. Its buffers are slices of any type.
 struct Slices<'a, T> {
     device: Device,
-    /// The constant of the program, or empty.
+    /// The constant of the program; empty if it has none.
     fill: &'a [T],
-    /// The value that fills new buffers.
+    /// The value of all items of new buffers.
     any: T,
 }
 
@@ -241,7 +241,8 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
         Ok(buffer.into())
     }
 
-    /// Ignores the bytes of the constant in the program: a value of `T` may have uninitialised bytes.
+    /// Returns `fill`, and ignores the bytes of the constant in the program. A program has bytes, but a value of `T`
+    /// may have uninitialised bytes.
     fn buffer_of(&self, _: &[u8]) -> Result<Box<[T]>> {
         Ok(self.fill.into())
     }
@@ -254,7 +255,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
         plan.run_buffer_into(src, dst)
     }
 
-    /// Calls `go_on` once before each move.
+    /// Runs a plan after one call of `go_on`.
     fn run_while(
         &self,
         plan: &CpuPlan,

@@ -1,9 +1,9 @@
 //! Moves the elements of tensors: rolls, transposes, flips, reversals, gathers, scatters and joins.
 //!
-//! Operators that are chained run in one pass over memory where they compose. Results follow the published
-//! specification of each operator exactly.
+//! A chain of operators runs in one pass over memory if the operators can be combined. Each result is exactly
+//! what the published specification of its operator says.
 //!
-//! Reversing the colour channels of an image and moving them to the front:
+//! This example reverses the colour channels of an image and moves them to the front:
 //!
 //! ```
 //! use trundle::{Chain, Plan, Shape};
@@ -19,26 +19,26 @@
 //!
 //! | you have | call |
 //! |---|---|
-//! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]: from a [`TensorView`] to a new [`Tensor`] |
+//! | one operator, for a single call | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]; each takes a [`TensorView`] and returns a new [`Tensor`] |
 //! | `&[f32]`, or a slice of any `Copy` type | [`TensorView::from_slice`], [`TensorView::from_strided`]; [`Tensor::into_vec`] turns the result into a `Vec` without a copy |
 //! | bytes and the name of their element type | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::sub_byte`] |
 //! | an array of the crate ndarray | the module `ndarray`, with the feature `ndarray` |
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
-//! | elements to read at indices | [`take`], [`take_along_axis`]; for contiguous bytes and indices used once, [`Along`] |
+//! | indices of the elements to read | [`take`], [`take_along_axis`]; if the tensor is contiguous bytes and the indices are for one call only, [`Along`] |
 //! | several tensors to join, or a tensor to pad with a constant | [`concatenate`], [`stack`], [`pad`] |
 //! | one tensor to split into several | [`split`] |
-//! | the same program many times, a scatter, or any other [`Program`] | a [`ProgramPlan`]; [`programs`] has common ones |
-//! | elements to write over an existing tensor | a [`ScatterPlan`]; for contiguous bytes and indices used once, [`Along`] |
-//! | memory for the result | the functions with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
+//! | a [`Program`], that is a graph of movements with several tensors or constants | a [`ProgramPlan`]; [`programs`] makes common programs, such as a scatter |
+//! | elements to write over an existing tensor | a [`ScatterPlan`]; if the tensor is contiguous bytes and the indices are for one call only, [`Along`] |
+//! | memory for the result | the functions with `_into`: [`roll_into`], [`transpose_into`], ... They write to a [`TensorViewMut`], which may have any strides and may be uninitialised ([`MaybeUninit`](std::mem::MaybeUninit)) |
 //! | a strided array to make contiguous, or to copy elsewhere | [`contiguous`], [`copy_into`] |
-//! | several operators | a [`Chain`], parsed from text or built from [`Op`]s |
-//! | a chain of several tensors, or with a constant | [`Chain::program`], then a [`ProgramPlan`] |
-//! | the same chain many times | a [`Plan`]: planned once, run often, without allocating |
-//! | the same chain on slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
-//! | a tensor too large to copy | the functions with `_in_place`: [`roll_in_place`], [`transpose_in_place`], ...; [`Plan::in_place`] |
+//! | several operators | a [`Chain`], parsed from a string or built from [`Op`]s |
+//! | a chain that takes several tensors or has a constant | [`Chain::program`], then a [`ProgramPlan`] |
+//! | a chain to run many times | a [`Plan`], which is planned once and then runs without allocating |
+//! | a chain to run on slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
+//! | a tensor that is too large to copy | the functions with `_in_place`: [`roll_in_place`], [`transpose_in_place`], ...; [`Plan::in_place`] |
 //! | values that own memory, such as `Vec<String>` | [`Plan::run_owned`] |
 //! | a move that a user may cancel | [`Plan::run_while`] |
-//! | a limit on the threads of any call | [`with_threads`] |
+//! | a maximum number of threads for all calls in a closure | [`with_threads`] |
 //! | a thread pool of your own, such as rayon's | [`with_pool`] |
 //! | a chain whose lengths or indices are not known yet | [`OpenChain`] |
 //! | DirectML descriptors | [`directml`] |
@@ -46,10 +46,10 @@
 //! | an output element whose source you want to know | [`Op::index_map`], then [`IndexMap::source_of`] |
 //!
 //! Layouts may have any strides, including zero and negative ones: [`Layout::strided`]. Elements may have any
-//! width in bytes ([`DType`]) or share bytes ([`Packing`]). Invalid arguments return an [`Error`] that names
-//! the argument and the values, before anything is written.
+//! width in bytes ([`DType`]) or share bytes ([`Packing`]). If an argument is invalid, a function writes nothing
+//! and returns an [`Error`] with the argument and the values.
 //!
-//! One operator, from a slice and from a strided view of it:
+//! This example applies one operator to a slice, and others to a strided view of the slice:
 //!
 //! ```
 //! use trundle::{Shape, TensorView};
@@ -66,7 +66,7 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! Writing to uninitialised memory, such as the spare capacity of a vector:
+//! This example writes to uninitialised memory, the spare capacity of a vector:
 //!
 //! ```
 //! use trundle::{Shape, TensorView, TensorViewMut};
@@ -76,18 +76,18 @@
 //! let mut flipped: Vec<char> = Vec::with_capacity(6);
 //! let mut out = TensorViewMut::from_slice(flipped.spare_capacity_mut(), &shape)?;
 //! trundle::flip_into(&letters, &[1], &mut out)?;
-//! // SAFETY: the call has initialised every element of `out`, which are six.
+//! // SAFETY: the call has initialised all six elements of `out`.
 //! unsafe { flipped.set_len(6) };
 //! assert_eq!(flipped, ['c', 'b', 'a', 'f', 'e', 'd']);
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! Limiting a call to two threads, and running it on a pool of your own:
+//! This example limits one call to two threads, and runs another on a pool of the caller:
 //!
 //! ```
 //! use trundle::{Shape, TensorView, ThreadPool, with_pool, with_threads};
 //!
-//! /// In place of a pool: rayon's, or an engine's.
+//! /// A stand-in for a real thread pool, such as rayon's.
 //! struct OneByOne;
 //!
 //! impl ThreadPool for OneByOne {

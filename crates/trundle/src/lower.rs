@@ -1,4 +1,4 @@
-//! Lowers a program to steps between buffers: passes over memory, and the moves of each pass.
+//! Lowers a program to passes over memory, and each pass to moves between buffers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::runner::temporary_bytes;
 #[derive(Clone, Debug)]
 pub(crate) enum StepMoves {
     One(Move),
-    /// A whole tensor in tiles.
+    /// The moves of a whole tensor, tile by tile.
     Tiles(Tiles),
 }
 
@@ -36,22 +36,22 @@ impl StepMoves {
     }
 }
 
-/// How to move a tensor that has too many boxes for a pass.
+/// How to move a tensor that has too many boxes for one move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooMany {
-    /// In tiles, between contiguous buffers.
+    /// Move it in tiles, between contiguous buffers.
     Tiles,
-    /// By one move of the composed maps. Requires that each tensor of the program is moved from the previous
-    /// one.
+    /// Move it by one move of the composed maps. This requires that each tensor of the program is moved from the
+    /// previous tensor.
     Directly,
 }
 
-/// The layouts of the inputs and of the only output.
+/// The layouts of the inputs, and the layout of the only output.
 pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 
-/// A [`Program`] with one output as moves between the layouts of its inputs and its output.
+/// The moves that make the only output of a [`Program`], for given layouts of the inputs and the output.
 ///
-/// A [`Runner`] of any backend runs them; [`ProgramPlan`](crate::ProgramPlan) runs them on the CPU.
+/// A [`Runner`] runs the moves on any backend; a [`ProgramPlan`](crate::ProgramPlan) runs them on the CPU.
 ///
 /// ```
 /// use trundle::lowering::{Backend, Device, ProgramMoves};
@@ -61,7 +61,7 @@ pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 /// let [one, other] = [program.given(Shape::new([2])?, 1)?, program.given(Shape::new([3])?, 1)?];
 /// let joined = program.joined(0, &[one, other])?;
 /// program.output(joined)?;
-/// // The second backwards.
+/// // The second input is read backwards.
 /// let layouts = [Layout::row_major(&Shape::new([2])?, 1)?, Layout::strided(&Shape::new([3])?, 2, &[-1])?];
 /// let out = Layout::row_major(&Shape::new([5])?, 1)?;
 /// let device = Device::default();
@@ -73,25 +73,25 @@ pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ProgramMoves {
-    /// A temporary buffer has the index of its tensor.
+    /// The moves. The index of a temporary buffer is the index of its tensor in the program.
     pub(crate) steps: Vec<Step<StepMoves>>,
-    /// The passes of the program with the indices of their steps. Their parts hold no moves; the steps do.
+    /// The passes of the program. Each part of a pass has the index of its step, which holds the move.
     pub(crate) passes: Vec<PlannedPass>,
     pub(crate) constants: Vec<Vec<u8>>,
 }
 
 impl ProgramMoves {
-    /// Lowers the only output of `program` to moves that write layout `out` and read inputs of the given
-    /// layouts.
+    /// Lowers the only output of `program` to moves. They read inputs with the layouts `inputs` and write the output
+    /// with the layout `out`.
     ///
-    /// `budget` usually comes from a [backend](Backend::budget).
+    /// `budget` usually is the budget of a [backend](Backend::budget).
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if the program does not have exactly one output,
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of layouts differs from the
     /// number of inputs, [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another
     /// shape, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if two elements of `out`
-    /// share a byte, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+    /// share a byte, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if a tensor cannot be addressed.
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -105,11 +105,11 @@ impl ProgramMoves {
         ProgramMoves::lowered(&simplified, layouts, budget.clone(), TooMany::Tiles)
     }
 
-    /// Lowers `program`, for the given layouts or for row-major ones.
+    /// Lowers `program` for the given layouts. With `layouts` of `None`, all tensors are contiguous and row-major.
     ///
     /// # Errors
-    /// [`Error`] for layouts that cannot be addressed or written, and [`MoveError::NotOnePass`] where a composed map
-    /// is not one move.
+    /// [`Error`] for a layout that cannot be addressed or written, and [`MoveError::NotOnePass`] if
+    /// [`TooMany::Directly`] needs one move for a map that cannot be one move.
     pub(crate) fn lowered(
         program: &Program,
         layouts: Option<Layouts<'_>>,
@@ -130,7 +130,8 @@ impl ProgramMoves {
         if direct.put_passes(true)? {
             return Ok(direct.moves);
         }
-        // Axes are split or merged across gaps of the output, so the result is copied there by a separate move.
+        // The output has gaps, and axes that are split or merged cross them. So write a contiguous result, and copy
+        // it to the output by a separate move.
         let mut through_copy = lowering(budget);
         through_copy.put_passes(false)?;
         if let (Some((_, out)), [output]) = (layouts, through_copy.outputs[..].as_ref()) {
@@ -141,10 +142,10 @@ impl ProgramMoves {
         Ok(through_copy.moves)
     }
 
-    /// Plans the moves on a backend.
+    /// Creates a runner that runs the moves on a backend.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend has not enough memory for the
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend does not have enough memory for the
     /// constants.
     pub fn runner<B: Backend>(&self, backend: B) -> Result<Runner<B>> {
         Runner::new(backend, &self.steps().collect::<Vec<_>>(), &self.constants())
@@ -159,22 +160,22 @@ impl ProgramMoves {
         })
     }
 
-    /// The constant buffers, of one element each; they are filled before a run.
+    /// The bytes of the constant buffers. Each has one element.
     pub fn constants(&self) -> Vec<&[u8]> {
         self.constants.iter().map(Vec::as_slice).collect()
     }
 
-    /// The number of passes over memory. Several moves to the same tensor are one pass.
+    /// The number of passes over memory. All moves that write the same tensor are one pass.
     pub fn passes(&self) -> usize {
         self.steps.iter().map(|step| step.target).collect::<BTreeSet<_>>().len()
     }
 
-    /// The bytes of memory between passes.
+    /// The size in bytes of the memory for tensors between passes.
     pub fn temporary_bytes(&self) -> usize {
         temporary_bytes(&self.steps().collect::<Vec<_>>(), &self.constants())
     }
 
-    /// The only move, if the program is one move from its only input to the output.
+    /// The only move, if there is just one, from the first input to the output.
     pub fn only_move(&self) -> Option<&Move> {
         match &self.steps[..] {
             [
@@ -189,7 +190,7 @@ impl ProgramMoves {
     }
 }
 
-/// The distinct outputs of a program.
+/// The outputs of a program, each once.
 pub(crate) fn outputs(program: &Program) -> Vec<TensorId> {
     let mut seen = BTreeSet::new();
     program.outputs().iter().copied().filter(|output| seen.insert(*output)).collect()
@@ -201,17 +202,17 @@ struct Lowering<'a> {
     layouts: Option<Layouts<'a>>,
     budget: Budget,
     too_many: TooMany,
-    /// The inputs that are made contiguous first.
+    /// The inputs that an earlier step copies to a contiguous buffer.
     contiguous: BTreeSet<TensorId>,
     constant_of: BTreeMap<TensorId, usize>,
     moves: ProgramMoves,
 }
 
 impl Lowering<'_> {
-    /// Lowers the passes of the program. If `direct`, they write to the layouts of the outputs, otherwise to
-    /// contiguous buffers.
+    /// Lowers the passes of the program. If `direct`, the passes write outputs in the given layouts; otherwise they
+    /// write contiguous buffers.
     ///
-    /// Returns whether it succeeded: not every program can be written to every layout.
+    /// Returns false if the program cannot be written directly in these layouts.
     fn put_passes(&mut self, direct: bool) -> Result<bool> {
         let layouts = match (direct, self.layouts) {
             (true, Some((_, out))) => {
@@ -228,7 +229,7 @@ impl Lowering<'_> {
             let out = self.layouts.filter(|_| index.is_some()).map(|(_, out)| out);
             let mut parts = Vec::new();
             let reads = match reads.is_empty() && self.too_many == TooMany::Directly {
-                // A tensor without elements still gets a move.
+                // A tensor without elements gets a move too, because each pass of a chain is one move.
                 true => vec![Read { from: last, regions: None }],
                 false => reads,
             };
@@ -282,7 +283,7 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// Composes the maps from one tensor to a later one into a move.
+    /// Makes one move of the composed maps from one tensor to a later one.
     fn composed(&self, from: TensorId, target: TensorId, out: Option<&Layout>) -> Result<Move> {
         let (width, contiguous) = (self.program.tensor(target).width, self.packed(target)?);
         let (src, dst) = (self.layout(from)?, out.unwrap_or(&contiguous));
@@ -307,8 +308,8 @@ impl Lowering<'_> {
         self.moves.steps.push(Step { source, target, work });
     }
 
-    /// The buffer to read a tensor from. Inputs and constants are read from their own buffer, even if they are
-    /// also outputs.
+    /// The buffer from which a tensor is read. An input or a constant is read from its own buffer, even if it is also
+    /// an output.
     fn source(&mut self, id: TensorId) -> BufferId {
         match &self.program.tensor(id).made {
             Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
@@ -327,7 +328,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The buffer to read a tensor from, after making it contiguous if it is not.
+    /// A contiguous buffer from which a tensor is read. If the tensor's layout is not contiguous, adds a step that
+    /// copies it.
     fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
         let layout = self.layout(id)?;
         if !self.is_contiguous(id, &layout) {
@@ -338,7 +340,7 @@ impl Lowering<'_> {
         Ok(self.source(id))
     }
 
-    /// The layout of a tensor that is read.
+    /// The layout in which a tensor is read.
     fn layout(&self, id: TensorId) -> Result<Layout> {
         match (&self.program.tensor(id).made, self.layouts) {
             (Made::Given(input), Some((inputs, _))) if !self.contiguous.contains(&id) => {
@@ -348,7 +350,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The row-major layout without gaps.
+    /// The contiguous row-major layout of a tensor.
     fn packed(&self, id: TensorId) -> Result<Layout> {
         let tensor = self.program.tensor(id);
         Layout::row_major(&tensor.shape, tensor.width.units())
@@ -359,10 +361,10 @@ impl Lowering<'_> {
     }
 }
 
-/// Composes the maps from one tensor of a program of maps to a later one.
+/// Composes the maps from one tensor to a later one, in a program where each tensor is moved from the previous one.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for maps that do not compose.
+/// The errors of [`IndexMap::then`].
 pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Result<IndexMap> {
     let between = &program.tensors()[from.0 + 1..=to.0];
     let identity = IndexMap::identity(&program.tensor(from).shape);
@@ -372,18 +374,20 @@ pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Re
     })
 }
 
-/// One pass over memory, which runs one or more neighbouring operators of a chain.
+/// One pass over memory. It usually runs one or more neighbouring operators of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPass {
-    /// The operators that the pass runs, counted from 0.
+    /// The indices of the operators that the pass completes. Empty for a copy, and for a pass that does only a part of
+    /// an operator.
     pub stages: Range<usize>,
-    /// The map from the output of the pass to its input.
+    /// The map from indices of the pass's output to indices of its input.
     pub map: IndexMap,
 }
 
-/// Plans one map between two layouts as one move. Returns `None` if `device` prefers several passes.
+/// Makes one move of a map between two layouts. Returns `None` if the map has too many boxes for one pass on
+/// `device`.
 ///
-/// Avoids building a program, because most calls have one operator and are planned every time.
+/// This does not build a program, because most calls have one operator and are planned every time.
 ///
 /// # Errors
 /// As [`chain_passes`].
@@ -400,14 +404,14 @@ pub(crate) fn one_move(
     }
 }
 
-/// Lowers `maps`, applied in order between two layouts, to as few passes as `device` considers worthwhile.
-/// Returns the passes and their moves.
+/// Lowers `maps`, which are applied one after another, to passes from layout `src` to layout `dst`. The budget of
+/// `device` determines which maps share a pass. Returns the passes and their moves.
 ///
-/// The tensors between two passes are contiguous. The stages of a pass are indices of `maps`.
+/// The tensors between two passes are contiguous. [`ChainPass::stages`] are indices of `maps`.
 ///
 /// # Errors
-/// [`Error`] if a layout does not have the shape of its end of the maps, or if it cannot be addressed or
-/// written.
+/// [`Error`] if `src` does not have the input shape of the maps, if `dst` does not have their output shape, or if a
+/// layout cannot be addressed or written.
 pub(crate) fn chain_passes(
     maps: Vec<IndexMap>,
     width: Width,
@@ -416,7 +420,7 @@ pub(crate) fn chain_passes(
     device: &Device,
 ) -> Result<(Vec<ChainPass>, Vec<Move>)> {
     let stages = maps.len();
-    // Maps that compose to one layer are planned in half the time without a program.
+    // If the composed map has one layer, planning it without a program takes half the time.
     let whole = match &maps[..] {
         [] => None,
         [first, rest @ ..] => {
@@ -451,10 +455,11 @@ pub(crate) fn chain_passes(
     joined((passes, moves), width, (src, dst), device)
 }
 
-/// Joins neighbouring passes that can run as one.
+/// Joins neighbouring passes if their composed map can run as one pass.
 ///
-/// A program lowers one map after another, and an intermediate form may block the next map (strides stop at
-/// reversed rows, for example) although the composed map is simpler and would run in one pass.
+/// A program is pulled back through one map after another. An intermediate map may need a pass of its own although
+/// the composed map is simple enough for one pass. For example, a slice with a step cannot be pulled back through
+/// partly reversed rows.
 fn joined(
     (passes, moves): (Vec<ChainPass>, Vec<Move>),
     width: Width,
@@ -483,15 +488,15 @@ fn joined(
     Ok((joined_passes, joined_moves))
 }
 
-/// Maps as a program of one input, with one tensor for each map.
+/// A program with one input that applies maps one after another.
 struct MapProgram {
     program: Program,
-    /// For each tensor, the number of maps that are completely applied.
+    /// For each tensor, the number of maps that have been completely applied.
     reached: Vec<usize>,
 }
 
 impl MapProgram {
-    /// Splits a map that has too many blocks into two or more tensors.
+    /// Builds the program. A map that would have too many blocks is split, with a tensor for each part.
     fn new(maps: Vec<IndexMap>, width: Width, src: &Layout, budget: &Budget) -> Result<MapProgram> {
         let mut program = Program::new();
         let mut last = program.given(src.shape().clone(), width)?;
@@ -515,7 +520,7 @@ impl MapProgram {
         TensorId(self.reached.len() - 1)
     }
 
-    /// Returns the tensor that a buffer holds.
+    /// The tensor that is in a buffer.
     fn tensor(&self, id: BufferId) -> TensorId {
         match id {
             BufferId::Input(index) | BufferId::Temporary(index) => TensorId(index),
@@ -566,7 +571,7 @@ mod tests {
         };
         let (from, to) =
             (Layout::row_major(&whole, 1).unwrap(), Layout::row_major(&parts, 1).unwrap());
-        // Rows with a gap of one byte.
+        // Both layouts have a gap of one byte after each row.
         let gaps_from = Layout::strided(&whole, 0, &[5, 1]).unwrap();
         let gaps_to = Layout::strided(&parts, 0, &[7, 1]).unwrap();
         assert_eq!(stages(&from, &to), [false]);

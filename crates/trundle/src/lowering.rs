@@ -1,17 +1,18 @@
 //! The intermediate representations between a chain and the kernels, for front ends, backends and inspection.
-//! Callers that only move tensors do not need this module.
 //!
-//! | stage | contents |
+//! If you only want to move tensors, you do not need this module.
+//!
+//! | type | contents |
 //! |---|---|
-//! | [`ChainPass`], of an [`IndexMap`](crate::IndexMap) | the source of each element, in coordinates: one or more [`Layer`]s of [`AxisMap`]s |
-//! | [`Move`] | the same in bytes: one or more [`Block`]s of [`Loop`]s |
-//! | [`CpuPlan`] | how [`Device`] runs a move: kernels, tiles, tasks |
-//! | [`Runner`] | several moves, each a [`Step`] between buffers, on any [`Backend`] |
-//! | [`PlannedProgram`] | the passes of a [`Program`](crate::Program), as a runner |
-//! | [`ProgramMoves`] | the moves of a program between any layouts, independent of the backend |
+//! | [`ChainPass`] | one pass, with an [`IndexMap`](crate::IndexMap), which has the source coordinates of each element: one or more [`Layer`]s of [`AxisMap`]s |
+//! | [`Move`] | the index map of a pass as byte offsets: one or more [`Block`]s of [`Loop`]s |
+//! | [`CpuPlan`] | the decisions how [`Device`] runs a move: kernels, tiles, tasks |
+//! | [`Runner`] | several moves on any [`Backend`]; each is a [`Step`] from one buffer to another |
+//! | [`PlannedProgram`] | the passes of a [`Program`](crate::Program), with a runner |
+//! | [`ProgramMoves`] | the moves of a program for inputs and an output of any layouts, for any backend |
 //!
 //! [`Plan::passes`](crate::Plan::passes), [`Plan::moves`](crate::Plan::moves) and
-//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return the stages of a chain; each can be printed.
+//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return these representations of a chain. Each can be printed.
 //!
 //! ```
 //! use trundle::lowering::{Backend, Device, Move, Runner};
@@ -40,5 +41,5 @@ pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 /// The backend of this crate's functions.
 pub type Device = trundle_cpu::Cpu;
 
-/// The plan of [`Device`] for a move: kernels, tiles and tasks.
+/// The plan that [`Device`] makes for a move: kernels, tiles and tasks.
 pub type CpuPlan = <Device as Backend>::Plan;

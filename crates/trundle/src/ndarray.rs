@@ -1,4 +1,4 @@
-//! Conversions from and to arrays of the crate ndarray; with the feature `ndarray`.
+//! Conversions from and to arrays of the crate ndarray. This module needs the feature `ndarray`.
 //!
 //! ```
 //! use ndarray::{array, s};
@@ -8,7 +8,7 @@
 //! let rolled = array_of(trundle::roll(&view(&image)?, &[1], &[1])?)?;
 //! assert_eq!(rolled, array![[4, 1, 2, 3], [8, 5, 6, 7]].into_dyn());
 //!
-//! // Every other column, from the last on, into another array.
+//! // Transposes every other column, from the last to the first, into another array.
 //! let columns = part(&image, |all| all.slice_move(s![.., ..;-2]))?;
 //! let mut turned = ndarray::Array2::<i32>::zeros((2, 2));
 //! trundle::transpose_into(&columns, &[], &mut view_mut(&mut turned)?)?;
@@ -16,8 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An array without gaps can have its axes in any order and direction. A part of an array is selected from the
-//! whole array, because the view also borrows the elements in the gaps of the part.
+//! An array must have no gaps between its elements, but its axes may have any order and direction. To view a part of an
+//! array, pass the whole array to [`part`], because the view also borrows the elements in the gaps of the part.
 
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
 use trundle_core::{Error, LayoutError, Shape, Tensor, TensorView, TensorViewMut};
@@ -64,7 +64,7 @@ pub fn part<A: 'static, D: Dimension, E: Dimension>(
 /// Returns a mutable view of a part of an array, see [`part`].
 ///
 /// # Errors
-/// As [`part`], and [`ErrorKind::IncompatibleLayout`] for a part with overlapping elements.
+/// The errors of [`part`], and [`ErrorKind::IncompatibleLayout`] for a part with overlapping elements.
 pub fn part_mut<A: 'static, D: Dimension, E: Dimension>(
     array: &mut ArrayRef<A, D>,
     select: impl for<'v> FnOnce(ArrayView<'v, A, D>) -> ArrayView<'v, A, E>,
@@ -79,7 +79,7 @@ pub fn part_mut<A: 'static, D: Dimension, E: Dimension>(
 /// Converts a tensor to an array of the same shape, without a copy.
 ///
 /// # Errors
-/// [`ErrorKind::OutOfBounds`] for a tensor of a wider type that is stored as bytes.
+/// [`ErrorKind::OutOfBounds`] if `A` is `u8` and the elements of the tensor have another size than one byte.
 pub fn array_of<A>(tensor: Tensor<A>) -> Result<ArrayD<A>, ShapeError> {
     let sizes = IxDyn(tensor.shape().sizes());
     ArrayD::from_shape_vec(sizes, tensor.into_vec())
@@ -87,10 +87,10 @@ pub fn array_of<A>(tensor: Tensor<A>) -> Result<ArrayD<A>, ShapeError> {
 
 /// The memory layout of a part of an array.
 struct ViewLayout<A> {
-    /// The element at index 0 of every axis; `None` if the part is empty.
+    /// The element at index 0, 0, ..., 0; `None` if the part is empty.
     first: Option<*const A>,
     shape: Shape,
-    /// In elements.
+    /// The strides, in elements.
     strides: Vec<isize>,
 }
 
@@ -101,7 +101,7 @@ impl<A> ViewLayout<A> {
         Ok(ViewLayout { first, shape, strides: part.strides().to_vec() })
     }
 
-    /// The number of elements of the array before the first one of the part.
+    /// The position in the array's memory of the first element of the part. `elements` is the memory of the array.
     fn offset(&self, elements: &[A]) -> Result<usize, ShapeError> {
         let Some(first) = self.first else { return Ok(0) };
         if !elements.as_ptr_range().contains(&first) {

@@ -1,4 +1,4 @@
-//! Plans: a chain that is planned once and run often.
+//! Plans: chains that are planned once and run many times.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -12,10 +12,12 @@ use crate::lower::{ChainPass, chain_passes};
 use crate::lowering::{CpuPlan, Device, Runner};
 use crate::planned::run_in_turn;
 
-/// A chain planned for one element width and two layouts.
+/// A chain that is planned for one element width, one source layout and one destination layout.
 ///
-/// Runs on bytes without allocating, and on slices of any type; with several passes, slices need memory between
-/// them. Prints every stage of the lowering.
+/// A plan runs on bytes or on slices of any type. Runs on bytes do not allocate. If the plan has several passes,
+/// runs on slices allocate the tensors between the passes.
+///
+/// `Display` prints the operators, index map, move and CPU plan of each pass.
 ///
 /// ```
 /// use trundle::{Chain, Layout, Plan, Shape};
@@ -31,7 +33,8 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share the memory between passes. If two runs overlap, the second allocates new memory.
+/// Clones share the memory for the tensors between passes. If two runs overlap in time, the second allocates such
+/// memory.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
@@ -84,16 +87,17 @@ impl<E: Into<trundle_core::Error>> From<E> for PlanError {
 }
 
 impl Plan {
-    /// Plans `chain` from layout `src` to layout `dst`.
+    /// Plans `chain` for a source with layout `src` and a destination with layout `dst`.
     ///
-    /// `src` has a shape that the first operator accepts, `dst` the shape of the result. `width` is the element
-    /// width: a number of bytes, a packing or a [`DType`](crate::DType). `threads` is the maximum number of threads,
-    /// `None` for [the default](crate::threads).
+    /// `src` must have a shape that the first operator accepts, and `dst` the shape of the result. `width` is the
+    /// element width: a number of bytes, a packing or a [`DType`](crate::DType). `threads` is the maximum number of
+    /// threads; with `None` it is [the default](crate::threads).
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit, or that takes several tensors or a constant: see
-    /// [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another shape than the result or has
-    /// overlapping elements, or if there is not enough memory for the tensors between passes.
+    /// [`PlanError::Chain`] for an operator that does not fit its input shape, takes several tensors or has a
+    /// constant; the last two need a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another
+    /// shape than the result or has overlapping elements, or if there is not enough memory for the tensors between
+    /// passes.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,
@@ -104,7 +108,7 @@ impl Plan {
         Plan::of(chain, width.into(), src, Some(dst), threads)
     }
 
-    /// Plans `chain` from layout `src` to a row-major tensor without gaps, see [`Plan::new`].
+    /// Plans `chain` for a source with layout `src` and a contiguous row-major destination, as [`Plan::new`].
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -136,7 +140,8 @@ impl Plan {
         Ok(Plan { chain: chain.clone(), passes, moves, width, src: src.clone(), dst, runner })
     }
 
-    /// Plans `chain` from a row-major tensor of `shape` to a row-major tensor, see [`Plan::new`].
+    /// Plans `chain` for a source of `shape` and a destination that are both contiguous and row-major, as
+    /// [`Plan::new`].
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -151,21 +156,22 @@ impl Plan {
         Plan::to_row_major(chain, width, &src, threads)
     }
 
-    /// Moves the elements from `src` to `dst`, the bytes of buffers with the planned layouts.
+    /// Moves the elements from `src` to `dst`, which are the bytes of buffers with the planned layouts.
     ///
-    /// Bytes of `dst` that no element covers are unchanged.
+    /// Bytes of `dst` outside the elements stay unchanged.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
-    /// layouts; nothing has been written then.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is too short for its planned layout.
+    /// Nothing has been written in this case.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.runner.run(&[src], &mut [dst])
     }
 
-    /// Runs as [`Plan::run`] until `go_on` returns false, for moves that a user may cancel or that have a time limit.
+    /// Runs the plan as [`Plan::run`] until it is finished or `go_on` returns false.
     ///
-    /// All threads call `go_on`, possibly at the same time, before each part of the work, which takes
-    /// microseconds to milliseconds. After it has returned false, no thread begins another part; this function
+    /// Use it for moves that a user may cancel or that have a time limit. The work is divided into parts that take
+    /// microseconds to milliseconds. Before each part, the thread that runs the part calls `go_on`; several threads may
+    /// call it at the same time. After `go_on` has returned false, no thread begins another part, and this function
     /// returns when the parts in progress have ended.
     ///
     /// ```
@@ -183,8 +189,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// As [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false; `dst` may be
-    /// partly written in this case.
+    /// The errors of [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. `dst` may
+    /// be partly written in this case.
     pub fn run_while(
         &self,
         src: &[u8],
@@ -194,33 +200,33 @@ impl Plan {
         self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// Moves the elements of `src` to `dst`, slices of a type with the planned width.
+    /// Moves the elements of `src` to `dst`, which are slices of a type with the planned width.
     ///
-    /// With several passes, allocates the tensors between them.
+    /// If the plan has several passes, allocates the tensors between them.
     ///
     /// # Errors
-    /// As [`Plan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of another
-    /// width.
+    /// The errors of [`Plan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) if the type has
+    /// another width.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, |last, src| {
             last.run_slice_into(src, dst)
         })
     }
 
-    /// Moves the elements of a slice of a type with the planned width to a new vector.
+    /// Moves the elements of `src` to a new vector. The type of the elements must have the planned width.
     ///
-    /// With several passes, also allocates the tensors between them.
+    /// If the plan has several passes, also allocates the tensors between them.
     ///
     /// # Errors
-    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the
-    /// destination is not contiguous.
+    /// The errors of [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the
+    /// planned destination is not contiguous.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
 
     /// Moves the elements of `src` to uninitialised memory, as [`Plan::run_slice`].
     ///
-    /// Returns the part of `dst` that the destination layout covers, initialised.
+    /// Returns the part of `dst` that the destination layout covers. All its elements are initialised.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -246,8 +252,8 @@ impl Plan {
 
     /// Moves values that own memory to their new positions in the vector.
     ///
-    /// Each value is moved; none is cloned or dropped. The plan must have the size of the values, and contiguous
-    /// layouts.
+    /// Each value is moved; no value is cloned or dropped. The element width of the plan must be the size of a value in
+    /// bytes, and both planned layouts must be contiguous.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -260,15 +266,14 @@ impl Plan {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The first call of a plan checks on a vector of numbers that the plan moves every element exactly once,
-    /// which doubles its time.
+    /// The first call of a plan takes twice as long, because it checks that the plan moves every element exactly once.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
     /// [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for values of another size,
     /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if the plan would lose or repeat a value,
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
-    /// `values` are unchanged then.
+    /// `values` are unchanged after an error.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
         for plan in self.cpu_plans() {
             plan.check_owned::<T>(values.len())?;
@@ -281,10 +286,10 @@ impl Plan {
         Ok(())
     }
 
-    /// Plans the same move within the buffer of the source.
+    /// Plans the same move within one buffer, so that the result replaces the source.
     ///
-    /// The result must have the source layout, or both layouts must be without gaps. `max_scratch` limits the
-    /// scratch memory in bytes; `None` is a sixteenth of the tensor, but at least 1 MiB.
+    /// The source and the destination layout must be equal, or both must be without gaps. `max_scratch` limits the
+    /// scratch memory in bytes; with `None` the limit is a sixteenth of the tensor, but at least 1 MiB.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -298,8 +303,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if the move takes more scratch memory than that, or
-    /// if the result does not lie in the memory of the source.
+    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if the move needs more scratch memory than the limit, or
+    /// if the result does not occupy the memory of the source.
     pub fn in_place(&self, max_scratch: Option<usize>) -> Result<InPlacePlan> {
         let bytes = self.moves.iter().map(Move::moved_bytes).max().unwrap_or(0);
         let most = max_scratch.unwrap_or_else(|| usual_scratch(bytes));
@@ -311,9 +316,9 @@ impl Plan {
         plan.ok_or_else(|| not_in_place(bytes, max_scratch))
     }
 
-    /// Moves the elements within `buffer`: [in place](Plan::in_place) where possible, otherwise through a copy.
+    /// Moves the elements within `buffer`: [in place](Plan::in_place) if possible, otherwise through a copy.
     ///
-    /// If you run it often, plan it once with [`Plan::in_place`].
+    /// Each call plans the move in place. For many calls, call [`Plan::in_place`] once instead.
     ///
     /// # Errors
     /// As [`Plan::run`].
@@ -333,22 +338,22 @@ impl Plan {
         self.passes[self.passes.len() - 1].map.out_shape()
     }
 
-    /// The bytes of memory between passes; 0 for a single pass.
+    /// The size in bytes of the tensors between passes; 0 for a single pass.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }
 
-    /// The approximate size of the plan in bytes, including the memory between passes.
+    /// The approximate size of the plan in bytes, including the tensors between passes.
     pub fn own_bytes(&self) -> usize {
         self.cpu_plans().map(CpuPlan::own_bytes).sum::<usize>() + self.scratch_bytes()
     }
 
-    /// The passes over memory, in coordinates.
+    /// The passes over memory, as index maps.
     pub fn passes(&self) -> &[ChainPass] {
         &self.passes
     }
 
-    /// The move of each pass, in bytes.
+    /// The move of each pass, with offsets in bytes.
     pub fn moves(&self) -> &[Move] {
         &self.moves
     }
@@ -362,7 +367,7 @@ impl Plan {
 }
 
 impl fmt::Display for Plan {
-    /// Writes every stage: the operators, and the index map, the move and the plan of each pass.
+    /// Writes the operators, the index map, the move and the CPU plan of each pass.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.passes.len();
         write!(f, "{passes} pass{} over memory", if passes == 1 { "" } else { "es" })?;
@@ -463,7 +468,7 @@ mod tests {
         let (mut values, by_words) = (words(), plan(twice, size_of::<String>()));
         by_words.run_owned(&mut values).unwrap();
         assert!(values.iter().map(|word| word.parse::<u8>().unwrap()).eq(expected));
-        // The second pass would lose a value, so the first must not run either.
+        // The last pass would lose values, so no pass may run.
         let loses = plan(&format!("{twice} | slice(0, 2)"), size_of::<String>());
         assert!(loses.passes().len() > 1);
         let mut values = words();
@@ -478,7 +483,7 @@ mod tests {
         let shift: Vec<i64> = (1..=rank).map(|axis| axis * 5 % 3).collect();
         let chain = Chain::new().then(Roll::new(&shift, &axes)).then(Flip::new(&[4]));
         let shape = Shape::new(sizes).unwrap();
-        // With some axes unchanged, one pass is enough.
+        // This roll leaves some axes unchanged, so one pass is enough.
         assert_eq!(Plan::row_major(&chain, 4, &shape, None).unwrap().passes().len(), 1);
         let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
         let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();

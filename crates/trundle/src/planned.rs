@@ -1,4 +1,4 @@
-//! A plan cache for each thread, for the one-shot functions.
+//! A plan cache for each thread, for the functions that plan and run one operator in one call.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,11 +12,11 @@ use crate::internal::plan_cache::{self, PlanCache};
 use crate::lowering::{CpuPlan, Device};
 
 thread_local! {
-    /// Plans are in an `Rc`, which avoids atomic counts.
+    /// The plans of this thread. They are in an `Rc`, not an `Arc`, to avoid atomic operations.
     static PLANS: RefCell<PlanCache<Rc<Planned>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// The plan of a one-shot call.
+/// The plan of a call of one operator.
 #[derive(Debug)]
 pub(crate) struct Planned {
     /// One plan for each pass.
@@ -30,14 +30,14 @@ impl Planned {
         Planned { plans, out_shape: out_shape.clone() }
     }
 
-    /// Runs the plan, which must have been made for a new tensor.
+    /// Runs the plan and returns a new tensor. The plan must have been made for a new tensor.
     pub(crate) fn run<T: Copy + 'static>(&self, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
         let last = CpuPlan::run_to_vec;
         let moved = run_in_turn(self.plans.iter(), data.buffer(), CpuPlan::run_to_vec, last)?;
         Tensor::like(data, moved, &self.out_shape)
     }
 
-    /// Runs the plan, which must have been made for the layout of `out`.
+    /// Runs the plan and writes `out`. The plan must have been made for the layout of `out`.
     pub(crate) fn run_into<T: Copy + 'static, D: Destination<T>>(
         &self,
         data: &TensorView<'_, T>,
@@ -46,7 +46,7 @@ impl Planned {
         self.run_buffer(data.buffer(), out.buffer_mut())
     }
 
-    /// [`Planned::run_into`] between the buffers of the tensors.
+    /// Runs as [`Planned::run_into`] on the buffers of the tensors.
     pub(crate) fn run_buffer<T: Copy + 'static, D: Destination<T>>(
         &self,
         src: &[T],
@@ -62,8 +62,8 @@ impl Planned {
     }
 }
 
-/// Returns the plan of a call from the cache of this thread, or calls `plan` and caches its result. Errors are
-/// not cached.
+/// Returns the plan of a call from the cache of this thread. If the cache does not have it, calls `plan` and caches the
+/// result. Errors are not cached.
 #[inline]
 pub(crate) fn planned<C: Hash, E>(
     call: &C,
@@ -72,8 +72,8 @@ pub(crate) fn planned<C: Hash, E>(
     plan_cache::planned(&PLANS, call, || plan(call).map(Rc::new), |planned| planned.own_bytes())
 }
 
-/// Runs the plans of a chain in order. `each` runs a pass into a new vector, which the next pass reads; `last` runs
-/// the last pass.
+/// Runs the passes of a chain one after another. `each` runs a pass and returns a new vector, which the next pass
+/// reads. `last` runs the last pass.
 #[inline]
 pub(crate) fn run_in_turn<'p, T: Copy, R>(
     mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,
@@ -104,7 +104,7 @@ mod tests {
         Planned::of(&[work], &Device::default(), &shape)
     }
 
-    /// Requests the plan of `call` and returns whether it was made anew.
+    /// Requests the plan of `call`. Returns whether it was not in the cache.
     fn is_new(call: u64, plan: impl FnOnce() -> Planned) -> bool {
         let mut made = false;
         let plan = |_: &u64| {

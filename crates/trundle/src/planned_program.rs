@@ -1,4 +1,4 @@
-//! Plans the passes of a program on a backend.
+//! Plans of programs on any backend, pass by pass.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use trundle_core::{Backend, Move, Result};
 use crate::lower::{ProgramMoves, TooMany, outputs};
 use crate::runner::{Plans, Runner};
 
-/// A [`Program`] planned on a backend: its passes in order, with their sources and plans.
+/// A [`Program`] that is planned on a backend: its passes in order, with their sources and plans.
 ///
 /// ```
 /// use trundle::lowering::{Device, PlannedProgram};
@@ -30,49 +30,49 @@ use crate::runner::{Plans, Runner};
 pub struct PlannedProgram<B: Backend> {
     passes: Vec<PlannedPass>,
     outputs: Vec<TensorId>,
-    /// The size in bytes of each tensor that is written.
+    /// The size in bytes of each tensor that a pass writes.
     bytes: BTreeMap<TensorId, usize>,
     runner: Runner<B>,
 }
 
-/// A pass: one tensor is written.
+/// A pass, which writes one tensor.
 #[derive(Clone, Debug)]
 pub struct PlannedPass {
-    /// The tensor that is written.
+    /// The tensor that the pass writes.
     pub target: TensorId,
-    /// One part for each tensor that is read. Each part is a step of the runner.
+    /// One part for each tensor that the pass reads. Each part is a step of the runner.
     pub parts: Vec<PlannedPart>,
-    /// The intermediate tensors that this pass composes and does not store.
+    /// The tensors between the sources and the target. This pass does not need them in memory.
     pub via: Vec<TensorId>,
-    /// The tensors, except outputs, that no later pass reads.
+    /// The tensors whose memory can be freed after this pass: no later pass reads them, and they are not outputs.
     pub released: Vec<TensorId>,
 }
 
-/// The part of a pass that reads one tensor.
+/// The part of a pass that reads from one tensor.
 #[derive(Clone, Debug)]
 pub struct PlannedPart {
-    /// The tensor that is read.
+    /// The tensor that the part reads.
     pub from: TensorId,
-    /// The move; `None` if the tensor is moved in tiles because one move would have too many boxes.
+    /// The move. `None` if one move would have too many boxes, so that the tensor is moved in tiles.
     pub work: Option<Move>,
     /// The index of the step in the runner.
     pub step: usize,
 }
 
 impl<B: Backend> PlannedProgram<B> {
-    /// Plans the outputs of `program`, with the budget of `backend`.
+    /// Plans all outputs of `program` with the budget of `backend`.
     ///
     /// Input n of the runner is input n of the program.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if the
-    /// memory has no room for the fills.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if there is not
+    /// enough memory for the constants.
     pub fn new(backend: B, program: &Program) -> Result<PlannedProgram<B>> {
         let budget = backend.budget();
         PlannedProgram::within(backend, program, budget)
     }
 
-    /// Plans the outputs of `program` with the given budget, see [`PlannedProgram::new`].
+    /// Plans all outputs of `program` with the given budget, as [`PlannedProgram::new`].
     ///
     /// # Errors
     /// As [`PlannedProgram::new`].
@@ -81,7 +81,7 @@ impl<B: Backend> PlannedProgram<B> {
         let steps: Vec<_> = lowered.steps().collect();
         let runner = Runner::new(backend, &steps, &lowered.constants())?;
         let ProgramMoves { steps, mut passes, .. } = lowered;
-        // Steps and parts correspond one to one, in order.
+        // There is one step for each part, in the same order.
         let parts = passes.iter_mut().flat_map(|pass| &mut pass.parts);
         parts.zip(steps).for_each(|(part, step)| part.work = step.work.one());
         let bytes = |pass: &PlannedPass| (pass.target, program.tensor(pass.target).bytes());
@@ -89,11 +89,11 @@ impl<B: Backend> PlannedProgram<B> {
         Ok(PlannedProgram { passes, outputs: outputs(program), bytes, runner })
     }
 
-    /// Allocates the memory between passes now, rather than in the first run of the
-    /// [`runner`](PlannedProgram::runner).
+    /// Allocates the memory for tensors between passes now, so that the first run of the
+    /// [`runner`](PlannedProgram::runner) need not.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend has not enough memory.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend does not have enough memory.
     pub fn allocated(self) -> Result<PlannedProgram<B>> {
         self.runner.allocate()?;
         Ok(self)
@@ -104,13 +104,13 @@ impl<B: Backend> PlannedProgram<B> {
         &self.passes
     }
 
-    /// The tensor for each output of the runner. A tensor that is several outputs of the program is listed
+    /// The tensor of each output of the runner. If the program has the same tensor as several outputs, it is listed
     /// once.
     pub fn outputs(&self) -> &[TensorId] {
         &self.outputs
     }
 
-    /// The runner of the passes.
+    /// The runner that runs the passes.
     pub fn runner(&self) -> &Runner<B> {
         &self.runner
     }
@@ -120,17 +120,18 @@ impl<B: Backend> PlannedProgram<B> {
         &self.runner.steps()[part.step].work
     }
 
-    /// The bytes that a pass writes: its whole tensor.
+    /// The number of bytes that a pass writes: the size of its tensor.
     pub fn bytes_of(&self, pass: &PlannedPass) -> usize {
         self.bytes[&pass.target]
     }
 
-    /// The bytes that all passes write.
+    /// The number of bytes that all passes together write.
     pub fn moved_bytes(&self) -> usize {
         self.passes.iter().map(|pass| self.bytes_of(pass)).fold(0, usize::saturating_add)
     }
 
-    /// The peak size in bytes of outputs and intermediate tensors in [`run_new`](PlannedProgram::run_new).
+    /// The largest number of bytes that outputs and intermediate tensors take at a time during
+    /// [`run_new`](PlannedProgram::run_new).
     pub fn peak_bytes(&self) -> usize {
         let (mut live, mut peak) = (0usize, 0);
         for pass in &self.passes {
@@ -142,9 +143,9 @@ impl<B: Backend> PlannedProgram<B> {
         peak
     }
 
-    /// Runs all passes to new buffers, one for each of the [outputs](PlannedProgram::outputs).
+    /// Runs all passes, and writes each of the [outputs](PlannedProgram::outputs) to a new buffer.
     ///
-    /// Calls `done` after each pass.
+    /// `done` is called after each pass.
     ///
     /// # Errors
     /// As [`Runner::run_new`].
@@ -164,7 +165,7 @@ impl<B: Backend> PlannedProgram<B> {
             }
         })?;
         next.into_iter().chain(passes).for_each(done);
-        // No step writes an output without elements.
+        // An output without elements has no buffer yet, because no step writes it.
         let output = |at: usize| {
             let written = outputs.remove(&at);
             written.map_or_else(|| self.runner.backend().buffer(0), Ok)

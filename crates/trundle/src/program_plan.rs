@@ -1,4 +1,4 @@
-//! Plans a program between given layouts on the CPU.
+//! Plans of programs on the CPU, for inputs and an output of any layouts.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use trundle_core::{Backend, Layout, Result};
 use crate::lower::only_output;
 use crate::lowering::{Device, ProgramMoves, Runner, Step};
 
-/// A [`Program`] with one output, planned for the layouts of its inputs and its output.
+/// A [`Program`] with one output that is planned for given layouts of its inputs and its output.
 ///
-/// Use it for several tensors and for constants. It runs on bytes, any number of times.
+/// Use it for movements of several tensors or with constants. A plan runs on bytes, any number of times.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -19,7 +19,7 @@ use crate::lowering::{Device, ProgramMoves, Runner, Step};
 /// let [one, other] = [program.given(Shape::new([2])?, 1)?, program.given(Shape::new([3])?, 1)?];
 /// let joined = program.joined(0, &[one, other])?;
 /// program.output(joined)?;
-/// // The second backwards.
+/// // The second input is read backwards.
 /// let layouts = [Layout::row_major(&Shape::new([2])?, 1)?, Layout::strided(&Shape::new([3])?, 2, &[-1])?];
 /// let out = Layout::row_major(&Shape::new([5])?, 1)?;
 /// let plan = ProgramPlan::new(&program, &layouts, &out, None)?;
@@ -36,12 +36,12 @@ pub struct ProgramPlan {
 }
 
 impl ProgramPlan {
-    /// Plans the only output of `program`, which is written to layout `out` from inputs of the given layouts.
+    /// Plans the only output of `program`, for inputs with the layouts `inputs` and an output with the layout `out`.
     ///
-    /// `threads` is the maximum number of threads; `None` for [the default](crate::threads).
+    /// `threads` is the maximum number of threads; with `None` it is [the default](crate::threads).
     ///
     /// # Errors
-    /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program has more or fewer than one output,
+    /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program does not have exactly one output,
     /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one layout for each input,
     /// [`ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another shape,
     /// [`OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements of `out` overlap,
@@ -60,7 +60,7 @@ impl ProgramPlan {
         Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes })
     }
 
-    /// Plans the only output of `program` from and to row-major tensors without gaps, see [`ProgramPlan::new`].
+    /// Plans the only output of `program`, for contiguous row-major inputs and output, as [`ProgramPlan::new`].
     ///
     /// # Errors
     /// As [`ProgramPlan::new`].
@@ -76,9 +76,9 @@ impl ProgramPlan {
         ProgramPlan::new(program, &inputs, &out, threads)
     }
 
-    /// Allocates the memory between passes now, rather than in the first run.
+    /// Allocates the memory for tensors between passes now, so that the first run need not.
     ///
-    /// After that, runs do not allocate, unless several threads run the plan at once or a step moves tiles.
+    /// Later runs allocate only if several threads run the plan at the same time, or if a step moves tiles.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
@@ -87,24 +87,25 @@ impl ProgramPlan {
         Ok(self)
     }
 
-    /// Moves the elements of the inputs to `out`, the bytes of buffers with the planned layouts.
+    /// Moves the elements of the inputs to `out`. All are the bytes of buffers with the planned layouts.
     ///
-    /// `inputs` has one buffer for each input of the program, in order. Bytes of `out` that no element covers are
+    /// `inputs` has one buffer for each input of the program, in order. Bytes of `out` outside the elements stay
     /// unchanged.
     ///
     /// # Errors
-    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts;
-    /// nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
-    /// tensors between passes.
+    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing or too short for its planned layout.
+    /// Nothing has been written in this case. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory
+    /// for the tensors between passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }
 
-    /// Runs as [`ProgramPlan::run`] until `go_on` returns false, see [`Plan::run_while`](crate::Plan::run_while).
+    /// Runs as [`ProgramPlan::run`] until it is finished or `go_on` returns false, see
+    /// [`Plan::run_while`](crate::Plan::run_while).
     ///
     /// # Errors
-    /// As [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false; `out` may be
-    /// partly written in this case.
+    /// The errors of [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false. `out` may
+    /// be partly written in this case.
     pub fn run_while(
         &self,
         inputs: &[&[u8]],
@@ -114,17 +115,17 @@ impl ProgramPlan {
         self.runner.run_while(inputs, &mut [out], go_on)
     }
 
-    /// The number of passes over memory. Several moves to the same tensor are one pass.
+    /// The number of passes over memory. All moves that write the same tensor are one pass.
     pub fn passes(&self) -> usize {
         self.passes
     }
 
-    /// The bytes that all moves write together.
+    /// The number of bytes that all moves together write.
     pub fn moved_bytes(&self) -> usize {
         self.moved_bytes
     }
 
-    /// The bytes of memory between passes.
+    /// The size in bytes of the memory for tensors between passes.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }

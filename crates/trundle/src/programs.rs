@@ -1,6 +1,7 @@
-//! Builds common programs of several tensors, for a [`ProgramPlan`](crate::ProgramPlan) between layouts of your
-//! own. [`concatenate`](crate::concatenate), [`stack`](crate::stack) and [`pad`](crate::pad) plan and run them
-//! in one call.
+//! Builds common programs of several tensors, for a [`ProgramPlan`](crate::ProgramPlan) with any layouts.
+//!
+//! The functions [`concatenate`](crate::concatenate), [`stack`](crate::stack) and [`pad`](crate::pad) build, plan and
+//! run such a program in one call.
 //!
 //! ```
 //! use trundle::{Layout, ProgramPlan, Shape, Width, ops, programs};
@@ -23,7 +24,7 @@ use trundle_core::{IndexMap, Program, Result, Shape, Width};
 
 /// Builds a program that concatenates tensors along an axis.
 ///
-/// `parts` has the shape and the width of each tensor. Only the sizes along `axis` may differ; a negative axis
+/// `parts` has the shape and the element width of each tensor. Only the sizes on `axis` may differ. A negative axis
 /// counts from the end.
 ///
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
@@ -36,7 +37,8 @@ pub fn concatenated(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
 
 /// Builds a program that stacks tensors of one shape along a new axis of the result.
 ///
-/// `parts` has the shape and the width of each tensor. A negative axis counts from the end of the result's axes.
+/// `parts` has the shape and the element width of each tensor. A negative axis counts from the end of the result's
+/// axes.
 ///
 /// Source: numpy's `stack`.
 ///
@@ -48,8 +50,8 @@ pub fn stacked(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
 
 /// Builds a program that pads a tensor of `shape` with a constant.
 ///
-/// `widths` has for each axis the numbers of elements before and after the tensor. `value` holds the bytes of one
-/// element.
+/// For each axis, `widths` has the numbers of elements to add before and after the tensor. `value` has the bytes of
+/// one element.
 ///
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
@@ -63,7 +65,7 @@ pub fn padded(shape: &Shape, width: Width, widths: &[[usize; 2]], value: &[u8]) 
     program.with_output(padded)
 }
 
-/// Builds a program that moves a tensor of `shape`, the source of `map`, through this index map.
+/// Builds a program that moves a tensor by an index map. `shape` is the source shape of `map`.
 ///
 /// # Errors
 /// As [`Program::moved`].

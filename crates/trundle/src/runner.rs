@@ -1,4 +1,4 @@
-//! Runs several moves between buffers in order, on any backend.
+//! Runs several moves between buffers one after another, on any backend.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +9,15 @@ use trundle_core::{Backend, LayoutError, Move, PassPlan, Result};
 
 use crate::internal::few::with_list;
 
-/// A buffer of a [`Runner`]. Each kind is counted from 0.
+/// A buffer of a [`Runner`]: its kind, and its index among the buffers of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BufferId {
     /// A buffer of the caller that is read.
     Input(usize),
-    /// Owned by the runner, filled when the runner is made.
+    /// A buffer that the runner owns and fills when it is created.
     Constant(usize),
-    /// Owned by the runner, written by some steps and read by later ones.
+    /// A buffer that the runner owns. Some steps write it, and later steps read it.
     Temporary(usize),
     /// A buffer of the caller that is written.
     Output(usize),
@@ -35,28 +35,29 @@ impl fmt::Display for BufferId {
     }
 }
 
-/// One move of a [`Runner`]. Several steps may write parts of the same buffer.
+/// One step of a [`Runner`], which reads one buffer and writes another. Several steps may write parts of the same
+/// buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step<Work> {
     /// The buffer that is read.
     pub source: BufferId,
     /// The buffer that is written.
     pub target: BufferId,
-    /// The move or the plan.
+    /// The move, or its plan.
     pub work: Work,
 }
 
 /// The work of a step before planning.
 #[derive(Clone, Debug)]
 pub enum Moves<'a> {
-    /// One move, planned with the runner.
+    /// One move, which is planned when the runner is created.
     One(&'a Move),
-    /// Many moves, each planned when it runs.
+    /// Many moves, each of which is planned when it runs.
     Tiles(Tiles),
 }
 
 impl Moves<'_> {
-    /// The minimal sizes in bytes of the source and the target.
+    /// The smallest sizes of the source and the target, in bytes.
     pub(crate) fn bytes(&self) -> [usize; 2] {
         match self {
             Moves::One(work) => [work.src_bytes(), work.dst_bytes()],
@@ -77,16 +78,16 @@ impl Moves<'_> {
 pub enum Plans<B: Backend> {
     /// One plan.
     One(B::Plan),
-    /// One plan for each tile, made when it runs and then dropped.
+    /// One plan for each tile. It is made when the tile is moved, and then dropped.
     Tiles(Tiles),
-    /// A plan for all steps to the same target. It writes the whole target from the listed sources.
+    /// One plan for all steps that write the same target. It writes the whole target from the listed sources.
     Pass(Box<dyn PassPlan<B::Buffer>>, Vec<BufferId>),
-    /// No plan: the [`Plans::Pass`] of another step to the same target includes this step.
+    /// No plan: this step is part of the [`Plans::Pass`] of another step that writes the same target.
     Along,
 }
 
 impl<B: Backend> Plans<B> {
-    /// The plan, if it is for this step alone.
+    /// The plan, if this step has one plan of its own.
     pub fn one(&self) -> Option<&B::Plan> {
         match self {
             Plans::One(plan) => Some(plan),
@@ -106,23 +107,23 @@ impl<B: Backend> fmt::Display for Plans<B> {
     }
 }
 
-/// The bytes of temporary buffers that a runner of the steps needs.
+/// The number of bytes of temporary buffers that a runner of these steps needs.
 pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
 
-/// The callback that decides whether a run continues; `None` for a run that cannot be stopped.
+/// The function that says whether a run continues; `None` for a run that cannot be stopped.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
-/// Runs moves in order, any number of times.
+/// Runs a list of moves one after another, any number of times.
 ///
-/// Temporary buffers are allocated once; two of them share memory if their lifetimes do not overlap.
+/// Temporary buffers are allocated once. Two temporary buffers share memory if their lifetimes do not overlap.
 pub struct Runner<B: Backend> {
     backend: B,
     steps: Vec<Step<Plans<B>>>,
-    /// One for each step.
+    /// The lifetimes for [`Runner::run_new`], one entry for each step.
     lives: Vec<Life>,
-    /// The minimal size in bytes of each input and output.
+    /// The smallest size of each input and output, in bytes.
     least_bytes: Vec<(BufferId, usize)>,
     /// The size in bytes of each temporary buffer.
     sizes: Vec<usize>,
@@ -134,7 +135,7 @@ pub struct Runner<B: Backend> {
 type Temporaries<B> = Vec<Box<<B as Backend>::Buffer>>;
 
 impl<B: Backend> Runner<B> {
-    /// Plans the moves of `steps` between buffers and `constants`, the bytes of constant buffers.
+    /// Plans the moves of `steps`. `constants` are the bytes of the constant buffers.
     ///
     /// The first run allocates the temporary buffers.
     ///
@@ -142,8 +143,8 @@ impl<B: Backend> Runner<B> {
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the constants.
     ///
     /// # Panics
-    /// If a step writes an input, a constant, or a buffer that an earlier step reads; if a step reads bytes
-    /// that no earlier step writes; if no step reads a temporary buffer.
+    /// If a step writes an input, a constant, or a buffer that an earlier step reads. If a step reads bytes that no
+    /// earlier step writes. If no step reads one of the temporary buffers.
     pub fn new(backend: B, steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> Result<Runner<B>> {
         let uses = uses(steps, constants);
         let (slots, sizes) = slots(steps, &uses);
@@ -174,7 +175,7 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, least_bytes, sizes, constants, temporaries })
     }
 
-    /// Plans a sequence of moves from one input to one output, where each reads the whole result of the previous
+    /// Plans a sequence of moves from one input to one output, in which each move reads the result of the previous
     /// one.
     ///
     /// Allocates the temporary buffers.
@@ -184,7 +185,7 @@ impl<B: Backend> Runner<B> {
     /// buffers.
     ///
     /// # Panics
-    /// As [`Runner::new`], and if `moves` is empty.
+    /// As [`Runner::new`], and if there are no `moves`.
     pub fn chain(backend: B, moves: &[Move]) -> Result<Runner<B>> {
         assert!(!moves.is_empty(), "a chain has one move or more");
         if let [work] = moves {
@@ -203,13 +204,13 @@ impl<B: Backend> Runner<B> {
         Ok(runner)
     }
 
-    /// Allocates the temporary buffers now, rather than in the first run.
+    /// Allocates the temporary buffers now, so that the first run need not.
     pub(crate) fn allocate(&self) -> Result<()> {
         self.put_back(self.new_temporaries()?);
         Ok(())
     }
 
-    /// A fast path for one move, which is the usual case of small calls.
+    /// Creates a runner of one move. This is fast, because most small calls have one move.
     fn single(backend: B, work: &Move) -> Runner<B> {
         let (source, target) = (BufferId::Input(0), BufferId::Output(0));
         let plan = Plans::One(backend.plan(work));
@@ -235,31 +236,31 @@ impl<B: Backend> Runner<B> {
         &self.backend
     }
 
-    /// The bytes of the temporary buffers.
+    /// The size of all temporary buffers together, in bytes.
     pub fn temporary_bytes(&self) -> usize {
         self.sizes.iter().sum()
     }
 
     /// Moves the elements of `inputs` to `outputs`.
     ///
-    /// Bytes of `outputs` that no element covers are unchanged, as are bits next to sub-byte elements.
+    /// Bytes of `outputs` outside the elements stay unchanged, and so do bits of bytes that sub-byte elements share.
     ///
-    /// Allocates only the temporary buffers, in the first run and when several threads run it at once, and the
-    /// plans of tiles.
+    /// A run allocates memory in two cases. The plans of tiles are allocated in each run. Temporary buffers are
+    /// allocated in the first run, and in a run that begins while another thread runs the same runner.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] if a buffer is missing or too short for the steps; nothing has been written then.
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for new temporary buffers.
+    /// [`LayoutError::OutOfBounds`] if a buffer is missing or too short for the steps. Nothing has been written in this
+    /// case. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for temporary buffers.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
         self.run_by(inputs, outputs, None)
     }
 
-    /// Runs as [`Runner::run`] until `go_on` returns false, see [`Backend::run_while`].
+    /// Runs as [`Runner::run`] until all steps are finished or `go_on` returns false, see [`Backend::run_while`].
     ///
     /// # Errors
-    /// As [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false; `outputs` may be
-    /// partly written in this case.
+    /// The errors of [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false.
+    /// `outputs` may be partly written in this case.
     pub fn run_while(
         &self,
         inputs: &[&B::Buffer],
@@ -269,13 +270,13 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, Some(go_on))
     }
 
-    /// Runs as [`Runner::run`], but to new buffers, and returns the outputs by their indices.
+    /// Runs as [`Runner::run`], but writes new buffers, and returns the outputs by their indices.
     ///
-    /// Each buffer is allocated before its first write, and temporary buffers are freed after their last read,
-    /// so that peak memory is minimal. Calls `done` with the index of each completed step.
+    /// To keep the peak of memory use low, each buffer is allocated before it is first written, and each temporary
+    /// buffer is freed after it is last read. `done` is called with the index of each completed step.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] for an input, as [`Runner::run`];
+    /// [`LayoutError::OutOfBounds`] if an input is missing or too short for the steps,
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for a buffer.
     pub fn run_new(
         &self,
@@ -309,7 +310,7 @@ impl<B: Backend> Runner<B> {
         outputs: &mut [&mut B::Buffer],
         go_on: GoOn<'_>,
     ) -> Result<()> {
-        // A fast path for one move, which is the usual case of small calls. The backend checks the buffers.
+        // A fast path for one move, because most small calls have one move. The backend checks the buffers.
         if let [Step { source: BufferId::Input(0), target: BufferId::Output(0), work }] =
             &self.steps[..]
             && let Plans::One(work) = work
@@ -327,7 +328,7 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// Returns an input or a constant.
+    /// Returns the buffer of an input or a constant; `None` for any other buffer.
     fn given<'a>(&'a self, id: BufferId, inputs: &[&'a B::Buffer]) -> Option<&'a B::Buffer> {
         match id {
             BufferId::Input(index) => Some(inputs[index]),
@@ -391,7 +392,7 @@ impl<B: Backend> Runner<B> {
         Buffers { inputs, constants: &self.constants, temporaries, outputs }
     }
 
-    /// Checks the sizes of the caller's buffers; skips outputs if none are given.
+    /// Checks the sizes of the caller's buffers. With `outputs` of `None`, checks only inputs.
     fn check(&self, inputs: &[&B::Buffer], outputs: Option<&[&mut B::Buffer]>) -> Result<()> {
         for (id, needed) in &self.least_bytes {
             let (argument, buffer) = match (*id, outputs) {
@@ -423,8 +424,8 @@ impl<B: Backend> Runner<B> {
         outcome
     }
 
-    /// Locks the slot of the temporary buffers, without waiting: if the process was forked during a run, the
-    /// lock is never released in the child.
+    /// Locks the temporary buffers, but does not wait if another thread holds the lock. Waiting could take forever: if
+    /// the process was forked during a run, the lock is never released in the child.
     fn place(&self) -> Option<MutexGuard<'_, Option<Temporaries<B>>>> {
         match self.temporaries.try_lock() {
             Ok(place) => Some(place),
@@ -493,8 +494,9 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     (src, dst)
 }
 
-/// Plans for targets that several steps write, where the backend can write them in one pass. One of the steps
-/// gets the plan, the others get [`Plans::Along`].
+/// Makes one plan for each target that several steps write, if the backend can write the target in one pass.
+///
+/// One of the steps gets the plan, the other steps get [`Plans::Along`].
 fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<usize, Plans<B>> {
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
@@ -508,8 +510,8 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
         };
         let Some(parts) = writers.iter().map(one).collect::<Option<Vec<_>>>() else { continue };
         let sources: Vec<BufferId> = writers.iter().map(|at| steps[*at].source).collect();
-        // The plan runs as the step that reads the pass's only written source. At other times, this source is
-        // not written yet, or its memory is reused.
+        // At most one source of the pass may be a buffer that steps write. The plan runs at the step that reads this
+        // source: before, the source may be unwritten; later, its memory may be reused.
         let is_written = |id: &BufferId| matches!(id, BufferId::Temporary(_) | BufferId::Output(_));
         let mut written = (0..sources.len()).filter(|part| is_written(&sources[*part]));
         let by = written.next().unwrap_or(0);
@@ -523,29 +525,30 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
     plans
 }
 
-/// The lifetimes of the buffers of a step, for runs that allocate them.
+/// What a run that allocates its buffers must know about the buffers of a step.
 struct Life {
     /// The size in bytes of the target.
     target_bytes: usize,
-    /// Whether this is the last step that reads the source, a temporary buffer.
+    /// Whether the source is a temporary buffer and this is the last step that reads it.
     ends_source: bool,
 }
 
 /// How the steps use a buffer.
 #[derive(Default)]
 struct Use {
-    /// The minimal size in bytes.
+    /// The smallest size of the buffer, in bytes.
     bytes: usize,
-    /// The number of bytes that are written; moves write each byte once.
+    /// The number of bytes that the steps write. Moves write no byte twice.
     written: usize,
     /// The last step that reads the buffer.
     last_read: Option<usize>,
 }
 
-/// Collects the use of each buffer.
+/// Collects how the steps use each buffer.
 ///
 /// # Panics
-/// If a step reads bytes that were not written before, or writes a buffer that is not read.
+/// If a step reads bytes that no earlier step writes, writes an input, a constant or a buffer that was read before,
+/// or if no step reads a buffer that is not an output.
 fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Use> {
     let given = |id: &BufferId| matches!(id, BufferId::Input(_) | BufferId::Constant(_));
     let mut uses: BTreeMap<BufferId, Use> = BTreeMap::new();
@@ -583,8 +586,10 @@ fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Us
     uses
 }
 
-/// Assigns temporary buffers to slots, and returns the sizes of the slots in bytes. A slot is reused after the
-/// last read of its buffer.
+/// Assigns temporary buffers to slots: pieces of memory that several buffers use one after another. Also returns
+/// the sizes of the slots in bytes.
+///
+/// A slot is free again after the last step that reads its buffer.
 fn slots(
     steps: &[Step<Moves<'_>>],
     uses: &BTreeMap<BufferId, Use>,
@@ -637,7 +642,7 @@ mod tests {
                 sender.send(moved).unwrap();
             });
             let moved = receiver.recv_timeout(Duration::from_secs(60));
-            // Lets a run that waits continue, so that the test fails instead of hanging.
+            // If the run waits for the lock, let it continue, so that the test fails instead of hanging.
             drop(place);
             assert_eq!(moved.unwrap(), *b"edcba");
         });

@@ -9,8 +9,8 @@ use crate::planned::Planned;
 
 /// Splits a tensor along an axis into parts of the given sizes.
 ///
-/// The parts are new tensors with the sizes of `data` along the other axes. A negative axis counts from the end.
-/// [`concatenate`](crate::concatenate) is the inverse.
+/// Each part is a new tensor. On all axes except `axis`, the parts have the sizes of `data`. A negative axis counts
+/// from the end. [`concatenate`](crate::concatenate) is the inverse.
 ///
 /// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which takes start indices instead.
 ///
@@ -25,8 +25,8 @@ use crate::planned::Planned;
 /// ```
 ///
 /// # Errors
-/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no parts,
-/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
+/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if `sizes` is empty,
+/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that `data` does not have,
 /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the sizes do not add up to the size of the
 /// axis.
 pub fn split<T: Copy + 'static>(
@@ -38,14 +38,16 @@ pub fn split<T: Copy + 'static>(
     parts.into_iter().map(|part| by_table(part, data)).collect()
 }
 
-/// Writes the result of [`split`] to `parts`, which have any strides and the type of `data`.
+/// Writes the result of [`split`] to `parts`. They must have the type of `data`, and may have any strides.
 ///
-/// The size of each part along `axis` is the size that [`split`] takes; the other sizes are those of `data`.
+/// The sizes of `parts` on `axis` determine how `data` is split. On all other axes, the parts must have the sizes of
+/// `data`.
 ///
 /// # Errors
-/// As [`split`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
+/// The errors of [`split`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
 /// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
-/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part. Nothing is written in this case.
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part that does not fit. Nothing has been
+/// written after an error.
 pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axis: i64,
@@ -65,7 +67,7 @@ pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     plans.iter().zip(parts).try_for_each(|(plan, part)| plan.run_into(data, part))
 }
 
-/// Checks the type of a part and its sizes, except for the size of `axis`.
+/// Checks the type of a part, and its sizes on all axes except `axis`.
 fn check_part<T, D>(
     data: &TensorView<'_, T>,
     axis: usize,
@@ -94,7 +96,7 @@ mod tests {
     #[test]
     fn parts_follow_each_other_and_become_the_tensor_again() {
         let data: Vec<u16> = (0..12).collect();
-        // Transposed, and backwards along one axis.
+        // The tensor is transposed, and reversed along one axis.
         let data = TensorView::from_strided(&data, &shape(&[4, 3]), 8, &[1, -4]).unwrap();
         for (sizes, axis) in [(&[1, 0, 2][..], 1), (&[3, 1], -2), (&[4], 0), (&[0, 3], -1)] {
             let parts = split(&data, sizes, axis).unwrap();

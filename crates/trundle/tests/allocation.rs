@@ -1,4 +1,4 @@
-//! Checks that a planned run allocates nothing, and a repeated one-shot call only its result.
+//! Checks that a run of a plan allocates nothing, and that a repeated call without a plan allocates only its result.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -115,7 +115,7 @@ fn a_planned_run_allocates_nothing() {
     }
 }
 
-/// A tensor and the constant around it, written by one plan if stores are streaming.
+/// A tensor that is padded with a constant. With streaming stores, one plan writes both.
 fn a_run_of_a_pass_from_two_sources_allocates_nothing() {
     let machine = Machine { threads: 1, ..Machine::detect().clone() };
     let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };

@@ -25,7 +25,7 @@ unsafe extern "C" {
 const WNOHANG: i32 = 1;
 const SIGKILL: i32 = 9;
 
-/// The time limit for a child, much longer than needed.
+/// The time limit for a child process, which is much longer than necessary.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDES: [usize; 2] = [1021, 1531];
@@ -138,8 +138,8 @@ fn a_child_has_threads_of_its_own() {
     moves(&runner, &src, &|| true);
 }
 
-/// A child may be forked in the middle of a move, by a Python signal handler for example. It continues the move
-/// without the other threads, whose parts are unfinished.
+/// A process may be forked in the middle of a move, for example by a Python signal handler. The child then continues
+/// the move without the other threads, although their parts are not finished.
 #[test]
 fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
     let _alone = alone();

@@ -1,5 +1,5 @@
-//! Checks moves on the caller's threads: they are exact whatever the pool does, and start no thread of trundle.
-//! No test here moves much on trundle's own threads.
+//! Checks moves on the caller's threads. They are correct whatever the pool does, and start none of trundle's own
+//! threads. For this check, no test in this file moves large tensors on trundle's own threads.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ const SIDES: [usize; 2] = [1203, 1789];
 #[derive(Default)]
 struct Started {
     threads: usize,
-    /// How many more calls than requested it makes.
+    /// The number of calls that it makes in addition to the requested calls.
     more: usize,
     /// The number of runs.
     runs: AtomicUsize,

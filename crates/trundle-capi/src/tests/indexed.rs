@@ -58,7 +58,7 @@ fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Gat
     Some(GatherIndices { part: sizes.clone(), sizes, values, sources })
 }
 
-/// Draws indices of several axes behind `batch` batch axes; `None` if no index is valid.
+/// Draws indices on several axes, which follow `batch` batch axes; `None` if no index is valid.
 fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<GatherIndices> {
     let together = choices.below(shape.len() - batch + 1);
     let mut positions = shape[..batch].to_vec();

@@ -91,7 +91,7 @@ macro_rules! bytes {
 }
 use bytes;
 
-/// Makes a packed, row-major description.
+/// Makes the description of a row-major tensor without gaps.
 fn packed(dtype: trundle_dtype, sizes: &[u64]) -> trundle_tensor_desc {
     let rank = sizes.len().try_into().unwrap();
     trundle_tensor_desc { dtype, rank, sizes: sizes.as_ptr(), strides_elems: null() }

@@ -1,4 +1,4 @@
-//! Models: opened, inspected, planned and run.
+//! Opens, describes, plans and runs models.
 
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
@@ -333,7 +333,7 @@ fn files_that_are_no_models_are_refused() {
     assert_eq!(kept.addr(), 8);
 }
 
-/// Weights behind a link out of the model's folder, as in caches.
+/// Opens a model whose weight file is a link out of the model's folder, as in caches.
 #[cfg(unix)]
 #[test]
 fn links_lead_where_they_may() {

@@ -1,4 +1,4 @@
-//! Plans: made once, run many times, by several threads.
+//! Plans that are made once and run many times, by several threads.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};

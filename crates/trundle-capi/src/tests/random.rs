@@ -19,7 +19,7 @@ pub(super) const CASES: u32 = 4_000;
 /// A tensor in a guarded buffer, with the lists of its description.
 pub(super) struct Tensor {
     pub(super) buffer: Guarded,
-    /// In units of `width`.
+    /// The layout, in units of `width`.
     pub(super) layout: Layout,
     width: Width,
     dtype: trundle_dtype,
@@ -90,7 +90,7 @@ impl Tensor {
     }
 }
 
-/// Returns every named type, and opaque types wider than a register.
+/// Returns every named type, and types of any other elements that are wider than a register.
 pub(super) fn dtypes() -> Vec<(trundle_dtype, DType)> {
     let mut all = Vec::new();
     for dtype in DType::NAMED.iter().copied().chain([0, 1, 3, 12, 33].map(DType::Bytes)) {

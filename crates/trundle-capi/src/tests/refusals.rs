@@ -1,4 +1,5 @@
-//! Invalid input: a status, a message with the argument and its values, and no byte written.
+//! Calls with invalid arguments. They return a status and a message with the argument and its values, and write
+//! nothing.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};

@@ -178,7 +178,7 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
     ]
 }
 
-/// Two lengths stored once, with a stride of 0.
+/// Two equal lengths that are stored once, with a stride of 0.
 fn held_once() -> Op {
     let bytes = 2u64.to_ne_bytes();
     let layout = Layout::strided(&shape(&[1, 2]), 0, &[0, 0]).unwrap();

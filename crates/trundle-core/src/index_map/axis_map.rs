@@ -1,14 +1,14 @@
-//! Maps from output coordinates to the coordinate on one source axis.
+//! Functions from output coordinates to the coordinate on one source axis.
 
 use super::Table;
 use crate::shape::steps_to;
 
-/// The coordinate `start + step · i`.
+/// A linear function of an index: the coordinate `start + step · i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// The coordinate at 0.
+    /// The coordinate at index 0.
     pub start: isize,
-    /// The distance between neighbours; 0 repeats one coordinate.
+    /// The difference between the coordinates of neighbouring indices; 0 repeats one coordinate.
     pub step: isize,
 }
 
@@ -25,11 +25,11 @@ impl Line {
 
     /// The coordinate at `i`.
     pub fn at(self, i: isize) -> isize {
-        // Values outside the axis may overflow near the size limit; values of actual indices do not.
+        // The result cannot overflow for an index within the axis. For another index it may wrap around.
         self.start.wrapping_add(self.step.wrapping_mul(i))
     }
 
-    /// Composition: `next` after this line. Law: `a.then(b).at(i) == b.at(a.at(i))`.
+    /// Composes two lines. Law: `a.then(b).at(i) == b.at(a.at(i))`.
     #[must_use]
     pub fn then(self, next: Line) -> Line {
         Line { start: next.at(self.start), step: self.step.wrapping_mul(next.step) }
@@ -42,7 +42,7 @@ impl Line {
     }
 }
 
-/// A range of indices from the end of the previous piece up to `end`.
+/// A range of indices with one line. It starts at the end of the previous piece, or at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// The first index after the piece.
@@ -53,44 +53,46 @@ pub struct Piece {
 
 crate::fingerprint!(struct Piece { end, line });
 
-/// The source coordinate along one axis, for an output index.
+/// A function from output indices to the coordinate on one source axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AxisMap {
-    /// `line` at the output's coordinate on `axis`: transposes, flips, slices.
+    /// The coordinate is `line.at(i)`, where i is the output coordinate on `axis`: transposes, flips, slices.
     Affine {
         /// The output axis.
         axis: usize,
         /// Maps the output coordinate to the source coordinate.
         line: Line,
     },
-    /// A line for each piece of `axis`: rolls.
+    /// Each piece of `axis` has its own line: rolls.
     Segments {
         /// The output axis.
         axis: usize,
-        /// Two pieces or more, none empty, in order; the last ends at the size of the axis.
+        /// At least two nonempty pieces, in order. The last one ends at the size of the axis.
         pieces: Vec<Piece>,
     },
-    /// Reverses the first `length` coordinates and keeps the rest; the length comes from a table: reverse
-    /// subsequences. With j = `before` at the coordinate on `axis`, the source is `after` at `length - 1 - j`
-    /// where j < length, and `after` at j elsewhere.
+    /// Reverses the first `length` coordinates and keeps the rest: reverse subsequences.
+    ///
+    /// Let `length` be the table entry for the output index, and let j be `before.at(i)`, where i is the output
+    /// coordinate on `axis`. The source coordinate is `after.at(length - 1 - j)` if j < `length`, and
+    /// `after.at(j)` otherwise.
     Ragged {
         /// The output axis. The lengths do not vary along it.
         axis: usize,
         /// Maps the output coordinate to the reversed axis; the step is 1 or -1.
         before: Line,
-        /// The number of reversed coordinates, for the other output coordinates.
+        /// The number of reversed coordinates, as a function of the output coordinates on the other axes.
         lengths: Table,
         /// Maps the coordinate on the reversed axis to the source; the step is 1 or -1.
         after: Line,
     },
-    /// `start + Σ steps[axis] · i[axis]` over the coordinates on all axes: windows.
+    /// The coordinate is `start + Σ steps[axis] · i[axis]`, summed over all output axes: windows.
     Sum {
-        /// The coordinate at the all-zero index.
+        /// The source coordinate at output index 0, 0, ..., 0.
         start: isize,
-        /// The increment for one step along each output axis.
+        /// For each output axis, the increment of the source coordinate for the next index on that axis.
         steps: Vec<isize>,
     },
-    /// `line` at the table entry for the output's coordinates: gathers.
+    /// The coordinate is `line.at(entry)`, where `entry` is the table entry for the output index: gathers.
     Indexed {
         /// The table.
         indices: Table,
@@ -108,7 +110,7 @@ crate::fingerprint!(enum AxisMap {
 });
 
 impl AxisMap {
-    /// The identity on `axis`.
+    /// The map whose source coordinate is the output coordinate on `axis`.
     pub fn identity(axis: usize) -> AxisMap {
         AxisMap::Affine { axis, line: Line::IDENTITY }
     }
@@ -132,7 +134,7 @@ impl AxisMap {
         one.into_iter().chain(several.map(|(axis, _)| axis))
     }
 
-    /// Source coordinate for an output index within the output's shape.
+    /// The source coordinate for an output index, which must lie within the output's shape.
     pub(crate) fn source_of(&self, index: &[usize]) -> usize {
         let coordinate = match self {
             AxisMap::Affine { axis, line } => line.at(index[*axis].cast_signed()),
@@ -155,7 +157,7 @@ impl AxisMap {
         matches!(self, AxisMap::Ragged { .. })
     }
 
-    /// Number of lines the map consists of.
+    /// The number of pieces of a segmented map; 1 for any other map.
     pub(crate) fn lines(&self) -> usize {
         match self {
             AxisMap::Segments { pieces, .. } => pieces.len(),
@@ -166,7 +168,7 @@ impl AxisMap {
         }
     }
 
-    /// The pieces of an affine or segmented map over an axis of `size`; `None` for any other.
+    /// The pieces of an affine or segmented map over an output axis of `size` elements; `None` for other maps.
     pub(super) fn pieces(&self, size: usize) -> Option<Vec<Piece>> {
         match self {
             AxisMap::Affine { line, .. } => Some(vec![Piece { end: size, line: *line }]),
@@ -175,20 +177,20 @@ impl AxisMap {
         }
     }
 
-    /// Builds a map from consecutive pieces, up to the size of the axis. Drops empty pieces and merges pieces
-    /// on the same line.
+    /// Builds a map from consecutive pieces that cover the axis. Drops empty pieces and merges adjacent pieces
+    /// that lie on one line.
     ///
-    /// Law: every index keeps the coordinate of its piece.
+    /// Law: at every index i, the map has the same value as the given piece that contains i.
     pub(crate) fn from_pieces(axis: usize, pieces: impl IntoIterator<Item = Piece>) -> AxisMap {
         let mut merged: Vec<Piece> = Vec::new();
-        // Start of the last merged piece.
+        // The start of the last piece in `merged`.
         let mut begin = 0;
         for mut piece in pieces {
             let reached = merged.last().map_or(0, |last| last.end);
             if piece.end == reached {
                 continue;
             }
-            // A single index has an arbitrary step; use 1.
+            // In a piece of one index, every step gives the same coordinate; use 1.
             if piece.end - reached == 1 {
                 let at = reached.cast_signed();
                 piece.line = Line { start: piece.line.at(at) - at, step: 1 };
@@ -208,7 +210,8 @@ impl AxisMap {
         }
     }
 
-    /// Ragged map in its simplest form over nonzero `sizes`. Equal lengths become two pieces.
+    /// Builds a ragged map in its simplest form over nonzero `sizes`. If all lengths are equal, the result has
+    /// two pieces instead of a table.
     pub(super) fn ragged(
         axis: usize,
         before: Line,
@@ -231,10 +234,11 @@ impl AxisMap {
     }
 }
 
-/// Maximum number of pieces that replace a table: a piece is a box, which costs more than reading entries.
+/// A table is replaced by at most this many pieces. Each piece becomes a box of its own, which costs more than
+/// reading table entries.
 const MOST_PIECES: usize = 64;
 
-/// Minimum average number of indices per piece for pieces to replace a table (a guess).
+/// A table is replaced only if the pieces have at least this many indices on average. The value is a guess.
 const LEAST_PIECE: usize = 4;
 
 impl AxisMap {
@@ -248,7 +252,7 @@ impl AxisMap {
         }
     }
 
-    /// Sum in its simplest form over `sizes`; a sum over one axis becomes affine.
+    /// Builds a sum in its simplest form over `sizes`. A sum over one axis becomes affine.
     pub(super) fn sum(start: isize, mut steps: Vec<isize>, sizes: &[usize]) -> AxisMap {
         for (step, size) in steps.iter_mut().zip(sizes) {
             if *size == 1 {
@@ -266,7 +270,8 @@ impl AxisMap {
         }
     }
 
-    /// Gather in its simplest form over nonzero `sizes`. A table of few lines becomes pieces.
+    /// Builds a gather in its simplest form over nonzero `sizes`. If the entries form few linear pieces, the
+    /// pieces replace the table.
     pub(super) fn indexed(indices: &Table, line: Line, sizes: &[usize]) -> AxisMap {
         let indices = indices.within(sizes);
         let varying = {
@@ -290,7 +295,7 @@ impl AxisMap {
     }
 }
 
-/// The pieces that `indices` consist of, if these are few enough to replace the table.
+/// Divides `indices` into linear pieces. Returns `None` if there are too many pieces to replace the table.
 fn lines_of(indices: impl Iterator<Item = usize>, count: usize) -> Option<Vec<Piece>> {
     let most = MOST_PIECES.min(count / LEAST_PIECE).max(2);
     let mut pieces: Vec<Piece> = Vec::new();
@@ -317,10 +322,10 @@ fn lines_of(indices: impl Iterator<Item = usize>, count: usize) -> Option<Vec<Pi
     Some(pieces)
 }
 
-/// End of the last piece of a reversal of unknown size: larger than any coordinate.
+/// The end of the last piece of a reversed row whose size is unknown; larger than any coordinate.
 const ROW_END: usize = isize::MAX.unsigned_abs();
 
-/// The line through two adjacent pieces, if there is one. The first piece starts at `begin`.
+/// The line that both of two adjacent pieces lie on, if there is one. The first piece starts at `begin`.
 fn joined(first: &Piece, begin: usize, second: &Piece) -> Option<Line> {
     let single = |begin: usize, end: usize| end - begin == 1;
     let (at, end) = (begin.cast_signed(), first.end.cast_signed());
@@ -344,9 +349,9 @@ fn joined(first: &Piece, begin: usize, second: &Piece) -> Option<Line> {
     None
 }
 
-/// Composes pieces: `second` after `first`. All coordinates of `first` must lie in `second`.
+/// Composes two functions given as pieces. All coordinates of `first` must lie in `second`.
 ///
-/// Law: the result at i is `second` at `first` at i, for every i.
+/// Law: `result(i) == second(first(i))` for every i.
 pub(super) fn follow(first: &[Piece], second: &[Piece]) -> Vec<Piece> {
     let mut followed = Vec::new();
     let mut begin = 0;

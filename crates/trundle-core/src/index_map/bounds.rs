@@ -1,5 +1,5 @@
-//! Restriction of index maps to boxes: a box of the output (a chunk, a tile, a thread's share), the box of
-//! the source that a map reads, and the map to that box.
+//! Restricts index maps to boxes of the output (a chunk, a tile, the share of a thread) or of the source, and finds the
+//! box of the source that a map reads.
 
 use std::ops::Range;
 
@@ -22,14 +22,14 @@ impl IndexMap {
         Ok(self.followed(&shifted(shape_of(bounds)?, self.out_shape(), starts)))
     }
 
-    /// Smallest box of source coordinates, one range for each source axis, that contains every element the
-    /// map reads.
+    /// Finds the smallest box of the source that contains every element that the map reads. Returns one range for each
+    /// source axis.
     ///
-    /// The ranges are empty for an empty output. Returns `None` if a coordinate is not a linear form over at
-    /// most `most` boxes of the output.
+    /// If the output is empty, all ranges are empty. Returns `None` if the output cannot be divided into at most `most`
+    /// boxes over which every coordinate is a linear form.
     ///
-    /// Law: each range contains the coordinate of every output index, and its first and last coordinates are
-    /// read.
+    /// Law: each range contains the coordinate of every output index. The map reads the first and the last coordinate
+    /// of each range.
     pub fn source_bounds(&self, most: usize) -> Option<Vec<Range<usize>>> {
         if self.out_shape().elements() == 0 {
             return Some(vec![0..0; self.in_shape().rank()]);
@@ -37,7 +37,7 @@ impl IndexMap {
         let packed = Layout::row_major(self.out_shape(), 1).ok()?;
         let whole = Region::of(&packed);
         let bounds = match &self.layers[..] {
-            // Handles each axis alone, so that the jumps of different axes do not multiply.
+            // Handle each axis alone, so that the number of boxes is not the product over all axes.
             [Layer { axes: Some(axes), .. }] => {
                 axes.iter().map(|axis| bounds_of_axis(axis, whole.clone())).collect::<Option<_>>()
             }
@@ -61,12 +61,12 @@ impl IndexMap {
         Some(bounds?.into_iter().map(unsigned).collect())
     }
 
-    /// The same map to a source that consists only of `bounds`, one range for each source axis.
+    /// Returns the same map for a source that has only the elements within `bounds`, one range for each source axis.
     ///
     /// Law: `f.within_source(b).source_of(i) + b.start == f.source_of(i)`.
     ///
-    /// The bounds should contain [`IndexMap::source_bounds`]. With smaller bounds, callers must not use
-    /// indices whose elements lie outside, and [`Move::new`](crate::Move::new) rejects the map.
+    /// The bounds should contain [`IndexMap::source_bounds`]. If they are smaller, callers must not use output indices
+    /// whose source lies outside, and [`Move::new`](crate::Move::new) returns an error for the map.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if the number of ranges differs from the number of source axes,
@@ -77,20 +77,20 @@ impl IndexMap {
         Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }
 
-    /// Checks that no layer reads outside its source. This always holds for maps of operators, but not after
-    /// [`IndexMap::within_source`].
+    /// Checks that no layer reads outside its source. The maps of operators never do, but the result of
+    /// [`IndexMap::within_source`] may.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`] if a layer does.
     pub(crate) fn check_layers(&self) -> Result<()> {
         self.layers.iter().try_for_each(Layer::check)
     }
 
-    /// Checks that the layer at the source stays within it at every index, even at an index that the other
-    /// layers never use. Only then can another map be composed.
+    /// Checks that the first layer does not read outside the source, even at indices that the other layers never use.
+    /// Only such a map can be composed with an earlier map.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`] if the layer reads outside.
     pub(crate) fn check_source(&self) -> Result<()> {
         self.layers.first().map_or(Ok(()), Layer::check)
     }
@@ -102,7 +102,7 @@ impl Layer {
             return Ok(());
         }
         for (axis, size) in self.axes.iter().flatten().zip(self.in_shape.iter()) {
-            // Reject a coordinate whose bounds are unknown.
+            // If the range of a coordinate is unknown, return an error too.
             let reached = axis.reached(&self.out_shape).unwrap_or(isize::MIN..isize::MAX);
             if reached.start < 0 || reached.end.unsigned_abs() > *size {
                 return Err(MoveError::CoordinateOutOfBounds { range: reached, size: *size }.into());
@@ -112,7 +112,7 @@ impl Layer {
     }
 }
 
-/// Map that adds a constant to each axis.
+/// The map that adds a constant to the coordinate on each axis.
 fn shifted(out_shape: Shape, in_shape: &Shape, starts: impl Iterator<Item = isize>) -> IndexMap {
     let shifted = |(axis, start)| AxisMap::Affine { axis, line: Line { start, step: 1 } };
     IndexMap::new(out_shape, in_shape.clone(), starts.enumerate().map(shifted).collect())
@@ -123,13 +123,13 @@ pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape, ShapeError> {
 }
 
 impl AxisMap {
-    /// Half-open range of the coordinates over a whole nonempty output.
+    /// The half-open range of the coordinates over a whole nonempty output; `None` if it is unknown.
     fn reached(&self, out_shape: &Shape) -> Option<Range<isize>> {
         let pieces = self.axis().and_then(|axis| self.pieces(out_shape[axis]));
         let Some(pieces) = pieces else {
             return bounds_of_axis(self, Region::of(&Layout::row_major(out_shape, 1).ok()?));
         };
-        // One walk over the pieces; a region would search all pieces for each cut.
+        // Go through the pieces once. A region would search all pieces for each cut.
         let mut begin = 0;
         let mut reached: Option<Range<isize>> = None;
         for Piece { end, line } in pieces {
@@ -141,7 +141,7 @@ impl AxisMap {
     }
 }
 
-/// Smallest range of coordinates that `axis` gives over a region.
+/// The smallest range that contains the coordinates of `axis` over a region; `None` if it is unknown.
 fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
     let mut bounds: Option<Range<isize>> = None;
     let mut stack = vec![whole];
@@ -160,12 +160,12 @@ fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
 }
 
 impl Line {
-    /// Half-open range of the values at a nonempty range of indices.
+    /// The half-open range of the values of a line at a nonempty range of indices.
     fn range(self, indices: Range<isize>) -> Range<isize> {
         self.range_between(indices.start, indices.end - 1)
     }
 
-    /// The values of a line between two indices, both included, in rising order.
+    /// The half-open range of the values of a line between two indices, both included.
     fn range_between(self, one: isize, other: isize) -> Range<isize> {
         let (one, other) = (self.at(one), self.at(other));
         one.min(other)..one.max(other).saturating_add(1)
@@ -176,7 +176,8 @@ fn join(left: &Range<isize>, right: &Range<isize>) -> Range<isize> {
     left.start.min(right.start)..left.end.max(right.end)
 }
 
-/// Checks that `bounds` are one range within `shape` for each axis. `axes` names the axes in errors.
+/// Checks that `bounds` has one range for each axis of `shape`, and that each range lies within its axis. `axes` is the
+/// name of the axes in errors.
 pub(crate) fn check_bounds(
     bounds: &[Range<usize>],
     shape: &Shape,
@@ -196,10 +197,10 @@ pub(crate) fn check_bounds(
 }
 
 impl Region {
-    /// Checks that every coordinate lies within `shape`, the shape of the current tensor.
+    /// Checks that every coordinate lies within `shape`, the shape of the tensor that the region was pulled back to.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`] if a coordinate lies outside.
     pub(crate) fn check_within(&self, shape: &Shape) -> Result<()> {
         for (coordinate, size) in self.coordinates.iter().zip(shape.iter()) {
             let Range { start, end } = self.reached(coordinate);
@@ -212,7 +213,7 @@ impl Region {
         Ok(())
     }
 
-    /// Half-open range of the values of a coordinate.
+    /// The half-open range of the values of a coordinate over the region.
     fn reached(&self, coordinate: &Coordinate) -> Range<isize> {
         match coordinate {
             Coordinate::Linear(form) => self.range_of(form),
@@ -271,7 +272,7 @@ impl Region {
         indexed.line.range_between(least.cast_signed(), greatest.cast_signed())
     }
 
-    /// Visits every value of a form, possibly several times.
+    /// Calls `visit` with every value of a form. It may be called several times with the same value.
     fn for_each_value(&self, form: &AffineForm, mut visit: impl FnMut(isize)) {
         let Some((longest, others)) = (0..form.terms.len())
             .max_by_key(|at| self.sizes[form.terms[*at].number])
@@ -284,7 +285,7 @@ impl Region {
             let terms = index.iter().zip(&others.terms);
             let steps = terms.map(|(i, term)| i.cast_signed() * term.step);
             let start = others.start + steps.sum::<isize>();
-            // A plain loop for the longest dimension: large tables are read completely.
+            // Use a simple loop for the longest dimension, because all entries of a large table are visited here.
             for i in 0..self.sizes[longest.number].cast_signed() {
                 visit(start + i * longest.step);
             }

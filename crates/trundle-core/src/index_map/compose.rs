@@ -6,10 +6,9 @@ use crate::Result;
 use crate::shape::check_shape;
 
 impl IndexMap {
-    /// Composes two movements: `self` first, `next` on its result.
+    /// Composes two movements: first `self`, then `next` on the result of `self`.
     ///
-    /// Whether the composition runs in one pass over memory is a separate question: see
-    /// [`Regions::through`](crate::Regions::through).
+    /// The composition may need several passes over memory, see [`Regions::through`](crate::Regions::through).
     ///
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///
@@ -24,8 +23,8 @@ impl IndexMap {
         Ok(self.followed(next))
     }
 
-    /// [`IndexMap::then`] without checks: `next` must read within the output shape of `self`, or `self` must
-    /// be affine.
+    /// Does the same as [`IndexMap::then`] without checks. `next` must not read outside the output shape of `self`,
+    /// unless `self` is affine.
     pub(crate) fn followed(&self, next: &IndexMap) -> IndexMap {
         if next.out_shape().elements() == 0 {
             return IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
@@ -36,8 +35,8 @@ impl IndexMap {
     }
 }
 
-/// Appends `layer`, merged with the previous layers where possible. Layers that cancel each other are
-/// removed.
+/// Appends `layer` to `layers`. If possible, merges it with the last layers. If the merged layer is the identity, drops
+/// it.
 pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
     while let Some(below) = layers.pop() {
         match below.then(&layer) {
@@ -54,7 +53,7 @@ pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
 }
 
 impl Layer {
-    /// Merges two layers, if the result is one layer.
+    /// Merges two layers; `None` if one layer cannot do the work of both.
     fn then(&self, next: &Layer) -> Option<Layer> {
         let shapes = || (next.out_shape.clone(), self.in_shape.clone());
         match (&self.axes, &next.axes) {
@@ -77,7 +76,7 @@ impl Layer {
     }
 }
 
-/// The map of one source axis of `first` after `next`.
+/// Composes the map of one source axis with the layer `next`; `None` if the result is not an axis map.
 fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     let next_axes = next.axes.as_ref()?;
     let sizes = next.out_shape.sizes();
@@ -95,7 +94,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     match (first, inner) {
         (AxisMap::Affine { line, .. }, AxisMap::Ragged { axis, before, lengths, after }) => {
             let after = after.then(*line);
-            // A broadcast or strided ragged map has no inverse and cannot stay ragged.
+            // `after` of a ragged map must have step 1 or -1. A broadcast or a slice with a step has another step.
             matches!(after.step, 1 | -1).then(|| AxisMap::Ragged {
                 axis: *axis,
                 before: *before,
@@ -130,8 +129,8 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
         (AxisMap::Ragged { before, lengths, after, .. }, AxisMap::Affine { axis, line }) => {
             let lengths = lengths.pull_back(next_axes, sizes)?;
             let before = line.then(*before);
-            // The lengths could vary along the ragged axis only if two source axes read one output axis,
-            // which no operator does.
+            // The lengths could vary along the ragged axis only if two source axes depended on one output axis. No
+            // operator has such a map.
             let varies = lengths.varying_axes().any(|varying| varying == *axis);
             (matches!(before.step, 1 | -1) && !varies).then_some(AxisMap::Ragged {
                 axis: *axis,
@@ -148,7 +147,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
             AxisMap::Ragged { before, lengths, after, .. },
             AxisMap::Ragged { axis, before: first_before, lengths: inner_lengths, after: between },
         ) => {
-            // Two reversals by the same lengths cancel.
+            // Two reversals with the same lengths cancel each other.
             let undone = between.then(*before) == Line::IDENTITY
                 && lengths.pull_back(next_axes, sizes)?.agrees_with(inner_lengths, sizes);
             undone.then(|| {
@@ -162,7 +161,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     }
 }
 
-/// A sum after `axes`, if these are affine, constant or sums themselves.
+/// Composes a sum with `axes`. Returns `None` if one of the axes in the sum is neither affine nor a sum.
 fn sum_after(
     mut start: isize,
     steps: &[isize],
@@ -192,12 +191,13 @@ fn sum_after(
     Some(AxisMap::Sum { start, steps: summed })
 }
 
-/// Applies pieces to a table index. Entries that are never read may be out of bounds and stay out of bounds.
+/// Applies pieces to an index from a table. An index outside all pieces, which may be in entries that are not read,
+/// stays out of bounds.
 pub(super) fn piece_at(pieces: &[Piece], index: isize) -> usize {
     let piece = pieces.get(pieces.partition_point(|piece| piece.end.cast_signed() <= index));
     let within = piece.filter(|_| index >= 0).map(|piece| piece.line.at(index));
     within.and_then(|index| usize::try_from(index).ok()).unwrap_or(OUT_OF_BOUNDS)
 }
 
-/// An index outside every axis.
+/// An index that is out of bounds for every axis.
 pub(super) const OUT_OF_BOUNDS: usize = isize::MAX.unsigned_abs() / 2;

@@ -1,9 +1,9 @@
-//! Inversion of index maps.
+//! Inverts index maps.
 
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Table};
 
 impl IndexMap {
-    /// Inverse of the map; `None` if it is not a bijection.
+    /// The inverse of the map; `None` if the map is not a bijection.
     ///
     /// Law: `f.then(f.invert())` and `f.invert().then(f)` are the identity.
     pub fn invert(&self) -> Option<IndexMap> {
@@ -17,7 +17,7 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// Inverse of a layer with a nonempty output.
+    /// The inverse of a layer, whose output must not be empty.
     fn inverse(&self) -> Option<Layer> {
         let Some(maps) = &self.axes else {
             return Some(Layer::reshape(self.in_shape.clone(), self.out_shape.clone()));
@@ -25,7 +25,7 @@ impl Layer {
         if self.out_shape.rank() != self.in_shape.rank() {
             return None;
         }
-        // The source axis that reads each output axis; one each in a bijection.
+        // For each output axis, the source axis that depends on it. In a bijection, there is exactly one.
         let mut readers = vec![None; self.out_shape.rank()];
         for (source, map) in maps.iter().enumerate() {
             let read = map.axis()?;
@@ -37,7 +37,7 @@ impl Layer {
         }
         let readers: Vec<usize> = readers.into_iter().collect::<Option<_>>()?;
 
-        // The affine inverses first: ragged axes need them to address their lengths.
+        // Invert ragged axes last, because their tables of lengths need the inverses of the other axes.
         let mut axes: Vec<AxisMap> =
             readers.iter().map(|source| AxisMap::identity(*source)).collect();
         for (out, source) in readers.iter().enumerate() {
@@ -69,9 +69,9 @@ impl Layer {
     }
 }
 
-/// Pieces of the inverse. `None` unless the pieces give every coordinate below the size once.
+/// The pieces of the inverse; `None` if the pieces do not give each coordinate of the axis exactly once.
 fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
-    // For each piece, its range of coordinates and the inverse line.
+    // For each piece, the range of its coordinates and the inverse line.
     let mut images: Vec<(usize, usize, Line)> = Vec::with_capacity(pieces.len());
     let mut begin = 0usize;
     for piece in pieces {
@@ -94,7 +94,7 @@ fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
         .collect()
 }
 
-/// Inverse permutation. `None` unless `found` contains each coordinate below `size` once.
+/// The inverse of a permutation; `None` if `found` does not contain each coordinate below `size` exactly once.
 fn inverted_table(found: impl Iterator<Item = isize>, size: usize) -> Option<Vec<usize>> {
     let mut back = vec![usize::MAX; size];
     for (i, coordinate) in found.enumerate() {

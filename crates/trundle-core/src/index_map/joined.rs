@@ -1,16 +1,17 @@
-//! Concatenation of maps from one source.
+//! Joins several maps from the same source to one map.
 
 use super::{AxisMap, IndexMap, Line, Piece};
 use crate::Shape;
 
 impl IndexMap {
-    /// Map of several outputs of one source, concatenated along `axis`.
+    /// Joins maps from the same source. The output of the result is the concatenation of their outputs along `axis`.
     ///
-    /// For example, the slices that make up a roll become the roll again. Returns `None` if a map has several
-    /// layers, or if the maps have no such axis.
+    /// For example, the concatenation of two slices can be a roll. Returns `None` if a map has several layers, or if
+    /// the result is not an index map of one layer.
     ///
-    /// Law: the index whose coordinate on `axis` is i has the source that `maps[k]` gives for i minus the
-    /// sizes of the maps before it, where k is the map that contains i.
+    /// Law: let an index have the coordinate i on `axis`, let `maps[k]` be the map that contains i, and let b be the
+    /// total size of the maps before it. The source of the index is the source that `maps[k]` gives for coordinate i -
+    /// b.
     pub fn joined(axis: usize, maps: &[&IndexMap]) -> Option<IndexMap> {
         let out_shape = joined_shape(axis, maps)?;
         let in_shape = maps[0].in_shape().clone();
@@ -35,7 +36,7 @@ impl IndexMap {
                 Some(AxisMap::from_pieces(axis, pieces))
             })
             .collect::<Option<Vec<AxisMap>>>()?;
-        // Length tables read by other axes would have to be joined too.
+        // Ragged maps are not supported: their tables of lengths would have to be joined too.
         (!axes.iter().any(AxisMap::is_ragged)).then(|| IndexMap::new(out_shape, in_shape, axes))
     }
 
@@ -47,7 +48,7 @@ impl IndexMap {
     }
 }
 
-/// Shape of parts that differ only in their sizes along `axis`; `None` if they differ otherwise.
+/// The shape of the concatenation of the outputs; `None` if their sizes differ on another axis than `axis`.
 fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
     let (first, others) = maps.split_first()?;
     let mut sizes = first.out_shape().sizes().to_vec();
@@ -65,10 +66,11 @@ fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
     Shape::new(sizes).ok()
 }
 
-/// Pieces of a part of `size` that starts at `begin`; `None` for a map that depends on another axis.
+/// The pieces of a map whose output has `size` indices on the axis and starts at `begin`; `None` for a map that depends
+/// on another axis.
 fn pieces_at(map: &AxisMap, axis: usize, size: usize, begin: usize) -> Option<Vec<Piece>> {
     let pieces = match map {
-        // A constant. A map of a single index has the step 1.
+        // The map is constant. (The map of a single index has the step 1, not 0.)
         AxisMap::Affine { line, .. } if line.step == 0 => vec![Piece { end: size, line: *line }],
         _ if map.axis() == Some(axis) => map.pieces(size)?,
         _ => return None,

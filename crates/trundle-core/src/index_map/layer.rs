@@ -1,4 +1,4 @@
-//! One layer of an index map: per-axis maps, or a reshape.
+//! A layer of an index map: a map for each source axis, or a reshape.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use super::{AxisMap, Line, Piece};
 use crate::Shape;
 use crate::shape::row_major_number;
 
-/// A map between two shapes, from output indices to source indices.
+/// A layer of an index map, from output indices to source indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layer {
     pub(super) out_shape: Shape,
     pub(super) in_shape: Shape,
-    /// One entry for each source axis; `None` for a reshape, which keeps row-major order.
+    /// The map of each source axis; `None` for a reshape, which keeps row-major order.
     pub(super) axes: Option<Vec<AxisMap>>,
 }
 
 crate::fingerprint!(struct Layer { out_shape, in_shape, axes });
 
 impl Layer {
-    /// Layer with one entry of `axes`, to be simplified, for each source axis. The output must not be empty.
+    /// Creates a layer from a map for each source axis. Simplifies the maps. The output must not be empty.
     pub(super) fn of_axes(out_shape: Shape, in_shape: Shape, axes: Vec<AxisMap>) -> Layer {
         let axes = axes.into_iter().map(|axis| simplified(axis, &out_shape)).collect();
         Layer { out_shape, in_shape, axes: Some(axes) }
     }
 
-    /// Reshape in row-major order. Both shapes have the same number of elements.
+    /// Creates a reshape in row-major order. Both shapes must have the same number of elements.
     pub(super) fn reshape(out_shape: Shape, in_shape: Shape) -> Layer {
         if out_shape == in_shape {
             return Layer::identity(&in_shape);
@@ -37,12 +37,12 @@ impl Layer {
         Layer::of_axes(shape.clone(), shape.clone(), axes)
     }
 
-    /// Shape of the output.
+    /// The shape of the output.
     pub fn out_shape(&self) -> &Shape {
         &self.out_shape
     }
 
-    /// Shape of the source.
+    /// The shape of the source.
     pub fn in_shape(&self) -> &Shape {
         &self.in_shape
     }
@@ -76,7 +76,7 @@ impl Layer {
     }
 }
 
-/// Simplifies a map, so that equal movements usually have equal maps.
+/// Simplifies a map. The aim is that maps that do the same are equal.
 ///
 /// Law: the coordinate at every index of `out_shape` is unchanged.
 fn simplified(axis: AxisMap, out_shape: &Shape) -> AxisMap {

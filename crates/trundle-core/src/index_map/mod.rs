@@ -1,6 +1,6 @@
 //! Index maps: functions from output indices to source indices, for whole tensors.
 //!
-//! docs/index-maps.md has the algebra: the definitions, the laws and the test of each.
+//! docs/index-maps.md has the definitions, the laws, and the test of each law.
 
 mod axis_map;
 mod bounds;
@@ -27,17 +27,17 @@ pub use table::Table;
 
 use crate::{Result, Shape, ShapeError};
 
-/// The gather view of a movement: for each output index, the index of the source element.
+/// A movement as a gather: for each output index, the index of the source element.
 ///
-/// Every output element has one source, so each is written once by construction.
+/// Every output element has exactly one source, so a movement writes each output element exactly once.
 ///
-/// A map consists of layers. Most movements have one layer, which gives each source coordinate as a function
-/// of the output's. A reshape is a layer too, so movements before and after axes are split or merged need
-/// several layers.
+/// A map consists of layers. A layer is either a reshape, or gives each source coordinate as a function of the
+/// output coordinates. Most movements have one layer. A movement has several layers if axes are split or
+/// merged between other steps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexMap {
-    /// At least one layer, the one at the source first. Adjacent layers cannot be merged, and only a single
-    /// layer can be the identity.
+    /// At least one layer, ordered from the source to the output. Adjacent layers cannot be merged. If there
+    /// are several layers, none is the identity.
     layers: Vec<Layer>,
 }
 
@@ -67,7 +67,7 @@ impl IndexMap {
         IndexMap::new(shape.clone(), shape.clone(), axes)
     }
 
-    /// Reshape in row-major order: splits and merges axes, and adds or removes axes of size 1.
+    /// A reshape in row-major order: splits and merges axes, and adds or removes axes of size 1.
     ///
     /// # Errors
     /// [`ShapeError::ElementsDiffer`] if the shapes have different numbers of elements.
@@ -82,7 +82,7 @@ impl IndexMap {
         Ok(IndexMap { layers: vec![Layer::reshape(out_shape.clone(), in_shape.clone())] })
     }
 
-    /// Repeats a single element of rank 0 over `out_shape`.
+    /// The map that repeats the only element of a tensor of rank 0 over `out_shape`.
     pub fn broadcast(out_shape: &Shape) -> IndexMap {
         let one = Shape::default();
         IndexMap::new(out_shape.clone(), one, Vec::new())
@@ -98,15 +98,15 @@ impl IndexMap {
         &self.layers[0].in_shape
     }
 
-    /// The layers, the one at the source first.
+    /// The layers, ordered from the source to the output.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// For each output axis, the source axis it comes from, whichever elements of it are read.
+    /// For each output axis, the source axis that it comes from, even if only a part of that axis is read.
     ///
-    /// Returns `None` where axes are split, merged, added or removed. The result can be wrong for a composed
-    /// map without elements.
+    /// Returns `None` if axes are split, merged, added or removed. The result can be wrong for a composed map
+    /// without elements.
     pub fn axes_kept(&self) -> Option<Vec<usize>> {
         let [only] = &self.layers[..] else { return None };
         let axes = only.axes()?;
@@ -121,17 +121,17 @@ impl IndexMap {
         kept.into_iter().collect()
     }
 
-    /// For each source axis, which coordinates the output contains, in order.
+    /// For each source axis, the coordinates that the output reads, in the order of the output.
     ///
-    /// Two tensors that share an axis still match after movements with equal coordinates. The entry is `None`
-    /// for an axis that depends on several output axes or on a table; the whole result is `None` if axes are
-    /// split or merged.
+    /// If two tensors share an axis and two movements have equal coordinates on it, the axes of their results
+    /// match too. The entry is `None` for an axis whose coordinate depends on several output axes or on a table.
+    /// The whole result is `None` if axes are split or merged.
     pub fn coordinates(&self) -> Option<Vec<Option<Vec<Piece>>>> {
         let [only] = &self.layers[..] else { return None };
         let of = |axis: &AxisMap| match axis {
             AxisMap::Affine { axis, line } => {
                 let end = self.out_shape()[*axis];
-                // A single coordinate has an arbitrary step; use 1.
+                // On an axis of one index, every step gives the same coordinate; use 1.
                 let step = if end == 1 { 1 } else { line.step };
                 Some(vec![Piece { end, line: Line { step, ..*line } }])
             }
@@ -141,8 +141,8 @@ impl IndexMap {
         Some(only.axes()?.iter().map(of).collect())
     }
 
-    /// The rest of the map after a reshape at the source, if it starts with one. A packed source can then be
-    /// read with the shape of the rest.
+    /// If the layer at the source is a reshape, the map without it. A contiguous source can be read with this
+    /// map and the reshaped shape.
     pub fn without_source_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [first, rest @ ..] if first.axes.is_none() => {
@@ -152,8 +152,8 @@ impl IndexMap {
         }
     }
 
-    /// The rest of the map before a reshape at the output, if it ends with one. A packed output can then be
-    /// written with the shape of the rest.
+    /// If the layer at the output is a reshape, the map without it. A contiguous output can be written with
+    /// this map and the shape before the reshape.
     pub fn without_output_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [rest @ .., last] if last.axes.is_none() => {
@@ -163,7 +163,7 @@ impl IndexMap {
         }
     }
 
-    /// Map with these layers; the identity on `shape` if there are none.
+    /// The map with these layers, or the identity on `shape` if there are no layers.
     fn of_layers(layers: Vec<Layer>, shape: &Shape) -> IndexMap {
         if layers.is_empty() {
             return IndexMap::identity(shape);
@@ -175,13 +175,13 @@ impl IndexMap {
         self.layers.iter().filter_map(Layer::axes).flatten()
     }
 
-    /// Product of the numbers of lines of all axes. The actual number of boxes may be smaller, or larger
-    /// where a reshape carries.
+    /// An estimate of the number of boxes: the product of the numbers of lines of all axes. The actual number
+    /// may be smaller; it may be larger if there are reshapes.
     pub(crate) fn boxes(&self) -> usize {
         self.axes().map(AxisMap::lines).fold(1, usize::saturating_mul)
     }
 
-    /// Source coordinates of the element at output `index`.
+    /// The source coordinates of the output element at `index`.
     ///
     /// # Panics
     /// If `index` lies outside the output's shape.
@@ -191,7 +191,7 @@ impl IndexMap {
         source
     }
 
-    /// Writes the source coordinates of the element at output `index` to `source`, one for each source axis.
+    /// Writes the source coordinates of the output element at `index` to `source`, one for each source axis.
     ///
     /// # Panics
     /// If `index` lies outside the output's shape, or `source` has another length.
@@ -284,7 +284,7 @@ impl fmt::Display for AxisMap {
 }
 
 impl Line {
-    /// Writes `start + step · name` without zero and unit terms.
+    /// Writes `start + step · name`, without a start of 0 and without a step of 1.
     fn write(self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         match (self.start, self.step) {
             (start, 0) => write!(f, "{start}"),

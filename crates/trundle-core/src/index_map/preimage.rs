@@ -5,20 +5,21 @@ use super::region::{AffineForm, Coordinate, Evaluated, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
-/// A region in progress, after `layers` layers. The region's coordinates end with the first `axes` source
-/// axes of the next layer, which are computed already; the coordinates that they depend on come before.
+/// A region that is being pulled back. It has been pulled back through `layers` layers. Of the next layer, the
+/// coordinates on the first `axes` source axes have been computed. They are the last coordinates of the region. The
+/// coordinates on the output axes of this layer come before them.
 struct OnTheWay {
     region: Region,
     layers: usize,
     axes: usize,
 }
 
-/// Limits of a search for preimages, counted down during it.
+/// The limits of a search for preimages. They are reduced during the search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Remaining number of boxes.
+    /// The remaining number of boxes.
     pub(crate) boxes: usize,
-    /// Remaining number of coordinate evaluations over a region. Each box, layer and axis needs a few.
+    /// The remaining number of evaluations of a coordinate over a region. There are a few for each box, layer and axis.
     pub(crate) asks: usize,
 }
 
@@ -28,9 +29,10 @@ impl Room {
     }
 }
 
-/// Pulls `whole` back through `layers`, from the last to the first, and calls `visit` with every region at
-/// the source. Returns `None` if a coordinate is not a linear form over boxes, if the limits are exceeded, or
-/// if `visit` returns `None`, which ends the search.
+/// Pulls `whole` back through `layers`, from the last to the first. Calls `visit` with every resulting region.
+///
+/// Returns `None` if a coordinate is not a linear form over boxes, if the limits are exceeded, or if `visit` returns
+/// `None`, which ends the search.
 pub(crate) fn visit_preimage(
     layers: &[Layer],
     whole: Region,
@@ -76,17 +78,18 @@ pub(crate) fn visit_preimage(
 /// A layer with precomputed data for reshapes.
 struct Step<'a> {
     layer: &'a Layer,
-    /// For a reshape, the digit of each source axis.
+    /// For a reshape, a digit for each source axis.
     digits: Vec<Digit>,
 }
 
-/// A source axis of a reshape: a digit of the row-major number formed by some output axes.
+/// A source axis of a reshape. Its coordinate is a digit of a row-major number, which is computed from the coordinates
+/// on some output axes.
 struct Digit {
-    /// The output axes, each with its stride in the number.
+    /// The output axes from which the number is computed, each with its stride in the number.
     terms: Vec<(usize, isize)>,
-    /// The stride of this axis in the number.
+    /// The stride of the source axis in the number.
     unit: isize,
-    /// The size of the axis; `None` for the leading digit.
+    /// The size of the source axis; `None` for the leading digit.
     base: Option<isize>,
 }
 
@@ -113,7 +116,8 @@ impl Digit {
             return Ok((region.coordinates[*axis].clone(), None));
         }
         let (mut number, mut terms) = (AffineForm { start: 0, terms: Vec::new() }, &self.terms[..]);
-        // For indices, the outermost digit can be split; the inner digits do not carry into it.
+        // If the outermost output axis has indices from a table, the digit may depend on this axis alone: the inner
+        // axes never carry into it.
         if let [(axis, unit), within @ ..] = terms
             && let Coordinate::Indexed(indexed) = &region.coordinates[*axis]
         {
@@ -135,20 +139,20 @@ impl Digit {
         Ok((Coordinate::Linear(digit), None))
     }
 
-    /// This digit of indices with the stride `unit`.
+    /// This digit of a number that consists only of indices from a table, with the stride `unit`.
     fn of_indices(&self, indexed: &IndexedForm, unit: isize) -> IndexedForm {
         let above = self.unit / unit;
         indexed.map(|index| {
             let digit = index.div_euclid(above);
             let digit = self.base.map_or(digit, |base| digit.rem_euclid(base));
-            // Entries that are not read may have any value.
+            // A table entry that is not read may have any value.
             usize::try_from(digit).unwrap_or(OUT_OF_BOUNDS)
         })
     }
 }
 
-/// Every source axis of a reshape as a digit. Axes are grouped into the smallest groups with equal numbers of
-/// elements on both sides.
+/// Returns a digit for each source axis of a reshape. The axes of both shapes are divided into the smallest groups that
+/// have the same number of elements in both shapes.
 fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
     let mut digits = Vec::with_capacity(in_sizes.len());
     let mut out = 0;
@@ -157,7 +161,7 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
         let (mut end, out_begin) = (begin + 1, out);
         let mut source = in_sizes[begin];
         let mut asked = 1;
-        // An axis of one element needs no output axis: its number is 0.
+        // A source axis of one element needs no output axis, because its coordinate is 0.
         while asked != source {
             if asked < source {
                 asked *= out_sizes[out];
@@ -186,8 +190,9 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
 }
 
 impl Region {
-    /// Splits the region where the coordinate on `axis` reaches `at`; coordinates of the second part count
-    /// from `at`. Returns `None` if the limits are exceeded, or on a row that is partly reversed.
+    /// Splits the region in two parts, with coordinates on `axis` below `at` and from `at` on. In the second part, the
+    /// coordinates on the axis are reduced by `at`. Returns `None` if the limits are exceeded, or if the coordinate is
+    /// along a partly reversed row.
     pub(super) fn cut(
         self,
         axis: usize,

@@ -1,8 +1,11 @@
-//! Boxes of an output over which every source coordinate is a linear form.
+//! Regions: boxes of an output, over which every source coordinate is a linear form.
 //!
-//! A box is pulled back through the layers of a map, from the output to the source. Where a coordinate jumps
-//! (a roll), or carries from one axis into another (an axis that was merged and then rolled), the box is cut
-//! in two and both parts continue. The boxes that arrive at the source become the blocks of a move.
+//! A box is pulled back through the layers of a map, from the output to the source. It is cut in two where a
+//! coordinate jumps, as in a roll, or where a coordinate restarts at 0 because the next outer axis advances, as
+//! in an axis that was merged and then rolled. Both parts are then pulled back further. The boxes at the source
+//! become the blocks of a move.
+//!
+//! A region is a nest of loops. `number` is the index of a loop in [`Region::sizes`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,22 +14,22 @@ use super::compose::{OUT_OF_BOUNDS, piece_at};
 use super::{AxisMap, Line, Piece, Table};
 use crate::Layout;
 
-/// `start + Σ step · i` over the loops of a region.
+/// A linear form: `start + Σ step · i` over the loops of a region, where i is the iteration of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AffineForm {
     pub(crate) start: isize,
-    /// Loops of at least two steps, each once, with nonzero steps.
+    /// At most one term for each loop. Every term has a nonzero step and a loop of at least two iterations.
     pub(crate) terms: Vec<Term>,
 }
 
-/// The increment of a form for each step of a loop.
+/// The increment `step` of a form for each iteration of the loop `number`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) number: usize,
     pub(crate) step: isize,
 }
 
-/// A coordinate of the current tensor, over a region.
+/// One coordinate of the tensor that a region has been pulled back to, as a function of the region's loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Coordinate {
     Linear(AffineForm),
@@ -36,7 +39,7 @@ pub(crate) enum Coordinate {
 }
 
 impl Coordinate {
-    /// Composition: `line` after this coordinate.
+    /// Applies `line` to this coordinate.
     fn then(&self, line: Line) -> Coordinate {
         match self {
             _ if line.step == 0 => Coordinate::Linear(AffineForm::constant(line.start)),
@@ -57,9 +60,10 @@ impl Coordinate {
     }
 }
 
-/// A coordinate that follows one form up to step `at` of the loop `number`, and another from there on. Both
-/// parts are nonempty, and both forms have the same steps along all other loops. No other coordinate is cut
-/// or ragged along this loop, unless it is derived from this one.
+/// A coordinate that is `first` before iteration `at` of the loop `number`, and `second` from there on.
+///
+/// Both parts are nonempty, and both forms have the same steps along all other loops. If another coordinate is
+/// cut or ragged along the same loop, it was computed from this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CutForm {
     pub(crate) number: usize,
@@ -69,7 +73,8 @@ pub(crate) struct CutForm {
 }
 
 impl CutForm {
-    /// The coordinate for a part of the loop's steps. The forms must already start at that part.
+    /// The coordinate for a range of the loop's iterations. The caller has already set the starts of both forms
+    /// to the values at the start of the range.
     fn narrowed(&self, range: &Range<usize>) -> Coordinate {
         match self.at.saturating_sub(range.start) {
             0 => Coordinate::Linear(self.second.clone()),
@@ -79,30 +84,32 @@ impl CutForm {
     }
 }
 
-/// A coordinate along a row whose first elements are reversed: with j = `before` at the step of the loop
-/// `number`, `after` at `length - 1 - j` where j < length, and at j elsewhere.
+/// A coordinate along a row whose first elements are reversed.
+///
+/// Let j be `before.at(i)` in iteration i of the loop `number`. The coordinate is `after.at(length - 1 - j)`
+/// if j < `length`, and `after.at(j)` otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReversedRow {
     pub(crate) number: usize,
-    /// Its step is 1 or -1.
+    /// The step is 1 or -1.
     pub(crate) before: Line,
     pub(crate) lengths: Arc<[usize]>,
-    /// The position in the table of lengths. It does not vary along the row.
+    /// The position of the row's length in `lengths`. It does not depend on the loop `number`.
     pub(crate) entry: AffineForm,
     pub(crate) after: Line,
 }
 
-/// A coordinate that is `line` at the table entry at position `entry`.
+/// A coordinate that is read from a table: `line.at(indices[entry])`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexedForm {
     pub(crate) indices: Arc<[usize]>,
-    /// The position in the table. It varies.
+    /// The position in the table. It depends on at least one loop; otherwise the coordinate would be linear.
     pub(crate) entry: AffineForm,
     pub(crate) line: Line,
 }
 
 impl IndexedForm {
-    /// Applies `number` to every coordinate, including unread entries.
+    /// Replaces the coordinate of every table entry by `number(coordinate)`, also for entries that are not read.
     pub(super) fn map(&self, number: impl Fn(isize) -> usize) -> IndexedForm {
         let at = |index: &usize| number(self.line.at(index.cast_signed()));
         let indices = self.indices.iter().map(at).collect();
@@ -110,28 +117,27 @@ impl IndexedForm {
     }
 }
 
-/// A box of the output as nested loops, with its position in the output and its coordinates in the tensor
-/// that it has been pulled back to.
+/// A box of the output as nested loops: each element's position in the output, and its coordinates in the
+/// tensor that the box has been pulled back to.
 ///
-/// Law: the parts into which a box is cut contain each of its indices once, and each index keeps its position
-/// and coordinates.
+/// Law: if a box is cut, each of its indices is in exactly one part, with the same position and coordinates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
-    /// The steps of each loop.
+    /// The number of iterations of each loop.
     pub(crate) sizes: Vec<usize>,
-    /// Position of an element in the output, in the units of its layout.
+    /// The position of an element in the output, in the units of the output's layout.
     pub(crate) place: AffineForm,
     pub(crate) coordinates: Vec<Coordinate>,
 }
 
-/// A coordinate evaluated over a region.
+/// The result of evaluating a coordinate over a region.
 pub(super) type Evaluated<T> = Result<T, NotOne>;
 
-/// Why a coordinate is not a single form over the whole region.
+/// The reason why a coordinate is not a single form over the whole region.
 pub(super) enum NotOne {
-    /// Evaluate the coordinate again over each part.
+    /// The caller must evaluate the coordinate again over each of these parts.
     Cut(Vec<Region>),
-    /// No cutting makes it linear.
+    /// The coordinate is not linear over any parts.
     Never,
 }
 
@@ -140,7 +146,7 @@ impl AffineForm {
         AffineForm { start, terms: Vec::new() }
     }
 
-    /// Composition: `line` after this form.
+    /// Applies `line` to this form.
     pub(super) fn then(&self, line: Line) -> AffineForm {
         let step = |term: &Term| Term { step: term.step.wrapping_mul(line.step), ..*term };
         let terms = if line.step == 0 { Vec::new() } else { self.terms.iter().map(step).collect() };
@@ -159,7 +165,7 @@ impl AffineForm {
         self.terms.retain(|term| term.step != 0);
     }
 
-    /// This form without the loop `number`.
+    /// This form without the term of the loop `number`.
     pub(crate) fn without(&self, number: usize) -> AffineForm {
         let others = self.terms.iter().filter(|term| term.number != number);
         AffineForm { start: self.start, terms: others.copied().collect() }
@@ -169,7 +175,7 @@ impl AffineForm {
         self.terms.iter().find(|term| term.number == number)
     }
 
-    /// Step of a loop; 0 if the form does not depend on it.
+    /// The step of the loop `number`; 0 if the form does not depend on that loop.
     pub(crate) fn step(&self, number: usize) -> isize {
         self.term_of(number).map_or(0, |term| term.step)
     }
@@ -201,7 +207,7 @@ impl Region {
         self.sizes.iter().product()
     }
 
-    /// All forms, except the lines of rows.
+    /// All forms of the region. The line `before` of a [`Row`] also depends on a loop, but is not a form.
     fn forms_mut(&mut self) -> impl Iterator<Item = &mut AffineForm> {
         let coordinates = self.coordinates.iter_mut().flat_map(|coordinate| {
             let (form, second) = match coordinate {
@@ -215,14 +221,14 @@ impl Region {
         std::iter::once(&mut self.place).chain(coordinates)
     }
 
-    /// Number of boxes after cutting at all cut coordinates.
+    /// The number of boxes after every loop with a cut coordinate has been cut.
     pub(crate) fn boxes(&self) -> usize {
         let cuts = (0..self.sizes.len()).filter(|number| self.cut_of(*number).is_some()).count();
         let cuts = u32::try_from(cuts).unwrap_or(u32::MAX);
         1usize.checked_shl(cuts).unwrap_or(usize::MAX)
     }
 
-    /// The step at which a coordinate is cut along a loop.
+    /// The iteration of the loop `number` at which a coordinate is cut.
     fn cut_of(&self, number: usize) -> Option<usize> {
         self.coordinates.iter().find_map(|coordinate| match coordinate {
             Coordinate::Cut(cut) if cut.number == number => Some(cut.at),
@@ -230,7 +236,7 @@ impl Region {
         })
     }
 
-    /// Requests the parts on both sides of a cut, where the coordinate is linear.
+    /// Returns the error with the two parts of the region, in each of which the coordinate `cut` is linear.
     fn at_cut<T>(&self, cut: &CutForm) -> Evaluated<T> {
         Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
@@ -249,7 +255,7 @@ impl Region {
             .any(|coordinate| matches!(coordinate, Coordinate::Ragged(row) if row.number == number))
     }
 
-    /// Restricts one loop to `range`, which is not empty.
+    /// Restricts one loop to the iterations in `range`, which is not empty.
     fn narrowed(&self, number: usize, range: &Range<usize>) -> Region {
         let mut part = self.clone();
         let from = range.start.cast_signed();
@@ -272,7 +278,7 @@ impl Region {
         part
     }
 
-    /// Cuts one loop at each of `ends`, which increase.
+    /// Cuts one loop before each of the iterations `ends`, which are in increasing order.
     fn cut_loop(&self, number: usize, ends: impl IntoIterator<Item = usize>) -> Vec<Region> {
         let mut begin = 0;
         let ends = ends.into_iter().chain([self.sizes[number]]);
@@ -311,8 +317,8 @@ impl Region {
         self
     }
 
-    /// Splits one loop in two, the inner one with `inner` steps, which divide the loop's. Returns `None` for
-    /// a loop with a row or a cut, which must stay one loop.
+    /// Splits one loop into an outer and an inner loop. The inner loop has `inner` iterations, a divisor of the
+    /// loop's number of iterations. Returns `None` for a loop with a row or a cut, which must stay one loop.
     fn split(mut self, number: usize, inner: usize) -> Option<Region> {
         if self.has_row(number) || self.cut_of(number).is_some() {
             return None;
@@ -332,17 +338,17 @@ impl Region {
         Some(self)
     }
 
-    /// Maximum of a form with positive steps.
+    /// The maximum of a form with positive steps.
     fn highest(&self, form: &AffineForm) -> isize {
         form.start + form.terms.iter().map(|term| self.span(term)).sum::<isize>()
     }
 
-    /// Difference of a form between the first and the last step of a loop.
+    /// The difference between the values of a form in the last and in the first iteration of the term's loop.
     fn span(&self, term: &Term) -> isize {
         term.step.wrapping_mul(self.sizes[term.number].cast_signed() - 1)
     }
 
-    /// Whether a form stays below `at` over the whole region.
+    /// Whether a form is below `at` over the whole region. Returns parts if it is below `at` only in some.
     pub(super) fn is_below(&self, form: &AffineForm, at: isize) -> Evaluated<bool> {
         if let Some(term) = form.terms.iter().find(|term| term.step < 0) {
             return Err(NotOne::Cut(vec![self.clone().turned(term.number)]));
@@ -354,19 +360,19 @@ impl Region {
         let Some(widest) = form.terms.iter().max_by_key(|term| term.step) else {
             return Err(NotOne::Never);
         };
-        // Along the widest loop: steps that are always below `at`, then single steps where it depends on the
-        // other loops, then steps beyond.
+        // The loop with the largest step has three ranges. In the first, the form is always below `at`. In the
+        // second, that depends on the other loops. In the third, the form is never below `at`.
         let others = most - form.start - self.span(widest);
         let first_at = |least: isize| -> usize {
             let steps = (at - least + widest.step - 1).div_euclid(widest.step);
             steps.max(0).unsigned_abs().min(self.sizes[widest.number])
         };
         let (below, beyond) = (first_at(form.start + others), first_at(form.start));
-        // The part after the first single step is evaluated again, if the limits allow it.
+        // Cut off the first range and one iteration of the second. The rest is evaluated again and cut further.
         Err(NotOne::Cut(self.cut_loop(widest.number, [below, (below + 1).min(beyond)])))
     }
 
-    /// Divides a form over the whole region: `unit · quotient + remainder`, the remainder within `0..unit`.
+    /// Divides a form by `unit` over the whole region. Returns the quotient and the remainder, in `0..unit`.
     pub(super) fn divided(
         &self,
         form: &AffineForm,
@@ -401,8 +407,10 @@ impl Region {
         Ok((quotient, AffineForm { start: form.start.rem_euclid(unit), terms: digits }))
     }
 
-    /// Cuts the region so that a digit of `base` values, counted up from `first`, does not carry within a
-    /// part: up to the first carry, then whole cycles, then the rest.
+    /// Cuts a loop along which a digit counts from `first` to `base - 1` and then restarts at 0.
+    ///
+    /// One call makes one cut: after the first cycle if it is incomplete, else before the last cycle if it is
+    /// incomplete. If all cycles are complete, the loop is split into one loop over cycles and one within a cycle.
     fn uncarried<T>(&self, number: usize, first: isize, base: isize) -> Evaluated<T> {
         let (first, base) = (first.unsigned_abs(), base.unsigned_abs());
         let steps = self.sizes[number];
@@ -422,7 +430,8 @@ impl Region {
             .map_or(NotOne::Never, |split| NotOne::Cut(vec![split])))
     }
 
-    /// Evaluates an axis map at the region's current coordinates.
+    /// Evaluates an axis map at the region's coordinates. Returns the new coordinate and, if the region must get
+    /// an additional loop, its number of iterations.
     pub(super) fn through_axis(&self, map: &AxisMap) -> Evaluated<(Coordinate, Option<usize>)> {
         let at = match map {
             AxisMap::Affine { axis, .. }
@@ -446,7 +455,8 @@ impl Region {
                 for (at, piece) in pieces.iter().enumerate() {
                     let end = match self.along_two(form, &pieces[at..]) {
                         Some(Ok(cut)) => return Ok((Coordinate::Cut(cut), None)),
-                        // These two pieces are one cut; the others are evaluated separately.
+                        // The first two pieces can become one cut coordinate, so cut the region only where the second
+                        // piece ends.
                         Some(Err(end)) => end,
                         None => piece.end,
                     };
@@ -492,10 +502,10 @@ impl Region {
         }
     }
 
-    /// Looks up the region's current coordinates in a table.
+    /// Looks up the region's coordinates in a table.
     fn indexed(&self, indices: &Table, line: Line) -> Evaluated<Coordinate> {
         let mut varying = indices.varying_axes().map(|axis| (&self.coordinates[axis], axis));
-        // Indices into another table compose to one table.
+        // If the coordinate is itself read from a table, combine both tables into one.
         if let (Some((Coordinate::Indexed(inner), axis)), None) = (varying.next(), varying.next()) {
             let (first, stride) = (indices.offset(), indices.strides()[axis]);
             let of = |index: isize| {
@@ -518,9 +528,11 @@ impl Region {
         })
     }
 
-    /// The coordinate along two adjacent pieces, if a form crosses from one into the other between two steps
-    /// of a loop. Returns `Err` with the end of the second piece if the form continues after it, and `None`
-    /// if there is no such step.
+    /// Evaluates the first two of `pieces` as one cut coordinate. That is possible if the form passes from the
+    /// first piece into the second between two iterations of a loop, whatever the iterations of the other loops.
+    ///
+    /// Returns `None` if that is not possible, and `Err` with the end of the second piece if the form also passes
+    /// that end.
     fn along_two(&self, form: &AffineForm, pieces: &[Piece]) -> Option<Result<CutForm, usize>> {
         let [piece, next, ..] = pieces else { return None };
         let (end, highest) = (piece.end.cast_signed(), self.highest(form));
@@ -533,7 +545,8 @@ impl Region {
         if self.cut_of(number).is_some() || self.has_row(number) {
             return None;
         }
-        // The first step beyond the end, if the step before it stays below for all other loops.
+        // The first iteration in which the form is at `end` or above. In the iteration before, the form must be below
+        // `end` for all iterations of the other loops.
         let at = (end - form.start + step - 1) / step;
         let others = highest - form.start - step * (self.sizes[number].cast_signed() - 1);
         if form.start + step * (at - 1) + others >= end {
@@ -546,7 +559,7 @@ impl Region {
         Some(Ok(CutForm { number, at: at.unsigned_abs(), first, second }))
     }
 
-    /// Position in a table, if it is linear.
+    /// The position in a table, if it is linear.
     fn entry(&self, table: &Table) -> Evaluated<AffineForm> {
         self.summed(table.offset().cast_signed(), table.strides())
     }
@@ -598,7 +611,7 @@ mod tests {
         elements
     }
 
-    /// A 3 x 6 tensor with an additional coordinate along rows with 2, 6 and 5 reversed elements.
+    /// A 3 x 6 tensor, with an additional coordinate along its rows, of which 2, 6 and 5 elements are reversed.
     fn with_row() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);
@@ -613,8 +626,8 @@ mod tests {
         region
     }
 
-    /// The same tensor with an additional coordinate along a rolled row axis: it jumps between two steps of
-    /// the second loop.
+    /// A 3 x 6 tensor, with an additional coordinate along its rolled rows. The coordinate jumps between two
+    /// iterations of the second loop.
     fn with_cut() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);
@@ -665,7 +678,7 @@ mod tests {
         };
         assert_eq!(cut(&[6, 18]), Some(Ok(1)));
         assert_eq!(cut(&[12, 18]), Some(Ok(2)));
-        // Within a step of the outer loop, at its end, and where there is a third piece.
+        // The first piece ends within an iteration of the outer loop; at the end of the region; before a third piece.
         assert_eq!(cut(&[7, 18]), None);
         assert_eq!(cut(&[18, 20]), None);
         assert_eq!(cut(&[6, 12, 18]), Some(Err(12)));

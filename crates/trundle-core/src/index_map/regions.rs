@@ -1,4 +1,4 @@
-//! Sets of disjoint boxes of an output, pulled back to a tensor.
+//! Sets of disjoint boxes of an output that have been pulled back to a tensor.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::preimage::{Room, visit_preimage};
 use super::{IndexMap, Region};
 use crate::{Layout, Shape};
 
-/// Disjoint boxes of one output, pulled back to one tensor.
+/// Disjoint boxes of one output that have been pulled back to one tensor.
 ///
-/// A set starts as a whole layout, is pulled back [through](Regions::through) maps and [cut](Regions::cut). A
-/// set cannot be cloned, and can only be united with other parts of the same layout. So the boxes stay
-/// disjoint, and a [`Move`](crate::Move) made of them writes no position twice.
+/// A set begins as a whole layout. It can then be pulled back [through](Regions::through) maps and
+/// [cut](Regions::cut). A set cannot be cloned, and can be united only with other parts of the same layout. So the
+/// boxes stay disjoint, and a [`Move`](crate::Move) made from them writes no position twice.
 ///
 /// ```compile_fail
 /// use trundle_core::{Layout, Regions, Shape};
@@ -30,15 +30,15 @@ use crate::{Layout, Shape};
 /// ```
 #[derive(Debug)]
 pub struct Regions {
-    /// The layout. Its pointer identifies the parts of the same whole.
+    /// The layout of the output. Parts of the same set share this pointer.
     target: Arc<Layout>,
-    /// The shape of the tensor that the boxes have been pulled back to: every coordinate lies within it.
+    /// The shape of the tensor that the boxes have been pulled back to. All coordinates lie within it.
     shape: Shape,
     boxes: Vec<Region>,
 }
 
 impl Regions {
-    /// All elements of a layout.
+    /// Creates the set of all elements of a layout.
     pub fn of(layout: &Layout) -> Regions {
         let boxes =
             if layout.shape().elements() == 0 { Vec::new() } else { vec![Region::of(layout)] };
@@ -50,12 +50,12 @@ impl Regions {
         &self.target
     }
 
-    /// Shape of the tensor that the boxes have been pulled back to.
+    /// The shape of the tensor that the boxes have been pulled back to.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Number of boxes. A box that contains the jump of a roll counts as two.
+    /// The number of boxes. A box that contains the jump of a roll counts as two boxes.
     pub fn len(&self) -> usize {
         self.boxes.iter().map(Region::boxes).sum()
     }
@@ -65,7 +65,7 @@ impl Regions {
         self.boxes.is_empty()
     }
 
-    /// Number of elements in all boxes.
+    /// The number of elements in all boxes.
     pub fn elements(&self) -> usize {
         self.boxes.iter().map(Region::elements).sum()
     }
@@ -76,20 +76,20 @@ impl Regions {
 
     /// Pulls the boxes back to the source of `map`.
     ///
-    /// Law: each output index in a box stays in a box of the result, at its position, with the coordinates
-    /// that `map` gives for its old coordinates.
+    /// Law: each output index of the regions is in exactly one box of the result, at the same position. Its coordinates
+    /// are those to which `map` maps its old coordinates.
     ///
     /// # Errors
-    /// The unchanged regions, if the result would have more than `most` boxes, or if a coordinate is not a
+    /// Returns the unchanged regions if the result would have more than `most` boxes, or if a coordinate is not a
     /// linear form over boxes.
     ///
     /// # Panics
-    /// If the regions have not been pulled back to the output of `map`.
+    /// If the output shape of `map` is not the shape of the tensor that the regions have been pulled back to.
     pub fn through(self, map: &IndexMap, most: usize) -> Result<Regions, Regions> {
         self.through_within(map, &mut Room::of_boxes(most))
     }
 
-    /// [`Regions::through`] within the given limits.
+    /// Does the same as [`Regions::through`], within the given limits.
     pub(crate) fn through_within(
         self,
         map: &IndexMap,
@@ -109,14 +109,15 @@ impl Regions {
         Ok(Regions { shape: map.in_shape().clone(), boxes, ..self })
     }
 
-    /// Splits the regions into those whose coordinate on `axis` is below `at`, and the others, whose
-    /// coordinate then counts from `at`.
+    /// Splits the regions in two: those whose coordinate on `axis` is below `at`, and the others. In the second part,
+    /// the coordinates on the axis are reduced by `at`.
     ///
-    /// These are the parts that come from the first and the second of two tensors concatenated along the
-    /// axis.
+    /// If the tensor is the concatenation of two tensors along the axis, the parts come from the first and from the
+    /// second of them.
     ///
     /// # Errors
-    /// The unchanged regions, if there would be more than `most` boxes, or on a row that is partly reversed.
+    /// Returns the unchanged regions if there would be more than `most` boxes, or if the coordinate is along a partly
+    /// reversed row.
     ///
     /// # Panics
     /// If there is no such axis, or if `at` is greater than its size.
@@ -141,7 +142,7 @@ impl Regions {
         Ok((part(at, below), part(size - at, beyond)))
     }
 
-    /// Unites these regions with `other` parts of the same layout, pulled back to the same tensor.
+    /// Unites these regions with `other` parts of the same layout. Both must have been pulled back to the same tensor.
     ///
     /// # Panics
     /// If the layouts or the shapes of the tensors differ.

@@ -5,13 +5,14 @@ use super::{AxisMap, IndexMap, Layer};
 use crate::Shape;
 
 impl IndexMap {
-    /// Splits the map in two, each with about the square root of its boxes, if the jumps of several axes
-    /// multiply to more than `most` boxes; else returns `None`.
+    /// Splits the map in two if it would have more than `most` boxes because several axes jump; otherwise returns
+    /// `None`.
     ///
-    /// The jumps of a single axis are never split.
+    /// The number of boxes of each part is about the square root of that of the map. The jumps of a single axis are
+    /// never split.
     ///
-    /// A roll has two boxes for each rolled axis, so a roll of 12 axes has 4096. The time and memory to set
-    /// up a box do not depend on its number of elements.
+    /// For example, a roll cuts each rolled axis in two, so a roll of 12 axes has 4096 boxes. The time and memory for a
+    /// box do not depend on its number of elements, so many small boxes are slow.
     ///
     /// Law: `first.source_of(second.source_of(i)) == self.source_of(i)`.
     pub fn split(&self, most: usize) -> Option<(IndexMap, IndexMap)> {
@@ -33,14 +34,15 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// Splits the jumping axes into two halves. The shape in between has the axes of the source.
+    /// Splits the axes that jump into two groups, one for each part. The tensor between the parts has the axes of the
+    /// source.
     fn split(&self) -> Option<(Layer, Layer)> {
         let axes = self.axes.as_ref()?;
         let grows = |source: usize| {
             let to = axes[source].axis().map_or(1, |axis| self.out_shape[axis]);
             to as f64 / self.in_shape[source] as f64
         };
-        // Shrinking axes come first, to keep the intermediate tensor small.
+        // Axes that become shorter come first, to keep the intermediate tensor small.
         let mut jumping: Vec<usize> = (0..axes.len()).filter(|at| axes[*at].lines() > 1).collect();
         jumping.sort_by(|left, right| grows(*left).total_cmp(&grows(*right)));
         let last = jumping.pop()?;
@@ -102,7 +104,7 @@ mod tests {
         Roll::new(&[1], &axes).index_map(shape).unwrap()
     }
 
-    /// The maps after repeated splitting, until none has too many boxes.
+    /// Splits maps until no map has too many boxes.
     fn all_parts(map: IndexMap) -> Vec<IndexMap> {
         match map.split(MOST) {
             None => vec![map],
@@ -143,7 +145,7 @@ mod tests {
         let parts = all_parts(map.clone());
         assert_eq!(parts.len(), 2);
         assert!(parts.iter().all(|part| part.boxes() <= 256), "{parts:?}");
-        // Too many elements to check them all.
+        // There are too many elements to check all.
         let bounds: Vec<_> = map.out_shape().iter().map(|size| 0..(*size).min(2)).collect();
         let some = map.restrict(&bounds).unwrap();
         check(&some, &[&parts[..1], &[parts[1].restrict(&bounds).unwrap()]].concat());

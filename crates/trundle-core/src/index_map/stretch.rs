@@ -1,11 +1,11 @@
-//! Ranges over which evenly spaced output elements have evenly spaced sources.
+//! Finds ranges in which evenly spaced output elements have evenly spaced sources.
 
 use std::ops::Range;
 
 use super::{AxisMap, Table};
 
 impl AxisMap {
-    /// The output axis that the map cuts into pieces, and the range of the piece around `index` on that axis.
+    /// The output axis that the map cuts into pieces, and the range on this axis of the piece that contains `index`.
     /// `None` if the map is one piece.
     pub(crate) fn piece_around(&self, index: &[usize]) -> Option<(usize, Range<usize>)> {
         match self {
@@ -16,7 +16,7 @@ impl AxisMap {
             }
             AxisMap::Ragged { axis, before, lengths, .. } => {
                 let (i, length) = (index[*axis].cast_signed(), lengths.at(index).cast_signed());
-                // The end of the reversed coordinates.
+                // The output coordinate at which the reversed part ends or begins.
                 let bound = match before.step {
                     1.. => length - before.start,
                     _ => before.start - length + 1,
@@ -38,11 +38,11 @@ impl AxisMap {
         }
     }
 
-    /// Distance between the sources of two elements that are `steps` apart, for elements in the piece around
+    /// The distance between the sources of two elements whose indices differ by `steps`, in the piece that contains
     /// `index`.
     ///
-    /// Law: if `index` and `index + steps` are in one piece and have the same table entry, `source_of(index +
-    /// steps)` is `source_of(index) + step_of(index, steps)`.
+    /// Law: if `index` and `index + steps` are in the same piece and have the same table entry,
+    /// `source_of(index + steps) == source_of(index) + step_of(index, steps)`.
     pub(crate) fn step_of(&self, index: &[usize], steps: &[isize]) -> isize {
         match self {
             AxisMap::Affine { axis, line } => line.step * steps[*axis],
@@ -63,7 +63,7 @@ impl AxisMap {
 }
 
 impl Table {
-    /// Distance between the table entries of two indices that are `steps` apart.
+    /// The distance between the entries of two indices that differ by `steps`.
     pub(crate) fn step_of(&self, steps: &[isize]) -> isize {
         self.strides().iter().zip(steps).map(|(stride, step)| stride * step).sum()
     }

@@ -1,14 +1,14 @@
-//! Tables that axis maps read: the lengths of reversed rows, the indices of a gather.
+//! The tables of axis maps: the lengths of partly reversed rows, and the indices of gathers.
 
 use std::sync::Arc;
 
 use super::{AxisMap, Line, Piece};
 use crate::shape::{for_each_index, row_major_strides, steps_to};
 
-/// A table with one number for each output index: a length, or a source index.
+/// A table that has a number for each output index: a length, or a source index.
 ///
-/// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. An axis along which the
-/// numbers do not vary has stride 0.
+/// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. If the numbers do not vary along
+/// an axis, its stride is 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     values: Arc<[usize]>,
@@ -19,8 +19,8 @@ pub struct Table {
 crate::fingerprint!(struct Table { values, offset, strides });
 
 impl Table {
-    /// Table with one stride, in entries, for each output axis. Operators must check that the strides stay
-    /// within `values`.
+    /// Creates a table. `strides` has a stride in entries for each output axis. The caller must check that the entry
+    /// for every output index lies within `values`.
     pub(crate) fn new(
         values: impl Into<Arc<[usize]>>,
         offset: usize,
@@ -29,17 +29,17 @@ impl Table {
         Table { values: values.into(), offset, strides }
     }
 
-    /// All entries, in no particular order, possibly including some that are not read.
+    /// All entries. Some of them may belong to no output index.
     pub fn values(&self) -> &Arc<[usize]> {
         &self.values
     }
 
-    /// Position of the entry for the all-zero index.
+    /// The position of the entry for output index 0, 0, ..., 0.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Distance between neighbours along each output axis, in entries.
+    /// For each output axis, the distance between the entries of neighbouring indices.
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
@@ -52,12 +52,12 @@ impl Table {
         self.offset.wrapping_add_signed(steps_to(index, &self.strides))
     }
 
-    /// The axes along which the numbers may vary.
+    /// The output axes along which the numbers may vary.
     pub(super) fn varying_axes(&self) -> impl Iterator<Item = usize> + '_ {
         self.strides.iter().enumerate().filter(|(_, stride)| **stride != 0).map(|(axis, _)| axis)
     }
 
-    /// The only number that is read, if no axis has a stride.
+    /// The number for all output indices, if no axis has a nonzero stride.
     pub(super) fn uniform(&self) -> Option<usize> {
         if self.strides.iter().any(|stride| *stride != 0) {
             return None;
@@ -65,13 +65,13 @@ impl Table {
         self.values.get(self.offset).copied()
     }
 
-    /// Whether both read the same number at every index of `sizes`.
+    /// Whether both tables have the same number for every index of `sizes`.
     pub(super) fn agrees_with(&self, other: &Table, sizes: &[usize]) -> bool {
         self.simplest(sizes) == other.simplest(sizes)
     }
 
-    /// Normal form over `sizes`: row-major over the axes along which the numbers vary, without unread
-    /// entries. Equal numbers have equal normal forms.
+    /// The normal form of the table over `sizes`: in row-major order over the axes along which the numbers vary,
+    /// without other entries. Two tables with the same number for every index have equal normal forms.
     ///
     /// Law: `simplest.at(index) == self.at(index)` for every index of `sizes`.
     pub(super) fn simplest(&self, sizes: &[usize]) -> Table {
@@ -88,7 +88,7 @@ impl Table {
         if stride == 0 {
             return false;
         }
-        // The first of each pair of neighbours; axes without a stride need only one index.
+        // The sizes of the indices that have a neighbour along the axis. On an axis with stride 0, one index is enough.
         let mut firsts: Vec<usize> = self
             .strides
             .iter()
@@ -110,8 +110,9 @@ impl Table {
         Table { values: values.into(), offset: 0, strides: row_major_strides(sizes) }
     }
 
-    /// Composes the table with axis maps: for an output index `out` of `out_sizes`, coordinate `b` in this
-    /// table is `axes[b](out)`. Returns `None` if a varying axis is read through a ragged map.
+    /// Composes the table with axis maps. In the result, the number for an output index `out` is the number of this
+    /// table at the index whose coordinate b is `axes[b](out)`. Returns `None` if one of the varying axes has a ragged
+    /// map.
     ///
     /// Law: `pulled.at(out) == self.at(axes(out))` for every `out`.
     pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Table> {
@@ -151,7 +152,8 @@ impl Table {
         Some(pulled)
     }
 
-    /// New table over the output axes that the varying axes depend on.
+    /// Does the same as [`Table::pull_back`] with new entries, for all combinations of the output axes on which the
+    /// maps of the varying axes depend.
     fn tabulate(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Table {
         let mut sizes = vec![1; out_sizes.len()];
         for axis in self.varying_axes().flat_map(|b| axes[b].axes()) {
@@ -166,7 +168,7 @@ impl Table {
         })
     }
 
-    /// The same table over `sizes`, with stride 0 along axes of size 1.
+    /// The same table with stride 0 along each axis whose entry in `sizes` is 1.
     pub(super) fn within(&self, sizes: &[usize]) -> Table {
         let strides = self.strides.iter().zip(sizes);
         let strides = strides.map(|(stride, size)| if *size == 1 { 0 } else { *stride }).collect();
@@ -178,7 +180,7 @@ impl Table {
         Table { values: values.into(), offset: self.offset, strides: self.strides.clone() }
     }
 
-    /// The numbers along the only axis on which they vary, which has `size` entries.
+    /// The numbers along the only axis on which they vary. The axis has `size` indices.
     pub(super) fn along(&self, axis: usize, size: usize) -> impl Iterator<Item = usize> + '_ {
         let (mut entry, stride) = (self.offset, self.strides[axis]);
         (0..size).map(move |_| {
@@ -188,7 +190,7 @@ impl Table {
         })
     }
 
-    /// Pieces of a row whose first `length` elements are reversed.
+    /// The pieces of a row of `size` elements, of which the first `length` are reversed.
     pub(super) fn reversal(length: usize, size: usize) -> Vec<Piece> {
         let length = length.min(size);
         vec![

@@ -9,9 +9,10 @@ use crate::index_map::{
 use crate::shape::check_shape;
 use crate::{Error, IndexMap, Layer, Layout, Line, MoveError, Regions, Result, Width};
 
-/// Blocks of `map` between two layouts, at most `most`, not yet canonical.
+/// Makes the move of `map` between two layouts, with at most `most` blocks, not yet in canonical form.
 ///
-/// Law: the move has one pair of offsets for each index of the map, as the layouts place it.
+/// Law: the move has one pair of offsets for each output index of the map: the offset of the index in `dst`, and the
+/// offset of its source in `src`.
 pub(super) fn bind(
     map: &IndexMap,
     width: Width,
@@ -40,7 +41,7 @@ pub(super) fn bind(
     Ok(work)
 }
 
-/// Blocks of regions that were pulled back to `src`, not yet canonical.
+/// Makes the move of regions that were pulled back to a tensor with layout `src`, not yet in canonical form.
 pub(super) fn bind_regions(regions: &Regions, width: Width, src: &Layout) -> Result<Move> {
     check_shape("data", regions.shape(), src.shape())?;
     let mut work = unbound(width, src, regions.target())?;
@@ -60,8 +61,8 @@ fn unbound(width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     Ok(Move { width, packing, blocks: Vec::new(), src_bytes, dst_bytes })
 }
 
-/// Removes a reshape at the source or the destination from the layers, where the layout can be reshaped
-/// instead.
+/// If the layout of the source or the destination can be reshaped, reshapes it and removes the reshape from the
+/// layers.
 fn reshaped<'a>(
     mut layers: &'a [Layer],
     src: &'a Layout,
@@ -83,18 +84,19 @@ fn reshaped<'a>(
     (layers, src, dst)
 }
 
-/// Smallest buffer that contains `layout`, in bytes.
+/// The size in bytes of the smallest buffer for `layout`.
 fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usize> {
     let bytes = width.bytes(layout.span(width.units())?.end.unsigned_abs());
     layout.check_within(argument, width, bytes)?;
     Ok(bytes)
 }
 
-/// Block of a region that has been pulled back to the source. Destination offsets are valid by construction;
-/// source coordinates are checked here, whatever the map.
+/// Makes the block of a region that has been pulled back to the source.
+///
+/// The destination offsets of a region are always valid. Its source coordinates are checked here.
 ///
 /// # Errors
-/// [`MoveError::CoordinateOutOfBounds`].
+/// [`MoveError::CoordinateOutOfBounds`] if a source coordinate is outside its axis.
 fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     region.check_within(src.shape())?;
     let mut block = Block {
@@ -150,7 +152,7 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     Ok(block)
 }
 
-/// The two runs of a cut coordinate, along the cut loop.
+/// The cut of a loop by a cut coordinate.
 fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
     let run = |form: &AffineForm| Run {
         src_offset: form.start.wrapping_mul(src_stride),
@@ -160,13 +162,13 @@ fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
     Cut { at: CutAt::Constant(cut.at), first: run(&cut.first), second: run(&cut.second) }
 }
 
-/// The two runs of a row, in a block with `loops` loops.
+/// The cut of a loop by a partly reversed row, in a block with `loops` loops.
 ///
-/// With j = before(i), the source coordinate is after(length - 1 - j) where j < length and after(j)
-/// elsewhere; both are linear in i and in the length.
+/// Let j be `before.at(i)`. The source coordinate is `after.at(length - 1 - j)` if j < length, and `after.at(j)`
+/// otherwise. Both are linear in i and in the length.
 fn ragged_cut(row: &ReversedRow, src_stride: isize, loops: usize) -> Cut {
     let (j, after): (Line, Line) = (row.before, row.after);
-    // Coordinates that are never used may give offsets far outside: these wrap, and are not read.
+    // Coordinates that are never used may give offsets that overflow. The offsets wrap around and are not read.
     let bytes = |coordinate: isize| coordinate.wrapping_mul(src_stride);
     let reversed = Run {
         src_offset: bytes(after.start - after.step * (1 + j.start)),

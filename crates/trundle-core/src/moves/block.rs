@@ -1,46 +1,49 @@
-//! Blocks of a move: nested loops.
+//! Blocks: the nests of loops of a move.
 
 use std::fmt;
 
 use super::cut::{Cut, CutAt, LengthTable};
 use super::index_table::IndexTable;
 
-/// Nested loops, the outermost first, around one element.
+/// A nest of loops, the outermost first, whose innermost body moves one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Offset of the first source element, in bytes from the start of the source buffer. A [cut](Source::Cut)
-    /// adds its own offsets.
+    /// The offset of the first source element, in bytes from the start of the source buffer. A [cut](Source::Cut) adds
+    /// an offset to it.
     pub src_offset: isize,
-    /// Offset of the first destination element, in bytes from the start of the destination.
+    /// The offset of the first destination element, in bytes from the start of the destination.
     pub dst_offset: isize,
-    /// The loops by falling destination stride, which is positive. Each has at least two steps. At most one
-    /// loop is cut by a table. That loop is kept even with a single step, since its source depends on a
-    /// length; its destination stride is then 0.
+    /// The loops, in order of decreasing destination stride. Destination strides are positive, and each loop has at
+    /// least two steps.
+    ///
+    /// At most one loop is cut by a table. This loop may have a single step, since its source depends on a length. Its
+    /// destination stride is then 0.
     pub loops: Vec<Loop>,
-    /// Index tables that add to the source offset. Usually empty; always empty if a table cuts a loop.
+    /// Index tables whose entries add to the source offset. Usually there are none. There are none if a table cuts a
+    /// loop.
     pub indices: Vec<IndexTable>,
 }
 
-/// A loop of `len` steps.
+/// A loop of `len` iterations, called steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The number of steps.
     pub len: usize,
     /// The distance between neighbours in the destination, in bytes.
     pub dst_stride: isize,
-    /// The source positions of the steps.
+    /// The source position of each step.
     pub src: Source,
 }
 
-/// The source positions of a loop's steps.
+/// The source position of each step of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Evenly spaced.
+    /// The positions are evenly spaced.
     Affine {
         /// The distance between neighbours, in bytes.
         stride: isize,
     },
-    /// Two runs.
+    /// The positions form two evenly spaced runs, before and after a cut.
     Cut(Box<Cut>),
 }
 
@@ -56,7 +59,7 @@ impl Source {
         }
     }
 
-    /// Adds a cut. Existing source distances are added to its runs.
+    /// Adds the source distances of a cut to this source. If the source is cut already, it is at the same step.
     pub(super) fn cut(&mut self, cut: Cut) {
         let before = std::mem::replace(self, Source::Cut(Box::new(cut)));
         match (before, self) {
@@ -73,7 +76,7 @@ impl Source {
 }
 
 impl Loop {
-    /// Distance between neighbours in the source, unless there is a cut.
+    /// The distance between neighbours in the source; `None` if the loop is cut.
     pub fn affine_stride(&self) -> Option<isize> {
         match self.src {
             Source::Affine { stride } => Some(stride),
@@ -81,7 +84,7 @@ impl Loop {
         }
     }
 
-    /// The cut, if its position comes from a table.
+    /// The cut, if a table gives its position.
     pub fn cut_by_table(&self) -> Option<(&Cut, &LengthTable)> {
         let Source::Cut(cut) = &self.src else { return None };
         match &cut.at {
@@ -90,7 +93,7 @@ impl Loop {
         }
     }
 
-    /// The cut, if it is at a constant step, and this step.
+    /// The cut and the step at which it is, if this step is constant.
     pub fn cut_at_constant(&self) -> Option<(&Cut, usize)> {
         let Source::Cut(cut) = &self.src else { return None };
         match cut.at {
@@ -107,8 +110,7 @@ impl Loop {
         }
     }
 
-    /// Source offset of step `i` relative to the first element of the block, at position `index` of the
-    /// loops.
+    /// The source offset that step `i` of this loop adds. `index` has the steps of all loops of the block.
     pub(super) fn src_of(&self, i: usize, index: &[usize]) -> isize {
         let step = i.cast_signed();
         match &self.src {
@@ -129,24 +131,24 @@ impl Loop {
 }
 
 impl Block {
-    /// Number of elements.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.loops.iter().map(|each| each.len).product()
     }
 
-    /// The loop that is cut by a table, if any.
+    /// The index of the loop that a table cuts, if there is one.
     pub fn ragged(&self) -> Option<usize> {
         self.loops.iter().position(|each| each.cut_by_table().is_some())
     }
 
-    /// Strides by loop of all tables.
+    /// For each table, its strides along the loops.
     pub(super) fn table_strides(&self) -> impl Iterator<Item = &[isize]> {
         let lengths = self.loops.iter().find_map(Loop::cut_by_table);
         let lengths = lengths.map(|(_, table)| &table.strides[..]);
         lengths.into_iter().chain(self.indices.iter().map(|table| &table.strides[..]))
     }
 
-    /// Mutable first entry and strides by loop of all tables.
+    /// For each table, its first entry and its strides along the loops, both mutable.
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = (&mut usize, &mut Vec<isize>)> {
         let lengths = self.loops.iter_mut().find_map(Loop::table_mut);
         let lengths = lengths.map(|table| (&mut table.offset, &mut table.strides));
@@ -177,7 +179,7 @@ impl Block {
         });
     }
 
-    /// Calls `visit` with every distance that contributes to source or destination offsets.
+    /// Calls `visit` with every offset, stride and scale from which source and destination offsets are computed.
     pub(super) fn for_each_distance(&self, mut visit: impl FnMut(isize)) {
         visit(self.src_offset);
         visit(self.dst_offset);

@@ -1,7 +1,7 @@
-//! The canonical form of a move. The passes drop, orient, order, coalesce and widen loops, and turn whole
-//! packed groups into bytes.
+//! The canonical form of a move.
 //!
-//! Law of every pass: the copied bytes, each with its source and its destination, are unchanged.
+//! Law of every function that changes a move: the same bytes are copied from the same sources to the same
+//! destinations.
 
 use std::cmp::Reverse;
 
@@ -21,14 +21,14 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Drops loops of one step. Loops cut by a table stay, since their source depends on a length; their strides
+/// Drops loops of one step. A loop that a table cuts stays, since its source depends on a length, but its strides
 /// become 0.
 fn drop_single_steps(block: &mut Block) {
     for at in (0..block.loops.len()).rev() {
         match &mut block.loops[at] {
             Loop { len: 1, src: Source::Affine { .. }, .. } => block.remove(at),
             Loop { len: 1, dst_stride, src: Source::Cut(cut) } => {
-                // Cut by a table: a loop with a constant cut has at least two steps.
+                // The cut is by a table, because a loop with a constant cut has at least two steps.
                 *dst_stride = 0;
                 cut.first.src_stride = 0;
                 cut.second.src_stride = 0;
@@ -36,7 +36,7 @@ fn drop_single_steps(block: &mut Block) {
             _ => {}
         }
     }
-    // An index table that no loop varies is a constant offset.
+    // An index table with strides of 0 adds a constant offset.
     block.indices.retain(|table| match table.constant() {
         Some(constant) => {
             block.src_offset = block.src_offset.wrapping_add(constant);
@@ -70,8 +70,8 @@ fn orient(block: &mut Block) {
     }
 }
 
-/// Moves the offset of the first run of a constant cut to the block. Two runs on one line become an affine
-/// loop, and a run of one element gets the other's stride.
+/// Simplifies constant cuts. Adds the offset of the first run to the offset of the block. If a run has one element,
+/// gives it the stride of the other run. If both runs then are the same, makes the loop affine.
 fn straighten(block: &mut Block) {
     let mut straight = false;
     for Loop { len, src, .. } in &mut block.loops {
@@ -100,7 +100,7 @@ fn straighten(block: &mut Block) {
     }
 }
 
-/// Sorts loops by falling destination stride, so that the destination is written from front to back.
+/// Sorts loops by decreasing destination stride, so that the destination is written from front to back.
 fn order(block: &mut Block) {
     let outward = |each: &Loop| Reverse(each.dst_stride);
     if block.loops.is_sorted_by_key(outward) {
@@ -118,8 +118,8 @@ fn order(block: &mut Block) {
     block.loops = order.iter().filter_map(|at| loops[*at].take()).collect();
 }
 
-/// Merges each loop with the loop inside it if the inner loop's steps continue, also where the outer loop has
-/// a constant cut.
+/// Merges a loop with the next inner loop if one loop can do the work of both. The outer loop may have a constant
+/// cut.
 fn coalesce(block: &mut Block) {
     for at in (1..block.loops.len()).rev() {
         let [outer, inner] = &block.loops[at - 1..=at] else { continue };
@@ -139,7 +139,7 @@ fn coalesce(block: &mut Block) {
             && block.table_strides().all(|strides| continues(strides[at - 1], strides[at]))
         {
             let (len, dst_stride) = (inner.len, inner.dst_stride);
-            // The table strides of the outer loop move to the inner one.
+            // The merged loop has the table strides of the inner loop.
             block.loops.swap(at - 1, at);
             block.remove(at - 1);
             let joined = &mut block.loops[at - 1];
@@ -159,9 +159,9 @@ fn coalesce(block: &mut Block) {
 }
 
 impl Block {
-    /// Splits the block in two at the constant cut of loop `at`, if it has one.
+    /// Splits the block in two at the constant cut of loop `at`; `None` if that loop has no constant cut.
     ///
-    /// Law: each element keeps its source and its destination, and the blocks are canonical.
+    /// Law: each element keeps its source and its destination, and both blocks are canonical.
     pub fn halves(&self, at: usize) -> Option<[Block; 2]> {
         let (&Cut { first, second, .. }, cut) = self.loops[at].cut_at_constant()?;
         let half = |from: usize, len: usize, run: Run| {
@@ -183,7 +183,7 @@ impl Block {
     }
 }
 
-/// Combines elements that stay together in every block into one wider element.
+/// If adjacent elements stay together in every block, combines them to wider elements.
 fn widen(work: &mut Move) {
     let width = work.width.cast_signed();
     let together = |block: &Block| innermost(block).map_or(1, |at| run(block, at, width));
@@ -211,13 +211,13 @@ fn widen(work: &mut Move) {
     work.width *= factor;
 }
 
-/// The innermost loop that is not cut by a table.
+/// The index of the innermost loop that is not cut by a table.
 fn innermost(block: &Block) -> Option<usize> {
     block.loops.iter().rposition(|each| each.cut_by_table().is_none())
 }
 
-/// Number of adjacent elements that stay together along a loop: all of its steps, or the greatest common
-/// divisor of its runs.
+/// The number of adjacent elements that stay together along a loop. It is the number of steps, or, if the loop is
+/// cut, the greatest common divisor of the lengths of both runs. It is 1 if neighbours do not stay together.
 fn run(block: &Block, at: usize, width: isize) -> usize {
     let each = &block.loops[at];
     if each.dst_stride != width || block.table_strides().any(|strides| strides[at] != 0) {
@@ -232,7 +232,7 @@ fn run(block: &Block, at: usize, width: isize) -> usize {
     }
 }
 
-/// Replaces packed elements that move in whole groups by bytes.
+/// If sub-byte elements move in whole groups, makes the move one of bytes.
 fn unpack_groups(work: &mut Move) {
     let Some(packing) = work.packing else { return };
     let (group, bytes) = (packing.group(), packing.group_bytes());

@@ -1,14 +1,14 @@
-//! Loops whose source consists of two runs.
+//! Cuts: loops whose source positions form two runs.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::shape::steps_to;
 
-/// Two runs of a loop's steps, before and after a cut.
+/// A cut of a loop's source positions in two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The position of the cut.
+    /// The first step of the second run.
     pub at: CutAt,
     /// The run before the cut.
     pub first: Run,
@@ -16,41 +16,43 @@ pub struct Cut {
     pub second: Run,
 }
 
-/// The position of a cut.
+/// The first step after a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutAt {
-    /// At a constant step, with steps on both sides of it: a roll. The first run starts at the block's
-    /// offset, and no length is used.
+    /// A constant step, as in a roll. Both runs have at least one step. The first run starts at the block's offset, and
+    /// `src_per_length` of both runs is 0.
     Constant(usize),
-    /// At a step that depends on the position of the other loops.
+    /// A step that depends on the steps of the other loops.
     Table(LengthTable),
 }
 
-/// Cut positions from a table of lengths: each position of the surrounding loops (each lane) has a length,
-/// which determines the cut.
+/// A table of lengths that determine the cut. There is a length for each combination of steps of the other loops.
+///
+/// For a given length, the cut is at step `start + per_length · length`, but at least at 0 and at most at the end
+/// of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LengthTable {
     /// The table of lengths.
     pub lengths: Arc<[usize]>,
-    /// The entry for the first position.
+    /// The entry for the first step of all loops.
     pub offset: usize,
-    /// The distance in entries between neighbours along each loop of the block; 0 along the cut loop.
+    /// For each loop of the block, the distance between the entries of neighbouring steps; 0 for the cut loop.
     pub strides: Vec<isize>,
     /// The cut for a length of 0.
     pub start: isize,
-    /// The change of the cut for one unit of length: 1 or -1.
+    /// The change of the cut if the length grows by one: 1 or -1.
     pub per_length: isize,
 }
 
-/// A run: element i of the loop is at `src_offset + src_per_length · length + src_stride · i`, in bytes from
-/// the source offset of the block.
+/// Evenly spaced source positions: step i of the loop is at
+/// `src_offset + src_per_length · length + src_stride · i`, in bytes from the source offset of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The constant part.
     pub src_offset: isize,
-    /// The increment for one unit of length.
+    /// The change of the position if the length grows by one.
     pub src_per_length: isize,
-    /// The distance between neighbours.
+    /// The distance between the positions of neighbouring steps.
     pub src_stride: isize,
 }
 
@@ -73,7 +75,7 @@ impl Cut {
         }
     }
 
-    /// The distances of both runs.
+    /// The offsets and strides of both runs.
     pub(super) fn distances(&self) -> impl Iterator<Item = isize> {
         let of_run = |run: &Run| [run.src_offset, run.src_per_length, run.src_stride];
         [&self.first, &self.second].into_iter().flat_map(of_run)
@@ -87,12 +89,12 @@ impl Cut {
 }
 
 impl LengthTable {
-    /// Length at position `index` of the block's loops.
+    /// The length for the steps `index` of the block's loops.
     pub(super) fn length(&self, index: &[usize]) -> usize {
         self.lengths[self.offset.wrapping_add_signed(steps_to(index, &self.strides))]
     }
 
-    /// Cut position for a length in a loop of `len` steps: `0..=len`.
+    /// The first step after the cut, for a length and a loop of `len` steps: from 0 to `len`.
     pub fn cut(&self, length: usize, len: usize) -> usize {
         let cut = self.start.wrapping_add(self.per_length * length.cast_signed());
         cut.clamp(0, len.cast_signed()).unsigned_abs()
@@ -100,7 +102,7 @@ impl LengthTable {
 }
 
 impl Run {
-    /// Offset of element 0 for a length, in bytes from the source offset of the block.
+    /// The position of step 0 for a length, in bytes from the source offset of the block.
     pub fn start(&self, length: usize) -> isize {
         self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))
     }

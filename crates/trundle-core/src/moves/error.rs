@@ -1,24 +1,24 @@
-//! Errors about movements.
+//! The errors of movements.
 
 use std::ops::Range;
 
 use crate::Shape;
 
 refusals! {
-    /// The reason why a movement is rejected.
+    /// The reason why a movement is not possible.
     MoveError {
-        /// The layouts do not allow a map of merged and split axes to run in one pass.
+        /// A map cannot run in one pass, because of gaps in the layouts or because it has too many boxes.
         NotOnePass {
             /// The shape of the source.
             from: Shape,
             /// The shape of the output.
             to: Shape,
         } => "a move from shape {from} to shape {to} with these layouts takes more than one pass over memory";
-        /// A tensor cannot be moved in place with so little scratch memory.
+        /// A tensor cannot be moved in place within the limit of scratch memory.
         NotInPlace {
             /// The size of the tensor in bytes.
             bytes: usize,
-            /// The scratch memory allowed, in bytes.
+            /// The limit of scratch memory in bytes.
             most_scratch: usize,
         } => "{bytes} bytes cannot be moved in place with {most_scratch} bytes of scratch memory";
         /// A map reads outside its source, which `IndexMap::within_source` made too small.
@@ -28,7 +28,7 @@ refusals! {
             /// The size of the axis.
             size: usize,
         } => "the map reads {range:?} of a source axis of size {size}";
-        /// The movement duplicates or drops elements, which is not allowed for values that own resources.
+        /// The movement duplicates or drops elements. This is not allowed for values that own memory.
         NotABijection => "the move does not write every element exactly once";
     }
 }

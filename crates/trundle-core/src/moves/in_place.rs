@@ -1,15 +1,14 @@
-//! Moves of a tensor onto itself, described axis by axis.
+//! Moves in place, described axis by axis: the result replaces the source in the same buffer.
 
 use super::canonicalize::canonicalize;
 use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 
 /// A move whose source and destination are the same positions of one buffer. Each position is read once.
 ///
-/// The positions form a box, with one position for each index along [`axes`](InPlace::axes). The source
-/// coordinate along an axis depends only on the index along one axis. So a cell (a box with a part of each
-/// axis) moves to the position of another cell.
+/// The positions form a box with the axes [`axes`](InPlace::axes). The source coordinate on an axis depends only on
+/// the index on one axis. So a cell (a box with a part of each axis) takes the place of another cell.
 ///
-/// Executors may rely on this: all bytes lie within [`bytes`](InPlace::bytes), different indices have
+/// Code that runs the move may rely on this: all bytes lie within [`bytes`](InPlace::bytes), different indices have
 /// different bytes, and every index is the source of exactly one index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPlace {
@@ -18,20 +17,20 @@ pub struct InPlace {
     axes: Vec<InPlaceAxis>,
 }
 
-/// One axis of the box; the last axis is the bytes of an element.
+/// One axis of the box. The last axis of a box consists of the bytes of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPlaceAxis {
     /// The number of steps.
     pub len: usize,
     /// The distance between neighbours, in bytes; positive.
     pub stride: isize,
-    /// The source axis, which has the same number of steps.
+    /// The axis on which the source coordinate changes along this axis. It has the same number of steps.
     pub from: usize,
-    /// The source position along this axis.
+    /// The source coordinate on the axis `from`.
     pub along: Along,
 }
 
-/// The source position for step `i` of an axis of `n` steps.
+/// The source coordinate for step `i` of an axis of `n` steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Along {
     /// `i`.
@@ -43,13 +42,12 @@ pub enum Along {
         /// From 1 to `n - 1`.
         shift: usize,
     },
-    /// `(at - 1 - i) mod n`: the parts before and after `at` are each flipped.
+    /// `(at - 1 - i) mod n`: the part before `at` is flipped, and so is the part from `at` on.
     FlippedParts {
         /// From 1 to `n - 1`.
         at: usize,
     },
-    /// `length - 1 - i` where `i` is less than the length of its lane, else `i`. The table has one stride for
-    /// each axis.
+    /// `length - 1 - i` if `i < length`, else `i`. The table gives the length; it has one stride for each axis.
     Reversed(LengthTable),
 }
 
@@ -57,25 +55,25 @@ pub enum Along {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CellMove {
-    /// From its source position to its destination position.
+    /// From the position of its source in the tensor to its destination in the tensor.
     Across,
-    /// From its own position in the tensor to a separate buffer without gaps.
+    /// From its own position in the tensor to a separate contiguous buffer.
     Saved,
-    /// From the separate buffer to its destination position.
+    /// From the separate buffer to its destination in the tensor.
     Restored,
 }
 
 impl Move {
-    /// The move as an in-place move, for a source and destination in the same buffer.
+    /// Converts the move to one in place, for a source and a destination in the same buffer.
     ///
-    /// Returns `None` if the move is not one. This includes some valid cases: elements that share bytes, and
-    /// axes whose source depends on the index along another axis.
+    /// Returns `None` if that is not possible. Some moves that are possible in place are not supported: those of
+    /// sub-byte elements, and those in which a source coordinate depends on the indices on several axes.
     pub fn in_place(&self) -> Option<InPlace> {
         let [block] = &self.blocks[..] else { return None };
         if self.packing.is_some() || !block.indices.is_empty() || self.src_bytes != self.dst_bytes {
             return None;
         }
-        // Tables have no stride along loops of one step.
+        // Loops of one step can be left out, because tables have no stride along them.
         let loops: Vec<usize> =
             (0..block.loops.len()).filter(|at| block.loops[*at].len > 1).collect();
         let mut src_offset = block.dst_offset;
@@ -110,8 +108,8 @@ impl Move {
     }
 }
 
-/// Source stride of a loop, source position of its first step, and its form. `loops` are the loops of the
-/// axes, without the loops of one step.
+/// Returns the source stride of a loop, the source coordinate of its first step, and the form of its source
+/// coordinates. `loops` are the indices of the block's loops that have more than one step.
 fn along_of(each: &Loop, loops: &[usize]) -> Option<(isize, usize, Along)> {
     let len = each.len;
     let cut = match &each.src {
@@ -151,17 +149,17 @@ fn along_of(each: &Loop, loops: &[usize]) -> Option<(isize, usize, Along)> {
 }
 
 impl InPlace {
-    /// Offset of the first byte.
+    /// The offset of the first byte of the box.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Smallest buffer, in bytes.
+    /// The smallest possible size of the buffer, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The axes by falling stride; the last axis is the bytes of an element.
+    /// The axes, in order of decreasing stride. The last axis consists of the bytes of an element.
     pub fn axes(&self) -> &[InPlaceAxis] {
         &self.axes
     }
@@ -171,8 +169,8 @@ impl InPlace {
         self.axes.iter().enumerate().all(|(at, axis)| axis.stays(at))
     }
 
-    /// Splits the move into moves that each roll one axis and can run in any order. Returns `None` if the
-    /// move does more than roll axes.
+    /// Splits the move into moves that each roll one axis. They can run in any order. Returns `None` if the move does
+    /// more than roll axes.
     pub fn rolls(&self) -> Option<Vec<InPlace>> {
         let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
         let is_of_rolls =
@@ -191,11 +189,11 @@ impl InPlace {
         Some(alone.collect())
     }
 
-    /// The move of a cell with `steps` steps along each axis. Offsets count from the first byte of the cell,
-    /// and table entries from its first lane.
+    /// The move of a cell with `steps[axis]` steps along each axis. Offsets are relative to the first byte of the cell,
+    /// and table entries to the entry for its first element.
     ///
-    /// An axis that the cell does not cover completely is kept, or flipped if the axis is flipped. An axis
-    /// cut by lengths must have all steps, or a single one, which is kept.
+    /// If the cell covers only a part of an axis, elements keep their order along the axis, or are flipped if the axis
+    /// is flipped. On an axis that is [`Reversed`](Along::Reversed), the cell must have all steps or a single one.
     ///
     /// # Panics
     /// If `steps` does not have one entry for each axis.
@@ -242,13 +240,13 @@ impl InPlace {
 }
 
 impl InPlaceAxis {
-    /// Whether the axis, at position `at`, keeps its place and its order.
+    /// Whether this axis, with index `at`, keeps its place and its order.
     pub fn stays(&self, at: usize) -> bool {
         self.from == at && self.along == Along::Kept
     }
 
-    /// First source position and source of the `len` steps of a cell along this axis, where the source has
-    /// this stride.
+    /// The source of a cell with `len` steps along this axis: the source coordinate of the first step, and the
+    /// positions of the steps. `stride` is the stride of the source.
     fn read(&self, len: usize, stride: isize) -> (usize, Source) {
         let is_whole = len == self.len;
         let all = len.cast_signed() * stride;

@@ -1,36 +1,36 @@
-//! Tables of indices that a block reads.
+//! Tables of indices from which a block computes source offsets.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::shape::steps_to;
 
-/// An offset from a table: adds `scale` times the table entry for the position of the loops to the source
+/// A table of indices. A block adds `scale` times the table entry for the current steps of its loops to the source
 /// offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexTable {
     /// The table.
     pub indices: Arc<[usize]>,
-    /// The entry for the first position.
+    /// The entry for the first step of all loops.
     pub offset: usize,
-    /// The distance in entries between neighbours along each loop of the block.
+    /// For each loop of the block, the distance between the entries of neighbouring steps.
     pub strides: Vec<isize>,
     /// The distance in the source between two neighbouring indices, in bytes.
     pub scale: isize,
 }
 
 impl IndexTable {
-    /// Offset for an entry.
+    /// The source offset that an entry adds, in bytes.
     pub fn at(&self, entry: usize) -> isize {
         self.scale.wrapping_mul(self.indices[entry].cast_signed())
     }
 
-    /// Offset at position `index` of the block's loops.
+    /// The source offset that the table adds at the steps `index` of the block's loops, in bytes.
     pub(super) fn src_of(&self, index: &[usize]) -> isize {
         self.at(self.offset.wrapping_add_signed(steps_to(index, &self.strides)))
     }
 
-    /// The constant offset, if no loop has a stride.
+    /// The source offset that the table adds, if it is the same for all steps.
     pub(super) fn constant(&self) -> Option<isize> {
         self.strides.iter().all(|stride| *stride == 0).then(|| self.at(self.offset))
     }

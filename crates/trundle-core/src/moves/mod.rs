@@ -1,4 +1,4 @@
-//! Moves: strided loops over byte offsets, without axes and element types.
+//! Moves: copies of bytes by strided loops. A move has no axes and no element types.
 
 mod bind;
 mod block;
@@ -20,17 +20,18 @@ pub use slabs::Slabs;
 
 use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 
-/// A copy of bytes: disjoint blocks of strided loops over elements of one width.
+/// A copy of elements of one width, as disjoint blocks of strided loops.
 ///
-/// Moves can be made only from maps and [`Regions`], so executors may rely on this: every block lies within
-/// [`src_bytes`](Move::src_bytes) and [`dst_bytes`](Move::dst_bytes), and no byte of the destination, or bit
-/// of a packed element, is written twice. So a move with as many bytes as the destination writes all of it.
+/// Moves can be made only from maps and [`Regions`]. So code that runs a move may rely on this: every block lies
+/// within [`src_bytes`](Move::src_bytes) and [`dst_bytes`](Move::dst_bytes), and no byte of the destination (or
+/// no bit, for sub-byte elements) is written twice. If the number of moved bytes is the size of the destination, the
+/// move writes the whole destination.
 ///
-/// Moves are canonical: moves that copy the same bytes to the same positions with the same cuts are equal,
-/// whatever operators and layouts they came from. A move of an empty tensor has no blocks.
+/// Moves are canonical: two moves are equal if they copy the same bytes to the same positions with the same cuts,
+/// even if they were made from different operators and layouts. A move of an empty tensor has no blocks.
 ///
-/// Packed elements that do not move in whole groups keep their [packing](Move::packing): their offsets and
-/// strides count elements. All other elements are plain bytes.
+/// If sub-byte elements do not move in whole groups, the move has a [packing](Move::packing), and its offsets and
+/// strides count elements. All other moves count bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     width: usize,
@@ -40,21 +41,21 @@ pub struct Move {
     dst_bytes: usize,
 }
 
-/// Greatest common divisor; the other number if one is 0.
+/// The greatest common divisor. If one number is 0, it is the other number.
 #[doc(hidden)]
 pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 impl Move {
-    /// The movement that `map` describes, from elements of `width` at `src` to `dst`, in at most `most`
-    /// boxes.
+    /// Makes the move that `map` describes, from a source with layout `src` to a destination with layout `dst`.
     ///
-    /// A backend's [`Budget::most`](crate::program::Budget::most) gives a suitable number.
+    /// `width` is the width of the elements. The move has at most `most` boxes; the method
+    /// [`Budget::most`](crate::program::Budget::most) of a backend's budget returns a suitable number.
     ///
     /// # Errors
-    /// - [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if the shape of a layout is not that
-    ///   side's shape in the map.
+    /// - [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if `src` does not have the source shape of
+    ///   `map`, or `dst` does not have its output shape.
     /// - [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a layout reaches before the start
     ///   of its buffer.
     /// - [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements of `dst`
@@ -75,68 +76,68 @@ impl Move {
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// The movement to the positions of `regions` from `src`, the tensor that they have been pulled back to.
+    /// Makes the move that writes the elements in `regions`, from the tensor that the regions have been pulled back to.
     ///
-    /// Other elements of the regions' target are not written.
+    /// `src` is the layout of this tensor. The move does not write other elements of the regions' target.
     ///
     /// # Errors
-    /// As [`Move::new`], with the regions' target for `dst`.
+    /// The errors of [`Move::new`], where the regions' target is `dst`.
     pub fn of_regions(regions: &Regions, width: impl Into<Width>, src: &Layout) -> Result<Move> {
         let bound = bind::bind_regions(regions, width.into(), src)?;
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// Element size in bytes.
+    /// The size of an element of the move, in bytes. With a [packing](Move::packing), it is a number of sub-byte
+    /// elements.
     ///
-    /// It may cover several of the tensor's elements that stay together. With a [packing](Move::packing), it
-    /// counts packed elements.
+    /// An element of the move may consist of several elements of the tensor that stay together.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The packing, if elements do not move in whole bytes. Widths, offsets and strides then count packed
+    /// The packing, if elements do not move in whole bytes. The width, offsets and strides then count sub-byte
     /// elements.
     pub fn packing(&self) -> Option<Packing> {
         self.packing
     }
 
-    /// Converts a number of units (bytes or packed elements) to bytes.
+    /// Converts a number of units (bytes or sub-byte elements) to bytes.
     fn in_bytes(&self, units: usize) -> usize {
         self.packing.map_or(units, |packing| packing.bytes(units))
     }
 
-    /// The blocks, by rising destination offset. They are disjoint in the destination.
+    /// The blocks, in order of increasing destination offset. They do not overlap in the destination.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Whether source offsets depend on tables of lengths or indices.
+    /// Whether the source offsets depend on tables of lengths or indices.
     pub fn has_tables(&self) -> bool {
         self.blocks.iter().any(|block| block.ragged().is_some() || !block.indices.is_empty())
     }
 
-    /// The least size of the source buffer, in bytes.
+    /// The smallest possible size of the source buffer, in bytes.
     pub fn src_bytes(&self) -> usize {
         self.src_bytes
     }
 
-    /// The least size of the destination buffer, in bytes.
+    /// The smallest possible size of the destination buffer, in bytes.
     pub fn dst_bytes(&self) -> usize {
         self.dst_bytes
     }
 
-    /// Number of bytes that are written, which is also the number of bytes read.
+    /// The number of bytes that the move writes. It reads as many bytes.
     pub fn moved_bytes(&self) -> usize {
         self.in_bytes(self.moved_units())
     }
 
-    /// Number of units (bytes or packed elements) moved by all blocks.
+    /// The number of units (bytes or sub-byte elements) that the move writes.
     fn moved_units(&self) -> usize {
         self.width * self.blocks.iter().map(Block::elements).sum::<usize>()
     }
 
-    /// Largest number of bytes such that all moved runs have a multiple of this length and alignment, in the
-    /// source and in the destination; 0 if nothing is moved.
+    /// The grain: the largest number of bytes that divides the width and every offset and distance of the move, in the
+    /// source and in the destination. It is 0 if nothing is moved.
     pub fn grain_bytes(&self) -> usize {
         match self.packing {
             None => self.grain(),
@@ -144,7 +145,7 @@ impl Move {
         }
     }
 
-    /// The grain in units: bytes or packed elements.
+    /// The grain in units (bytes or sub-byte elements).
     fn grain(&self) -> usize {
         let mut grain = if self.blocks.is_empty() { 0 } else { self.width };
         for block in &self.blocks {
@@ -155,10 +156,10 @@ impl Move {
         grain
     }
 
-    /// Calls `visit` with the source offset and the destination offset of every element, in bytes or packed
-    /// elements.
+    /// Calls `visit` with the source offset and the destination offset of every element, in units (bytes or sub-byte
+    /// elements).
     ///
-    /// This is the reference against which backends are tested.
+    /// Tests compare backends with this function.
     pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         for block in &self.blocks {
             block.for_each_pair(&mut visit);

@@ -4,7 +4,8 @@ use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Broadcasts the tensor to a larger shape.
 ///
-/// Axes are aligned at the last one; an axis of size 1 is repeated, and missing axes are added in front.
+/// The last axes of both shapes correspond to each other. An axis of size 1 is repeated, and missing axes are added in
+/// front.
 ///
 /// Source: the documentation of numpy's `broadcast_to` and its rules of broadcasting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +22,7 @@ declare! {
 }
 
 impl Broadcast {
-    /// Broadcasts to `sizes`; -1 keeps the size of an axis.
+    /// Broadcasts to `sizes`. The size -1 keeps the size of an axis.
     pub fn new(sizes: &[i64]) -> Broadcast {
         Broadcast { sizes: sizes.to_vec() }
     }
@@ -29,8 +30,8 @@ impl Broadcast {
     /// The map for a tensor of this shape. The output has the sizes of the operator.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if a size differs from its
-    /// axis and the axis is not of size 1; [`ShapeError::TooLarge`].
+    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if the size of an axis changes
+    /// although it is not 1. [`ShapeError::TooLarge`] if the result cannot be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let refused =
             || ShapeError::SizesDoNotBroadcast { shape: shape.clone(), sizes: self.sizes.clone() };

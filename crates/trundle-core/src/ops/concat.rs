@@ -33,7 +33,7 @@ impl Concat {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Concatenates `inputs` along `axis`; a negative axis counts from the end.
+    /// Concatenates `inputs` along `axis`. A negative axis counts from the end.
     pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Concat {
         Concat { inputs: Operands(inputs.into()), axis }
     }
@@ -43,7 +43,7 @@ impl Concat {
         &self.inputs.0
     }
 
-    /// Adds the concatenation of `inputs` to a program; the names of the operator's own inputs are ignored.
+    /// Adds the concatenation of `inputs` to a program. The names in [`Concat::inputs`] are ignored.
     ///
     /// # Errors
     /// As [`Program::joined`].

@@ -1,5 +1,5 @@
-//! Names and parameters of operators, as data. The front ends are generated from them: the chain language,
-//! the commands, the keys of plans.
+//! The names and parameters of operators, as data. The chain language, the commands and the keys of the plan cache
+//! are generated from them.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,9 +7,10 @@ use std::ptr;
 
 use super::Op;
 
-/// The signature of an operator, as in `roll(shift=[-1, 2], axes=[0, 1])`.
+/// The name and the parameters of an operator. An example of a call is `roll(shift=[-1, 2], axes=[0, 1])`.
 ///
-/// Law: an operator prints as a call, and [`Declaration::op`] makes an equal one from that call.
+/// Law: `Display` prints an operator as a call. [`Declaration::op`] makes an equal operator from the arguments of
+/// this call.
 ///
 /// ```
 /// use trundle_core::ops::{DECLARATIONS, Roll};
@@ -26,21 +27,21 @@ pub struct Declaration {
     pub summary: &'static str,
     /// An example call.
     pub example: &'static str,
-    /// The parameters in the order of positional arguments. A single parameter takes all positional
+    /// The parameters, in the order of positional arguments. If there is a single parameter, it takes all positional
     /// arguments.
     pub parameters: &'static [Parameter],
     pub(super) make: Option<Make>,
 }
 
-/// Makes an operator from one list for each parameter.
+/// A function that makes an operator from one list for each parameter.
 type Make = fn(&[&[i64]]) -> Op;
 
 /// A parameter of an operator.
 #[derive(Debug)]
 pub struct Parameter {
-    /// The name in calls.
+    /// The name of the parameter in calls.
     pub name: &'static str,
-    /// The kind of its arguments.
+    /// The kind of the argument.
     pub kind: Kind,
     /// The default value; `None` if the argument is required.
     pub default: Option<&'static [i64]>,
@@ -48,7 +49,7 @@ pub struct Parameter {
     pub summary: &'static str,
 }
 
-/// The kind of a parameter's arguments.
+/// The kind of the argument of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One axis.
@@ -59,22 +60,22 @@ pub enum Kind {
     Integer,
     /// A list of integers.
     Integers,
-    /// Pairs of integers, one after another: `[[0, 0], [1, 2]]`.
+    /// A list of pairs of integers, such as `[[0, 0], [1, 2]]`. It is stored without the inner brackets.
     Pairs,
-    /// A word from the list, stored as its index.
+    /// One of the words in the list. It is stored as the index of the word.
     Word(&'static [&'static str]),
-    /// A number of the tensor's type, stored as the list of a [`Scalar`](super::Scalar).
+    /// A number that has the element type of the tensor. It is stored as the list of a [`Scalar`](super::Scalar).
     Value,
-    /// Several tensors, by name.
+    /// The names of any number of tensors.
     Tensors,
-    /// Two tensors, by name: the tensor to update, and the updates.
+    /// The names of two tensors: the tensor to update, and the updates.
     TwoTensors,
-    /// Lengths or indices, possibly as many as elements: a list, or a tensor.
+    /// Lengths or indices, as a list or as a tensor. There may be as many as the data has elements.
     Numbers,
 }
 
 impl Kind {
-    /// Whether the argument is a single integer, number or word.
+    /// Whether the argument is one integer, one number or one word.
     pub fn is_single(self) -> bool {
         matches!(self, Kind::Axis | Kind::Integer | Kind::Word(_) | Kind::Value)
     }
@@ -86,16 +87,15 @@ impl Kind {
 }
 
 impl Declaration {
-    /// Makes the operator from one argument for each parameter; a single integer is a list of one.
+    /// Makes the operator from one argument for each parameter. A single integer is a list with one entry.
     ///
-    /// Returns `None` for operators with lengths, which may be a tensor, and for operators of several
-    /// tensors.
+    /// Returns `None` for operators that have a parameter for lengths, indices or tensors.
     pub fn op(&self, arguments: &[impl AsRef<[i64]>]) -> Option<Op> {
         let arguments: Vec<&[i64]> = arguments.iter().map(AsRef::as_ref).collect();
         self.make.map(|make| make(&arguments))
     }
 
-    /// Writes a call with one argument for each parameter.
+    /// Writes a call of the operator. `arguments` has one argument for each parameter.
     pub(super) fn print(&self, arguments: &[&[i64]], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.name)?;
         let mut separator = "";
@@ -129,13 +129,13 @@ impl Declaration {
 }
 
 impl Hash for Declaration {
-    /// Hashes the address: there is one declaration for each operator.
+    /// Hashes the address, since there is only one declaration of each operator.
     fn hash<H: Hasher>(&self, state: &mut H) {
         ptr::from_ref(self).hash(state);
     }
 }
 
-/// A field of an operator, convertible to and from a list of integers.
+/// A field of an operator that can be converted to and from a list of integers.
 pub(super) trait Argument {
     fn of(list: &[i64]) -> Self;
     fn list(&self) -> &[i64];
@@ -187,7 +187,7 @@ macro_rules! declaration {
     };
 }
 
-/// Declares an operator whose fields are integers and lists of integers, in the order of a call.
+/// Declares an operator whose fields are integers and lists of integers, in the order of its parameters.
 macro_rules! declare {
     (
         $(#[doc = $summary:literal])+

@@ -1,22 +1,22 @@
-//! Errors about the arguments of operators.
+//! The errors of the arguments of operators.
 
 use crate::{Error, Shape};
 
 refusals! {
-    /// The reason why the arguments of an operator are rejected.
+    /// The reason why an operator does not accept its arguments.
     OpError {
-        /// The indices of a gather have more positions than the data.
+        /// On an axis other than the indexed one, the indices of a gather are larger than the data.
         TooManyIndices {
             /// The shape of the indices.
             indices: Shape,
             /// The shape of the data.
             shape: Shape,
         } => "indices of shape {indices} reach beyond data of shape {shape}";
-        /// An axis without elements cannot be padded with its own elements.
+        /// An axis without elements was to be padded with elements of the tensor.
         EmptyAxisPadded {
             /// The axis.
             axis: usize,
-            /// The requested padding on one side.
+            /// The requested number of elements on one side.
             width: usize,
         } => "axis {axis} has no elements to pad with (width {width})";
         /// A number is outside the range of its argument.
@@ -28,9 +28,9 @@ refusals! {
             /// The allowed values.
             expected: &'static str,
         } => "{argument} {number} is out of range: expected {expected}";
-        /// A length is negative or exceeds the size of the axis, in an operator that does not clamp.
+        /// A length is negative or greater than the size of the axis, and the operator does not allow that.
         LengthOutOfRange {
-            /// The position of the length, counted from 0.
+            /// The index of the length in the list of lengths.
             index: usize,
             /// The length.
             length: i128,
@@ -41,7 +41,7 @@ refusals! {
         IndexOutOfRange {
             /// The index.
             index: i64,
-            /// The position of the index in the tensor of indices.
+            /// The position of the wrong index in the tensor of indices.
             position: Vec<usize>,
             /// The size of the axis.
             size: usize,
@@ -50,7 +50,7 @@ refusals! {
         WindowTooLarge {
             /// The axis.
             axis: usize,
-            /// The distance from the first to the last element of the window, both included.
+            /// The number of indices from the first to the last element of the window, both included.
             extent: usize,
             /// The size of the axis.
             size: usize,
@@ -69,13 +69,13 @@ pub(crate) fn out_of_range(argument: &'static str, number: usize, expected: &'st
     OpError::NumberOutOfRange { argument, number, expected }.into()
 }
 
-/// Converts an argument that must not be negative to a count.
+/// Converts an argument to a count. Returns an error if it is negative.
 pub(super) fn count_of(argument: &'static str, number: i64) -> Result<usize, OpError> {
     let expected = "0 or more";
     usize::try_from(number).map_err(|_| OpError::NumberOutOfRange { argument, number, expected })
 }
 
-/// Describes the valid indices of an axis, as the end of a message.
+/// Describes the valid indices of an axis, for the end of a message.
 fn indices_of(size: usize) -> String {
     match size.checked_sub(1) {
         Some(last) => format!(": expected -{size}..={last}"),

@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Flip {
-    /// Reverses the elements along `axes`, each named once; negative ones count from the end.
+    /// Reverses the elements along `axes`. No axis may be repeated. Negative axes count from the end.
     pub fn new(axes: &[i64]) -> Flip {
         Flip { axes: axes.to_vec() }
     }
@@ -29,7 +29,7 @@ impl Flip {
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) or
-    /// [`ShapeError::RepeatedAxis`](crate::ShapeError::RepeatedAxis) for `axes`.
+    /// [`ShapeError::RepeatedAxis`](crate::ShapeError::RepeatedAxis) for wrong `axes`.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
         for axis in normalize_distinct_axes("axis", &self.axes, shape.rank())? {

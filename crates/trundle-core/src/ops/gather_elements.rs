@@ -4,9 +4,9 @@ use super::{Indices, TakeAlongAxis};
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape};
 
-/// Gathers elements along an axis: `out[i, j, k] = in[i, indices[i, j, k], k]` for the middle one of three axes.
+/// Gathers elements along an axis. For axis 1 of a tensor of rank 3, `out[i, j, k] = in[i, indices[i, j, k], k]`.
 ///
-/// Along the other axes the indices may be smaller than the tensor; they then apply to its first positions.
+/// On the other axes, the indices may have a smaller size than the tensor. The rest of the tensor is then not read.
 ///
 /// Source: the specifications of ONNX's GatherElements, opset 13, and OpenVINO's GatherElements-6.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub struct GatherElements {
 }
 
 impl GatherElements {
-    /// Gathers at `indices` along `axis`. Negative axes and indices count from the end.
+    /// Gathers elements at `indices` along `axis`. Negative axes and indices count from the end.
     pub fn new(axis: i64, indices: Indices) -> GatherElements {
         GatherElements { axis, indices }
     }
@@ -24,7 +24,7 @@ impl GatherElements {
     /// The map for a tensor of this shape. The output has the shape of the indices.
     ///
     /// # Errors
-    /// As [`GatherElements::out_shape`], and [`OpError::IndexOutOfRange`].
+    /// The errors of [`GatherElements::out_shape`], and [`OpError::IndexOutOfRange`] for an index outside the axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let own = self.indices.shape();
         let out = GatherElements::out_shape(shape, own, self.axis)?;
@@ -36,13 +36,12 @@ impl GatherElements {
         first.then(&taken.index_map(first.out_shape())?)
     }
 
-    /// Shape of the result for a tensor of this shape, which is the shape of the indices.
+    /// The shape of the result for a tensor of shape `shape`. It is the shape of the indices.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange);
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the indices and the tensor have
-    /// different ranks;
-    /// [`OpError::TooManyIndices`] if the indices exceed the tensor along another axis.
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that the tensor does not have,
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the indices and the tensor have different ranks,
+    /// [`OpError::TooManyIndices`] if the indices have a greater size than the tensor on another axis.
     pub fn out_shape(shape: &Shape, indices: &Shape, axis: i64) -> Result<Shape> {
         let axis = normalize_axis("axis", axis, shape.rank())?;
         let counted = ("the shape of the indices", indices.rank());

@@ -8,10 +8,10 @@ use super::reverse_subsequences::Listed;
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Gathers elements or slices at indices into several axes.
+/// Gathers elements or slices at indices on several axes.
 ///
-/// The last axis of the indices has one entry for each indexed axis. With batch axes, the first axes of the
-/// tensor and of the indices are shared.
+/// The last axis of the indices has one entry for each indexed axis. The first axes may be batch axes: the tensor and
+/// the indices share them, and each batch has its own indices.
 ///
 /// Source: the specifications of ONNX's GatherND, opset 13, and OpenVINO's GatherND-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct GatherNd {
 crate::fingerprint!(struct GatherNd { indices, batch_axes });
 
 impl GatherNd {
-    /// Gathers at `indices`, whose first `batch_axes` axes are shared with the tensor.
+    /// Gathers at `indices`. The first `batch_axes` axes of the tensor and of the indices are batch axes.
     pub fn new(batch_axes: usize, indices: Indices) -> GatherNd {
         GatherNd { indices, batch_axes }
     }
@@ -31,7 +31,8 @@ impl GatherNd {
     /// The map for a tensor of this shape. The output has the shape of [`GatherNd::out_shape`].
     ///
     /// # Errors
-    /// As [`GatherNd::out_shape`], and [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange).
+    /// The errors of [`GatherNd::out_shape`], and [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange) for an
+    /// index outside its axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let (batch, own) = (self.batch_axes, self.indices.shape());
         let out = GatherNd::out_shape(shape, own, batch)?;
@@ -39,7 +40,7 @@ impl GatherNd {
         let (positions, axes) = (own.rank() - 1, batch + together);
         let mut strides = self.indices.strides();
         strides.pop();
-        // Each axis has a table of its own indices only.
+        // Each axis has its own table, with only the indices on this axis.
         strides.iter_mut().for_each(|stride| *stride /= together.max(1).cast_signed());
         strides.resize(out.rank(), 0);
         let mut maps: Vec<AxisMap> = (0..batch).map(AxisMap::identity).collect();
@@ -53,11 +54,13 @@ impl GatherNd {
         Ok(IndexMap::new(out, shape.clone(), maps))
     }
 
-    /// Shape of the result: the indices' shape without the last axis, then the axes of the slices.
+    /// The shape of the result: the shape of the indices without the last axis, then the sizes of the tensor's axes
+    /// that are not indexed.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the tensor or the indices have too few axes,
-    /// [`ShapeError::SizesDiffer`] if the sizes of batch axes differ, [`ShapeError::TooLarge`].
+    /// [`ShapeError::SizesDiffer`] if the sizes of batch axes differ, [`ShapeError::TooLarge`] if the result cannot be
+    /// addressed.
     pub fn out_shape(shape: &Shape, indices: &Shape, batch_axes: usize) -> Result<Shape> {
         let (batch, own) = (batch_axes, indices);
         let Some((together, positions)) = own.split_last() else {
@@ -85,7 +88,7 @@ impl GatherNd {
 }
 
 impl fmt::Display for GatherNd {
-    /// Writes the operator for messages; the chain language does not have it.
+    /// Writes the operator for messages. The chain language does not have this operator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("gather_nd(indices=")?;
         Listed(self.indices.values()).fmt(f)?;

@@ -1,4 +1,4 @@
-//! Indices of gathers, and the handling of indices outside their axis.
+//! The indices of gathers and scatters, and the treatment of indices that are outside their axis.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use crate::shape::{check_sizes, row_major_strides};
 use crate::{Error, OpError, Result, Shape};
 
-/// Indices into an axis, as a tensor of any shape.
+/// Indices on an axis, as a tensor of any shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Indices {
     shape: Shape,
-    /// The indices, row-major.
+    /// The indices in row-major order.
     values: Arc<[i64]>,
 }
 
 crate::fingerprint!(struct Indices { shape, values });
 
-/// The handling of indices outside their axis.
+/// The treatment of indices that are outside their axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IndexMode {
-    /// An error; indices from -size to -1 count from the end.
+    /// Indices from -size to -1 count from the end. Any other index outside the axis is an error.
     #[default]
     Raise,
-    /// Modulo the size.
+    /// Indices are taken modulo the size of the axis.
     Wrap,
-    /// Clamped to the axis; negative indices are 0.
+    /// Negative indices become 0, and indices beyond the end become the last index.
     Clip,
 }
 
@@ -40,7 +40,7 @@ impl IndexMode {
     /// The names of the modes in calls.
     pub(super) const WORDS: [&'static str; 3] = ["raise", "wrap", "clip"];
 
-    /// Mode at a position of the names.
+    /// The mode whose name has this index in the list of names; `None` if there is no such name.
     pub fn of_number(number: i64) -> Option<IndexMode> {
         IndexMode::ALL.get(usize::try_from(number).ok()?).copied()
     }
@@ -53,7 +53,7 @@ impl fmt::Display for IndexMode {
 }
 
 impl Indices {
-    /// Indices of a shape, with `values` in row-major order.
+    /// Creates indices of any shape from `values` in row-major order.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of indices differs from the
@@ -64,7 +64,7 @@ impl Indices {
         Ok(Indices { shape, values })
     }
 
-    /// One-dimensional indices.
+    /// Creates indices with one axis.
     pub fn list(values: impl Into<Arc<[i64]>>) -> Indices {
         let values = values.into();
         let shape = Shape::new([values.len()])
@@ -72,7 +72,7 @@ impl Indices {
         Indices { shape, values }
     }
 
-    /// Shape of the indices.
+    /// The shape of the indices.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -86,11 +86,11 @@ impl Indices {
         row_major_strides(&self.shape)
     }
 
-    /// Every `every`-th index from `first` on, as coordinates on an axis of `size`. `every` must be at least
-    /// 1.
+    /// The indices `first`, `first + every`, `first + 2 · every`, ... in row-major order, converted to coordinates on
+    /// an axis of `size` elements. `every` must be at least 1.
     ///
     /// # Errors
-    /// [`OpError::IndexOutOfRange`] for the first invalid index.
+    /// [`OpError::IndexOutOfRange`] for the first index that is not valid.
     pub(super) fn coordinates(
         &self,
         size: usize,
@@ -98,13 +98,13 @@ impl Indices {
         (first, every): (usize, usize),
     ) -> Result<Arc<[usize]>> {
         let own = self.values.get(first..).unwrap_or_default();
-        // Fits 64 bits: a size is at most `isize::MAX`.
+        // A size fits 64 bits, because it is at most `isize::MAX`.
         let limit = size.cast_signed() as i64;
         if limit == 0 && !own.is_empty() {
             return Err(self.out_of_range(first, size));
         }
         let mut are_within = true;
-        // Without an early exit this is several times as fast.
+        // The loop has no early exit, which makes it several times as fast.
         let mut of = |index: &i64| -> usize {
             let coordinate = match mode {
                 IndexMode::Raise => index + if *index < 0 { limit } else { 0 },
@@ -114,7 +114,7 @@ impl Indices {
             are_within &= (0..limit).contains(&coordinate);
             coordinate.cast_unsigned() as usize
         };
-        // Collects directly into the `Arc`: a slice iterator has an exact length.
+        // This collects directly into the `Arc`, because a slice iterator has an exact length.
         let coordinates: Arc<[usize]> = match every {
             1 => own.iter().map(&mut of).collect(),
             every => own.iter().step_by(every).map(&mut of).collect(),

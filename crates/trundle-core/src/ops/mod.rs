@@ -1,4 +1,4 @@
-//! The operators, one file each, with the names and parameters of their specifications.
+//! The operators. Each has a file, and the name and the parameters of its specification.
 
 #[macro_use]
 mod declaration;
@@ -68,10 +68,10 @@ pub use windows::Windows;
 
 use crate::{Error, IndexMap, Result, Shape};
 
-/// Declares [`Op`] over the operators' types: one row for each operator, with its fingerprint tag.
+/// Declares the enum [`Op`]. There is one line for each operator, with its fingerprint tag and its description.
 macro_rules! operators {
     ($($operator:ident $tag:literal, $doc:literal;)*) => {
-        /// An operator with its parameters. It applies to tensors of any shape that fits them.
+        /// An operator with its parameters. It can be applied to tensors of every shape that fits the parameters.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Op {
@@ -91,12 +91,12 @@ macro_rules! operators {
         }
 
         impl Op {
-            /// The index map for a tensor of this shape.
+            /// The index map of the operator for a tensor of this shape.
             ///
             /// # Errors
-            /// The errors of the operator's own `index_map`;
-            /// [`OpError::NoIndexMap`](crate::OpError::NoIndexMap) for an operator of several tensors or a
-            /// constant, which needs [`Program::made_by`](crate::Program::made_by).
+            /// The errors of the operator's own `index_map`.
+            /// [`OpError::NoIndexMap`](crate::OpError::NoIndexMap) for an operator that takes several tensors or a
+            /// constant. For these, use [`Program::made_by`](crate::Program::made_by).
             pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
                 match self {
                     $(Op::$operator(operator) => operator.index_map(shape),)*
@@ -105,7 +105,7 @@ macro_rules! operators {
         }
 
         impl fmt::Display for Op {
-            /// Writes the operator as a stage of the chain language; `{:#}` truncates long lists of lengths.
+            /// Writes the operator as a stage of the chain language. `{:#}` abbreviates long lists of lengths.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
                     $(Op::$operator(operator) => operator.fmt(f),)*
@@ -149,21 +149,21 @@ operators! {
     Windows "windows", "Extracts sliding windows as new axes.";
 }
 
-/// Implements `index_map` for operators that take several tensors, or a constant.
+/// Implements `index_map` for operators that take several tensors or a constant.
 macro_rules! no_index_map {
     ($($operator:ident),*) => {
         $(impl $operator {
-            /// Always fails: the result depends on more than one tensor.
+            /// Returns an error, because the result depends on more than the elements of one tensor.
             ///
             /// # Errors
-            /// [`OpError::NoIndexMap`].
+            /// [`OpError::NoIndexMap`], always.
             pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
                 Err(Error::Op(OpError::NoIndexMap { operator: self.to_string() }))
             }
         })*
 
         impl Op {
-            /// Whether the operator is an index map of one tensor.
+            /// Whether the operator takes one tensor and no constant, so that it has an index map.
             pub fn is_map(&self) -> bool {
                 !matches!(self, $(Op::$operator(_))|*)
             }
@@ -174,7 +174,7 @@ macro_rules! no_index_map {
 no_index_map!(Concat, PadConstant, PutAlongAxis, ScatterNd, SliceScatter, Stack);
 
 impl Op {
-    /// The tensors that the operator takes; for most operators, only the previous one.
+    /// The tensors that the operator takes. Most operators take only the result of the previous operator.
     pub fn operands(&self) -> &[Operand] {
         match self {
             Op::Concat(concat) => concat.inputs(),
@@ -186,8 +186,8 @@ impl Op {
         }
     }
 
-    /// For a scatter, the map from its updates to positions in a first tensor of this shape; `None` for other
-    /// operators.
+    /// For a scatter, the map from indices of the updates to the indices that they replace in a tensor of this shape.
+    /// `None` for other operators.
     ///
     /// # Errors
     /// The errors of the operator's own `places`.
@@ -201,7 +201,7 @@ impl Op {
     }
 }
 
-/// The operators with a name in the chain language, sorted by name.
+/// The operators that have a name in the chain language, sorted by name.
 pub static DECLARATIONS: [&Declaration; 19] = [
     Broadcast::DECLARATION,
     Concat::DECLARATION,

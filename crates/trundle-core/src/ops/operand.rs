@@ -1,11 +1,11 @@
-//! Operands of operators that take several tensors.
+//! The operands of operators that take several tensors.
 
 use std::fmt;
 
 /// A tensor that an operator takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operand {
-    /// The result of the previous operator; for the first operator, the unnamed input. Written `_`.
+    /// The result of the previous operator, or for the first operator the unnamed input. It is written as `_`.
     Previous,
     /// A tensor that the caller provides by name.
     Named(String),
@@ -17,7 +17,7 @@ crate::fingerprint!(enum Operand {
 });
 
 impl Operand {
-    /// Parses an operand.
+    /// Parses an operand: `_` or a name.
     pub fn new(written: &str) -> Operand {
         match written {
             "_" => Operand::Previous,
@@ -27,7 +27,7 @@ impl Operand {
 }
 
 impl fmt::Display for Operand {
-    /// Writes the operand as in a chain, in quotes if the name is not a word.
+    /// Writes the operand as in a chain. The name is in quotes if it has special characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Operand::Previous => f.write_str("_"),

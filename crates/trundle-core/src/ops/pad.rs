@@ -1,4 +1,4 @@
-//! numpy's `pad` with elements of the tensor.
+//! numpy's `pad` in the modes that pad with elements of the tensor.
 
 use std::fmt;
 
@@ -39,7 +39,8 @@ fn pad(arguments: &[&[i64]]) -> Op {
     }
 }
 
-/// The elements used for padding. Examples: `abcd` padded by three on each side.
+/// The elements with which a tensor is padded. Each example shows the row `abcd`, padded by three elements on each
+/// side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PadMode {
     /// `aaa abcd ddd`
@@ -62,19 +63,19 @@ crate::fingerprint!(enum PadMode {
 impl PadMode {
     const ALL: [PadMode; 4] = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];
 
-    /// The position of `constant` in the names.
+    /// The index of `constant` in the list of names.
     pub(super) const CONSTANT: i64 = 0;
 
-    /// Mode at a position of the names.
+    /// The mode whose name has this index in the list of names; `None` for `constant`.
     fn of_number(number: i64) -> Option<PadMode> {
         let number = usize::try_from(number.checked_sub(1)?).ok()?;
         PadMode::ALL.get(number).copied()
     }
 
-    /// Number of indices after which the source indices repeat.
+    /// The number of output indices after which the source indices repeat; `None` if they do not repeat.
     fn period(self, size: usize) -> Option<usize> {
         match self {
-            // Reflecting a single element repeats it.
+            // Every mode repeats a single element.
             _ if size == 1 => None,
             PadMode::Edge => None,
             PadMode::Reflect => Some(2 * (size - 1)),
@@ -83,7 +84,8 @@ impl PadMode {
         }
     }
 
-    /// Source index at position `at`, relative to the first element of an axis of `size`, which is above 0.
+    /// The source index for position `at`, where 0 is the position of the first element of the axis. `size` is the size
+    /// of the axis before padding, which is not 0.
     fn source(self, at: isize, size: isize) -> isize {
         let mirrored = |period: isize, last: isize| {
             let within = at.rem_euclid(period);
@@ -104,34 +106,34 @@ impl fmt::Display for PadMode {
     }
 }
 
-/// The names in calls: the constant, then the modes.
+/// The names in calls: first `constant`, then the modes.
 const WORDS: [&str; 5] = ["constant", "edge", "reflect", "symmetric", "wrap"];
 
-/// Maximum number of periods that become pieces (separate regions). More periods use a table with an entry
-/// for each index.
+/// If the source indices repeat more often than this, the map uses a table with an entry for each index. Otherwise,
+/// it has pieces for each period.
 const MOST_PIECES: usize = 1 << 12;
 
-/// Maximum number of entries of the table. The limit is needed because sizes in files are arbitrary.
+/// The maximum number of entries of the table. It is needed because a file may have any sizes.
 const MOST_ENTRIES: usize = 1 << 28;
 
 impl Pad {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Pads each axis before and after by `width` elements.
+    /// Adds elements before and after the tensor along each axis.
     ///
-    /// `width` has one pair for each axis, one pair for all axes, or one number for both sides of all axes.
+    /// `width` has the numbers of elements to add: one pair for each axis, one pair for all axes, or one number for
+    /// both sides of all axes.
     pub fn new(width: &[i64], mode: PadMode) -> Pad {
         Pad { width: width.to_vec(), mode }
     }
 
-    /// The map for a tensor of this shape. Each axis of the output is longer by its two widths.
+    /// The map for a tensor of this shape. In the output, both widths are added to the size of each axis.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] for a wrong number of widths, [`OpError::NumberOutOfRange`] for a negative
-    /// width, [`OpError::EmptyAxisPadded`] for padding along an axis without elements,
-    /// [`ShapeError::TooLarge`], also if a padded axis of more than 2^28 indices would repeat some thousand
-    /// times.
+    /// width, [`OpError::EmptyAxisPadded`] for padding along an axis without elements, [`ShapeError::TooLarge`] if
+    /// the result cannot be addressed, or if a padded axis needs a table with more than 2^28 entries.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let widths = widths(&self.width, shape)?;
         let too_large = || ShapeError::TooLarge { what: format!("shape {shape} by {self}") };
@@ -158,10 +160,11 @@ impl fmt::Display for Pad {
     }
 }
 
-/// The widths before and after each axis, from the given pairs or from a single pair or number.
+/// The numbers of elements to add before and after the tensor along each axis, from pairs, a single pair or a single
+/// number.
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`], [`OpError::NumberOutOfRange`].
+/// [`ShapeError::SizesDiffer`] for a wrong number of widths, [`OpError::NumberOutOfRange`] for a negative width.
 pub fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
     let width = |number: &i64| count_of("width", *number);
     let widths = given.iter().map(width).collect::<Result<Vec<_>, _>>()?;
@@ -176,8 +179,8 @@ pub fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
     }
 }
 
-/// Map of one of `rank` axes, padded from `size` to `padded` with `before` elements in front. Returns `None`
-/// if a table would be too large, or indices would overflow.
+/// The map of the axis `axis` of a tensor of rank `rank`, which is padded from `size` to `padded` elements, of which
+/// `before` are in front. Returns `None` if a table would be too large or if indices would overflow.
 fn padded_axis(
     (axis, rank): (usize, usize),
     mode: PadMode,
@@ -198,7 +201,7 @@ fn padded_axis(
         ];
         return Some(AxisMap::from_pieces(axis, pieces));
     };
-    // The code below counts a few periods beyond both ends.
+    // Leave room for the code below, which counts a few periods beyond both ends.
     if padded > isize::MAX.unsigned_abs() / 4 {
         return None;
     }
@@ -211,13 +214,13 @@ fn padded_axis(
             AxisMap::Indexed { indices: Table::new(indices, 0, strides), line: Line::IDENTITY }
         });
     }
-    // The start of the period before the first index, then of each following part.
+    // The output position at which a period starts. The first period starts before position 0 or at it.
     let mut begin = shift.rem_euclid(period.cast_signed()) - period.cast_signed();
     let mut pieces = Vec::new();
     let end = |end: isize| usize::try_from(end).unwrap_or(0).min(padded);
     while begin < padded.cast_signed() {
         pieces.push(Piece { end: end(begin + own), line: Line { start: -begin, step: 1 } });
-        // Backwards: from the last index, or from the one before it.
+        // The second half of a period runs backwards: from the last index, or from the one before it.
         let last = match mode {
             PadMode::Reflect => begin + 2 * (own - 1),
             PadMode::Symmetric => begin + 2 * own - 1,
@@ -238,7 +241,7 @@ mod tests {
         Pad::new(width, mode).index_map(&Shape::new(sizes).unwrap())
     }
 
-    /// Source index as defined by numpy's documentation.
+    /// The source index as numpy's documentation defines it.
     fn expected(mode: PadMode, at: isize, size: isize) -> isize {
         match mode {
             PadMode::Edge => at.clamp(0, size - 1),
@@ -291,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Tensors whose elements take no bytes or are repeated have huge sizes.
+    /// Tensors can have huge sizes if their elements take no bytes or are repeated.
     #[test]
     fn huge_axes_are_padded_or_refused() {
         for mode in [PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap] {

@@ -20,9 +20,10 @@ pub struct PadConstant {
 crate::fingerprint!(struct PadConstant { width, value });
 
 impl PadConstant {
-    /// Pads each axis before and after by `width` elements of `value`.
+    /// Adds elements with the value `value` before and after the tensor along each axis.
     ///
-    /// `width` has one pair for each axis, one pair for all axes, or one number for both sides of all axes.
+    /// `width` has the numbers of elements to add: one pair for each axis, one pair for all axes, or one number for
+    /// both sides of all axes.
     pub fn new(width: &[i64], value: Scalar) -> PadConstant {
         PadConstant { width: width.to_vec(), value }
     }
@@ -32,13 +33,12 @@ impl PadConstant {
         self.value
     }
 
-    /// Adds the padded tensor to a program. `element` is a buffer with the constant as one element.
+    /// Adds the padded tensor to a program. `element` is a buffer with the constant as its only element.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a wrong number of widths or bytes of
-    /// the element,
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative width,
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a wrong number of widths, or if `element` does
+    /// not have the size of one element, [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative
+    /// width, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the result cannot be addressed.
     pub fn add_to(
         &self,
         program: &mut Program,

@@ -1,4 +1,4 @@
-//! numpy's `put_along_axis`; ONNX's ScatterElements is the case of equal shapes.
+//! numpy's `put_along_axis`, which is ONNX's ScatterElements if the shapes are equal except on the axis.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ use super::{Broadcast, Declaration, Indices, TakeAlongAxis};
 use crate::program::{Program, TensorId};
 use crate::{IndexMap, Result, Shape};
 
-/// Puts values into a tensor along an axis, at the index given for each position.
+/// Writes values over a tensor along an axis, each value at its index on this axis.
 ///
-/// This is the counterpart of [`TakeAlongAxis`]. The values are broadcast to the shape of the positions. If several
-/// values have the same destination, the last one in row-major order wins. The result has the shape of the tensor.
+/// The indices have the same meaning as for [`TakeAlongAxis`]. There is one value for each position of the output of
+/// [`TakeAlongAxis`]; fewer values are broadcast to that shape. If several values have the same destination, the last
+/// one in row-major order wins. The result has the shape of the tensor.
 ///
 /// Source: the documentation of numpy's `put_along_axis`; the specification of ONNX's ScatterElements without
 /// a reduction, opset 18.
@@ -39,8 +40,8 @@ impl PutAlongAxis {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Puts the second of two tensors into the first, at `indices` along `axis`. Negative axes and indices
-    /// count from the end.
+    /// Writes the elements of the second tensor over the first tensor, at `indices` along `axis`. Negative axes and
+    /// indices count from the end.
     pub fn new(inputs: [Operand; 2], axis: i64, indices: Indices) -> PutAlongAxis {
         PutAlongAxis { inputs, taken: TakeAlongAxis::new(axis, indices) }
     }
@@ -50,7 +51,7 @@ impl PutAlongAxis {
         &self.inputs
     }
 
-    /// Map from each position, which has one value, to its destination in a tensor of this shape.
+    /// The map from the index of each value to its destination in a tensor of this shape.
     ///
     /// # Errors
     /// As [`TakeAlongAxis::index_map`].
@@ -58,12 +59,12 @@ impl PutAlongAxis {
         self.taken.index_map(shape)
     }
 
-    /// Adds the updated tensor to a program; the names of the operator's own inputs are ignored.
+    /// Adds the updated tensor to a program. The names in [`PutAlongAxis::inputs`] are ignored.
     ///
     /// # Errors
-    /// As [`PutAlongAxis::places`] and [`Program::updated`];
-    /// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that do not
-    /// broadcast to the positions.
+    /// The errors of [`PutAlongAxis::places`] and [`Program::updated`], and
+    /// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that cannot be broadcast
+    /// to the shape of the destinations.
     pub fn add_to(&self, program: &mut Program, [base, values]: [TensorId; 2]) -> Result<TensorId> {
         let targets = self.places(&program.tensor(base).shape)?;
         let sizes: Vec<i64> =

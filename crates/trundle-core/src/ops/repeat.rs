@@ -4,9 +4,9 @@ use super::error::count_of;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Result, Shape, ShapeError};
 
-/// Repeats each index of an axis: `out[i] = in[i / repeats]` along it.
+/// Repeats each index of an axis: `out[i] = in[i / repeats]` along this axis.
 ///
-/// Source: the documentation of numpy's `repeat`, with one number for all indices.
+/// Source: the documentation of numpy's `repeat`, for one number of repeats for all indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Repeat {
     repeats: i64,
@@ -24,19 +24,20 @@ declare! {
 }
 
 impl Repeat {
-    /// Repeats each index of `axis` `repeats` times; a negative axis counts from the end. 0 gives an empty
-    /// axis.
+    /// Repeats each index of the axis `repeats` times. A negative axis counts from the end. With 0 repeats, the result
+    /// is empty.
     pub fn new(repeats: i64, axis: i64) -> Repeat {
         Repeat { repeats, axis }
     }
 
-    /// The map for a tensor of this shape. The output has the size of the axis multiplied by the repeats.
+    /// The map for a tensor of this shape. In the output, the size of the axis is multiplied by the number of repeats.
     ///
-    /// The repeats are a new axis, merged with the repeated one.
+    /// The map adds a new axis for the repeats and merges it with the repeated axis.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for
-    /// negative repeats, [`ShapeError::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative number of repeats,
+    /// [`ShapeError::TooLarge`] if the result cannot be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let repeats = count_of("repeats", self.repeats)?;

@@ -5,7 +5,7 @@ use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
 /// Changes the shape and keeps the elements in row-major order.
 ///
-/// Source: the specification of ONNX's Reshape with `allowzero`: a size 0 is 0.
+/// Source: the specification of ONNX's Reshape with `allowzero`, in which a size 0 means 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reshape {
     sizes: Vec<i64>,
@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Reshape {
-    /// Reshapes to `sizes`. One size may be -1, to be inferred.
+    /// Reshapes to `sizes`. One size may be -1; it is inferred from the others.
     pub fn new(sizes: &[i64]) -> Reshape {
         Reshape { sizes: sizes.to_vec() }
     }
@@ -29,7 +29,8 @@ impl Reshape {
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] for a size below -1, [`ShapeError::SizesDoNotFit`] if these sizes cannot
-    /// have as many elements as `shape`, or if -1 is ambiguous, [`ShapeError::TooLarge`].
+    /// have as many elements as `shape` or if the size -1 is ambiguous, [`ShapeError::TooLarge`] for sizes that cannot
+    /// be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let left = self.what_is_left(shape)?;
         let size = |size: &i64| {
@@ -39,7 +40,7 @@ impl Reshape {
         IndexMap::reshape(shape, &out_shape)
     }
 
-    /// The size that -1 stands for; 1 if there is no -1.
+    /// The size that replaces -1; 1 if there is no -1.
     fn what_is_left(&self, shape: &Shape) -> Result<usize> {
         if let Some(&number) = self.sizes.iter().find(|size| **size < -1) {
             let expected = "a size, or -1 to infer it";

@@ -7,9 +7,10 @@ use super::reverse_subsequences::{Listed, reversed_rows};
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
-/// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis and keeps the rest.
+/// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis, and keeps the others.
 ///
-/// These are reverse subsequences with broadcast lengths, but a length above the size of the axis is refused.
+/// This is as [`ReverseSubsequences`](crate::ops::ReverseSubsequences) with lengths that differ only along the batch
+/// axis. But a length greater than the size of the axis is an error.
 ///
 /// Source: the specifications of ReverseSequence of ONNX, opset 10, and OpenVINO; the documentation of TensorFlow's
 /// `reverse_sequence`.
@@ -23,7 +24,7 @@ pub struct ReverseSequence {
 crate::fingerprint!(struct ReverseSequence { axis, batch_axis, lengths });
 
 impl ReverseSequence {
-    /// Reverses along `axis`, with one length for each index of `batch_axis`; negative axes count from the end.
+    /// Reverses along `axis`, with one length for each index of `batch_axis`. Negative axes count from the end.
     pub fn new(axis: i64, batch_axis: i64, lengths: impl Into<Arc<[i128]>>) -> ReverseSequence {
         ReverseSequence { axis, batch_axis, lengths: lengths.into() }
     }

@@ -9,18 +9,18 @@ use crate::{
     AxisMap, DType, DTypeError, IndexMap, Line, Result, Shape, Table, TensorView, check_shape,
 };
 
-/// Reverses the first `length` elements along the axis, with a length for each position outside it, and keeps
-/// the rest.
+/// Reverses the first elements of each row along an axis, and keeps the others. Each row has its own length.
 ///
-/// A length that exceeds the size of the axis counts as the size.
+/// A row consists of the elements with the same indices on all other axes. A length greater than the size of the axis
+/// reverses the whole row.
 ///
 /// Source: the documentation of DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSubsequences {
     axis: i64,
-    /// Row-major lengths: over the positions outside the axis, or with the shape of `tensor`.
+    /// The lengths in row-major order: one for each row, or, with `tensor`, one for each element of the shape `held`.
     lengths: Arc<[u64]>,
-    /// `None` for a plain list.
+    /// The shapes of the lengths; `None` if they were given as a list.
     tensor: Option<LengthsTensor>,
 }
 
@@ -38,19 +38,19 @@ declaration! {
     }
 }
 
-/// The shapes of lengths given as a tensor.
+/// The shapes of lengths that were given as a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LengthsTensor {
     shape: Shape,
-    /// The shape, but with size 1 along axes with a stride of 0, whose lengths are stored once.
+    /// The shape of the stored lengths. It is `shape`, but with size 1 on axes whose stride is 0.
     stored: Shape,
 }
 
 crate::fingerprint!(struct LengthsTensor { shape, stored });
 
-/// Element types of buffers of lengths: `u32`, `u64`, or the bytes of either.
+/// The types of the items of a buffer with lengths: `u32`, `u64`, or `u8` for the bytes of these types.
 pub trait LengthBuffer: Copy {
-    /// The length of type `dtype` at a byte offset of the buffer.
+    /// Reads the length at a byte offset of the buffer. The length has the type `dtype`.
     #[doc(hidden)]
     fn length_at(buffer: &[Self], dtype: DType, byte: usize) -> u64;
 }
@@ -78,28 +78,28 @@ impl LengthBuffer for u8 {
 }
 
 impl ReverseSubsequences {
-    /// Name and parameters. With a batch axis, the call is a [`ReverseSequence`](super::ReverseSequence).
+    /// Name and parameters of the operator. A call with a batch axis is a [`ReverseSequence`](super::ReverseSequence).
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Reverses along `axis`, with a plain list of lengths.
+    /// Reverses along `axis`, with a list of lengths.
     ///
-    /// There is one length for each position outside `axis`, in row-major order. A negative axis counts from the
-    /// end.
+    /// The list has one length for each row, in row-major order. A negative axis counts from the end.
     pub fn new(axis: i64, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: None }
     }
 
-    /// Reverses along `axis`, with lengths as a row-major tensor with the sizes of the data, but 1 on `axis`.
+    /// Reverses along `axis`, with a contiguous row-major tensor of lengths.
     ///
-    /// A negative axis counts from the end.
+    /// The tensor must have the sizes of the data, but size 1 on `axis`. A negative axis counts from the end.
     pub fn dense(axis: i64, shape: Shape, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
         let tensor = LengthsTensor { stored: shape.clone(), shape };
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: Some(tensor) }
     }
 
-    /// Reverses along `axis`, with lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`.
+    /// Reverses along `axis`, with a tensor of lengths of type u32 or u64.
     ///
-    /// The tensor may have any strides; a stride of 0 repeats the lengths along its axis.
+    /// The tensor must have the sizes of the data, but size 1 on `axis`. It may have any strides; if a stride is 0, the
+    /// lengths are repeated along this axis. A negative axis counts from the end.
     ///
     /// # Errors
     /// [`DTypeError::DTypeMismatch`] for lengths of another type.
@@ -129,10 +129,9 @@ impl ReverseSubsequences {
     /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for `axis`,
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that the tensor does not have,
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) or
-    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if the lengths do not fit the
-    /// positions outside the axis.
+    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if there is not one length for each row.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let mut sizes = shape.sizes().to_vec();
@@ -157,15 +156,15 @@ impl ReverseSubsequences {
     }
 }
 
-/// Map that reverses the first elements along `axis` of each row. The lengths are at most the size of the
-/// axis; `strides` address them in entries.
+/// The map that reverses the first elements of each row along `axis`. The lengths are at most the size of the axis.
+/// `strides` has, for each axis, the distance between neighbours in `lengths`.
 pub(super) fn reversed_rows(
     shape: &Shape,
     axis: usize,
     mut lengths: Vec<usize>,
     strides: Vec<isize>,
 ) -> IndexMap {
-    // Lengths 0 and 1 both change nothing: use 1, so that equal maps compare equal.
+    // Both 0 and 1 as lengths change nothing. Use 1, so that maps that do the same are equal.
     lengths.iter_mut().for_each(|length| *length = (*length).max(1));
     let lengths = Table::new(lengths, 0, strides);
     let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();

@@ -5,8 +5,8 @@ use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 
 /// Shifts elements cyclically along axes: `out[(i + shift) mod size] = in[i]`.
 ///
-/// Source: the specification of OpenVINO's Roll-7. In addition to its text, a single shift applies to every axis, as in
-/// the specification's second example, and an empty list of axes leaves the tensor unchanged.
+/// Source: the specification of OpenVINO's Roll-7. Two rules are not in the text of the specification: a single shift
+/// applies to all axes, as in its second example, and an empty list of axes leaves the tensor unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Roll {
     shift: Vec<i64>,
@@ -24,9 +24,9 @@ declare! {
 }
 
 impl Roll {
-    /// Rolls by one entry of `shift` for each entry of `axes`, or by a single shift for all of them.
+    /// Shifts each axis in `axes` by the entry of `shift` at the same position, or all axes by a single shift.
     ///
-    /// Axes may be negative, counting from the end, and may repeat: their shifts add.
+    /// Negative axes count from the end. If an axis is repeated, its shifts are added.
     pub fn new(shift: &[i64], axes: &[i64]) -> Roll {
         Roll { shift: shift.to_vec(), axes: axes.to_vec() }
     }
@@ -34,8 +34,8 @@ impl Roll {
     /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
-    /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) for `shift` and `axes`,
-    /// [`AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis.
+    /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) if `shift` and `axes` have different numbers of entries,
+    /// [`AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that the tensor does not have.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let totals = self.total_shifts(shape)?;
         let axes = totals
@@ -47,10 +47,10 @@ impl Roll {
         Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
     }
 
-    /// Nonzero shifts that move nothing in a tensor of this shape, because they are multiples of the size of
-    /// their axis, each with that size.
+    /// Finds nonzero shifts that move nothing in a tensor of this shape, because the shift is a multiple of the size of
+    /// the axis. Returns pairs of a shift and the size.
     ///
-    /// Empty if the operator does not fit the shape.
+    /// The list is empty if the operator does not fit the shape.
     pub fn idle_shifts(&self, shape: &Shape) -> Vec<(i64, usize)> {
         if self.total_shifts(shape).is_err() {
             return Vec::new();
@@ -66,7 +66,7 @@ impl Roll {
         each.filter(is_idle).collect()
     }
 
-    /// The shift of each axis, reduced to `0..size`.
+    /// The total shift of each axis, modulo the size of the axis.
     fn total_shifts(&self, shape: &Shape) -> Result<Vec<usize>> {
         if self.shift.len() != 1 {
             check_sizes(("shift", self.shift.len()), ("axes", self.axes.len()))?;
@@ -75,7 +75,7 @@ impl Roll {
         let shifts = self.shift.iter().cycle();
         for (&axis, &shift) in self.axes.iter().zip(shifts) {
             let axis = normalize_axis("axis", axis, shape.rank())?;
-            // Reduce each shift before adding, to avoid overflow.
+            // Take each shift modulo the size before adding it, to avoid overflow.
             if shape[axis] > 0 {
                 let size = shape[axis] as i128;
                 let total = (totals[axis] as i128 + i128::from(shift).rem_euclid(size)) % size;
@@ -86,7 +86,8 @@ impl Roll {
     }
 }
 
-/// Map of one axis rolled by `shift`, which is below its size (or 0): the last `shift` elements come first.
+/// The map of one axis of `size` elements, rolled by `shift`: the last `shift` elements come first. `shift` is less
+/// than `size`, or 0 if the axis is empty.
 fn rolled(axis: usize, shift: usize, size: usize) -> AxisMap {
     let line = |start: isize| Line { start, step: 1 };
     AxisMap::from_pieces(

@@ -6,7 +6,7 @@ use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Rotates the tensor `k` times by 90 degrees in the plane of two axes, from the first towards the second.
 ///
-/// For one turn, `out[i, j] = in[j, size - 1 - i]`, where `size` is the size of the second axis.
+/// For one rotation of a matrix, `out[i, j] = in[j, size - 1 - i]`, where `size` is the size of the second axis.
 ///
 /// Source: the documentation of numpy's `rot90`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,17 +26,18 @@ declare! {
 }
 
 impl Rot90 {
-    /// Rotates in the plane of two different axes; negative axes count from the end. `k` counts modulo 4, and
-    /// a negative `k` turns the other way.
+    /// Rotates `k` times in the plane of two different axes. A negative `k` rotates the other way. Negative axes count
+    /// from the end.
     pub fn new(k: i64, axes: &[i64]) -> Rot90 {
         Rot90 { k, axes: axes.to_vec() }
     }
 
-    /// The map for a tensor of this shape. An odd number of turns swaps the sizes of both axes.
+    /// The map for a tensor of this shape. In the output, an odd number of rotations swaps the sizes of both axes.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if `axes` does not have two entries,
-    /// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`] if both axes are the same.
+    /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have, [`ShapeError::RepeatedAxis`] if both
+    /// axes are the same.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let [first, second] = self.axes[..] else {
             return Err(out_of_range("number of axes", self.axes.len(), "2"));

@@ -1,4 +1,4 @@
-//! Numbers as text, and their encoding as elements of a type.
+//! Numbers in calls of operators, and their encoding as elements of a type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::declaration::Argument;
 use crate::{DType, DTypeError, Error, Packing, Result, Width};
 
-/// A number before its type is known: `0`, `-1.5`, `nan`, `true`.
+/// A number whose element type is not known yet, such as `0`, `-1.5`, `nan` or `true`.
 ///
 /// ```
 /// use trundle_core::{DType, ops::Scalar};
@@ -21,7 +21,7 @@ pub struct Scalar(NumberList);
 
 crate::fingerprint!(struct Scalar(form));
 
-/// The number as a list for calls: an integer, or the bits of a float followed by 0.
+/// The number as a list, as calls store it: one integer, or the bits of a float followed by 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum NumberList {
     Integer([i64; 1]),
@@ -34,7 +34,7 @@ impl crate::Fingerprint for NumberList {
     }
 }
 
-/// The error for a text that is not a number.
+/// The error for a string that is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotANumber;
 
@@ -50,7 +50,7 @@ impl Scalar {
     /// The integer 0.
     pub const ZERO: Scalar = Scalar(NumberList::Integer([0]));
 
-    /// Number from its list in calls.
+    /// Converts the list that calls store to a number.
     pub fn of_list(list: &[i64]) -> Scalar {
         match *list {
             [] => Scalar::ZERO,
@@ -59,7 +59,7 @@ impl Scalar {
         }
     }
 
-    /// The number as a list for calls; the inverse of [`Scalar::of_list`].
+    /// The list that calls store for the number. [`Scalar::of_list`] is the inverse.
     pub fn list(&self) -> &[i64] {
         match &self.0 {
             NumberList::Integer(list) => list,
@@ -76,12 +76,12 @@ impl Scalar {
 
     /// Encodes the number as one element of `dtype` with the given width, little-endian.
     ///
-    /// Floats are rounded to the nearest value, complex numbers get no imaginary part, and booleans are 0 or
-    /// 1.
+    /// For floats, the number is rounded to the nearest value. For complex numbers, the imaginary part is 0. For
+    /// booleans, the number must be 0 or 1.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchElement`] if the number is out of range, if it is not an integer and the type
-    /// requires one, or if the type is not numeric: texts and structures accept only 0, `nf4` nothing.
+    /// [`DTypeError::NoSuchElement`] if the number is out of range, if it is not an integer although the type requires
+    /// one, or if the type is not numeric. [`DType::Bytes`] accepts only 0, and `nf4` accepts no number.
     pub fn element(self, dtype: DType, width: impl Into<Width>) -> Result<Vec<u8>> {
         let width = width.into();
         let bytes = self.bytes(dtype).ok_or_else(|| {
@@ -94,7 +94,7 @@ impl Scalar {
         Ok(packed)
     }
 
-    /// Encodes the number as [`Scalar::element`], but big-endian.
+    /// Encodes the number as [`Scalar::element`], but in big-endian byte order.
     ///
     /// # Errors
     /// As [`Scalar::element`].
@@ -106,7 +106,7 @@ impl Scalar {
         Ok(bytes)
     }
 
-    /// The bytes of the element; a packed element is in the low bits of one byte.
+    /// The bytes of the element. A sub-byte element is in the low bits of one byte.
     fn bytes(self, dtype: DType) -> Option<Vec<u8>> {
         let float = |float: Binary| float.code(self.float());
         let narrow = |of: Binary| Some(vec![u8::try_from(float(of)?).ok()?]);
@@ -154,7 +154,7 @@ impl Scalar {
         (narrow.is_finite() || !exact.is_finite()).then_some(narrow)
     }
 
-    /// Code of a power of two in a type that stores exponents only.
+    /// The number as a code of [`DType::F8E8M0`], which stores only exponents; `None` if it is not a power of two.
     fn exponent(self) -> Option<u8> {
         let float = self.float();
         if float.is_nan() {
@@ -171,7 +171,7 @@ impl Scalar {
 struct Binary {
     exponent_bits: u32,
     fraction_bits: u32,
-    /// The code of the largest finite number.
+    /// The code (the bits as an integer) of the largest finite number.
     largest: u16,
     infinity: Option<u16>,
     nan: Option<u16>,
@@ -181,7 +181,7 @@ impl Binary {
     const F16: Binary = Binary::ieee(5, 10);
     const BF16: Binary = Binary::ieee(8, 7);
     const F8E5M2: Binary = Binary::ieee(5, 2);
-    /// Has one NaN for each sign, and finite numbers for the other codes with the highest exponent.
+    /// This type has one NaN for each sign. The other codes with the highest exponent are finite numbers.
     const F8E4M3: Binary = Binary {
         exponent_bits: 4,
         fraction_bits: 3,
@@ -204,7 +204,7 @@ impl Binary {
         }
     }
 
-    /// Code of the nearest number; ties go to an even last bit.
+    /// The code of the nearest number. If two numbers are equally near, it is the one whose last bit is 0.
     fn code(self, float: f64) -> Option<u16> {
         let Binary { exponent_bits, fraction_bits, .. } = self;
         let sign = u16::from(float.is_sign_negative()) << (exponent_bits + fraction_bits);
@@ -215,7 +215,7 @@ impl Binary {
                 let bias = (1 << (exponent_bits - 1)) - 1;
                 let exponent = i32::try_from(magnitude.to_bits() >> 52).ok()? - 1023;
                 let exponent = exponent.max(1 - bias);
-                // In units of the last bit, where the magnitude is exact.
+                // The magnitude as a multiple of the last bit. This product is exact.
                 let units = magnitude * 2f64.powi(i32::try_from(fraction_bits).ok()? - exponent);
                 let above = u64::try_from(exponent - (1 - bias)).ok()? << fraction_bits;
                 let code = above.checked_add(units.round_ties_even() as u64)?;
@@ -254,7 +254,7 @@ impl FromStr for Scalar {
 }
 
 impl From<f64> for Scalar {
-    /// All NaNs become the same NaN.
+    /// Converts a float. All NaNs become the same NaN.
     fn from(float: f64) -> Scalar {
         let float = if float.is_nan() { f64::NAN } else { float };
         Scalar(NumberList::Float([float.to_bits().cast_signed(), 0]))
@@ -268,7 +268,7 @@ impl From<i64> for Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// Writes the number so that it parses back to itself.
+    /// Writes the number in a form that parses to an equal number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             NumberList::Integer([integer]) => integer.fmt(f),
@@ -285,7 +285,7 @@ mod tests {
         text.parse::<Scalar>().unwrap().element(dtype, dtype).ok()
     }
 
-    /// Value of a code, by the definition of binary floats.
+    /// The value of a code, by the definition of binary floats.
     fn number(float: Binary, code: u16) -> f64 {
         let Binary { exponent_bits, fraction_bits, .. } = float;
         let fraction = f64::from(code & ((1 << fraction_bits) - 1));

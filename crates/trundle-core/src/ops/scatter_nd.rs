@@ -7,7 +7,7 @@ use super::reverse_subsequences::Listed;
 use super::{Declaration, GatherNd, Indices};
 use crate::{IndexMap, Result, Shape};
 
-/// Puts elements or slices of one tensor into another, at indices into its first axes.
+/// Writes elements or slices of one tensor over another tensor, at indices on the first axes of that tensor.
 ///
 /// The last axis of the indices has one entry for each indexed axis. If several updates have the same destination,
 /// the last one in row-major order wins. The result has the shape of the tensor that is updated.
@@ -36,7 +36,7 @@ impl ScatterNd {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Puts the second of two tensors into the first at `indices`; negative indices count from the end.
+    /// Writes the second tensor over the first tensor at `indices`. Negative indices count from the end.
     pub fn new(inputs: [Operand; 2], indices: Indices) -> ScatterNd {
         ScatterNd { inputs, indices }
     }
@@ -46,7 +46,7 @@ impl ScatterNd {
         &self.inputs
     }
 
-    /// Map from each element of the updates to its destination in a tensor of this shape.
+    /// The map from the index of each update to its destination in a tensor of this shape.
     ///
     /// # Errors
     /// As [`GatherNd::index_map`].

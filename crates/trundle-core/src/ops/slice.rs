@@ -6,7 +6,7 @@ use super::out_of_range;
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
-/// Slices along some axes, from a start up to but excluding a stop: `out[i] = in[start + step · i]`.
+/// Slices along some axes, from a start to a stop, which is excluded: `out[i] = in[start + step · i]`.
 ///
 /// Source: the specification of ONNX's Slice, opset 13.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,11 +32,11 @@ declare! {
 }
 
 impl Slice {
-    /// Slices along `axes`: each list has one entry for each sliced axis.
+    /// Slices along `axes`. Each list has one entry for each sliced axis.
     ///
-    /// Negative axes, starts and stops count from the end; bounds outside the axis are clamped. A negative step goes
-    /// backwards to an exclusive stop: `i64::MIN` includes the first element. The default for `axes` is the first
-    /// axes, for `steps` 1.
+    /// Negative axes, starts and stops count from the end. Starts and stops outside the axis are clamped to it. A slice
+    /// with a negative step runs backwards; to include the first element, use the stop `i64::MIN`. If `axes` is empty,
+    /// the first axes are sliced. If `steps` is empty, all steps are 1.
     pub fn new(starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]) -> Slice {
         Slice {
             starts: starts.to_vec(),
@@ -46,12 +46,13 @@ impl Slice {
         }
     }
 
-    /// Consecutive slices with given sizes that cover an axis of a tensor of this shape; a negative axis
-    /// counts from the end.
+    /// Creates consecutive slices with the given sizes, which together cover an axis of a tensor of this shape. A
+    /// negative axis counts from the end.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if
-    /// `sizes` is empty, [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
+    /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if `sizes` is empty,
+    /// [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
     pub fn parts(
         shape: &Shape,
         axis: i64,
@@ -72,11 +73,11 @@ impl Slice {
         Ok(slices)
     }
 
-    /// The map for a tensor of this shape. The output has a sliced axis for each axis of the tensor.
+    /// The map for a tensor of this shape. The output has the size of the slice on each sliced axis.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] for lists of different lengths, [`ShapeError::AxisOutOfRange`] or
-    /// [`ShapeError::RepeatedAxis`] for `axes`, [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange)
+    /// [`ShapeError::RepeatedAxis`] for wrong `axes`, [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange)
     /// for a step of 0.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let sliced = self.starts.len();
@@ -115,11 +116,12 @@ impl Slice {
     }
 }
 
-/// Coordinates of a slice of an axis, and their number. The step must not be 0.
+/// The line of the coordinates of a slice on an axis, and the number of coordinates. The step must not be 0.
 fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let size = size as i128;
-    // Backwards, the furthest stop is before the first element, and the furthest start is the last element. A
-    // start before the first element is clamped to it; numpy instead gives an empty slice.
+    // If the step is negative, stops are clamped to the position before the first element and up, and starts to the
+    // last element and down. A start before the first element becomes the first element; in numpy, the slice would
+    // be empty.
     let (starts, stops) =
         if step > 0 { (0..=size, 0..=size) } else { (0.min(size - 1)..=size - 1, -1..=size - 1) };
     let within = |bound: i64, bounds: RangeInclusive<i128>| {
@@ -129,7 +131,7 @@ fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let (start, stop, step) = (within(start, starts), within(stop, stops), i128::from(step));
     let distance = (stop - start) * step.signum();
     let count = if distance > 0 { (distance - 1) / step.abs() + 1 } else { 0 };
-    // The step of a single element is not needed and might overflow.
+    // The step of a slice of one element is not needed, and might overflow.
     let step = if count > 1 { step } else { 1 };
     let narrow = |number: i128| isize::try_from(number).unwrap_or_default();
     (Line { start: narrow(start), step: narrow(step) }, narrow(count).unsigned_abs())

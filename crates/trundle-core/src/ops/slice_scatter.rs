@@ -8,8 +8,8 @@ use crate::{IndexMap, Result, Shape};
 
 /// Replaces a slice of a tensor by another tensor.
 ///
-/// Source: the specification of OpenVINO's SliceScatter-15, with the slices of ONNX's Slice, opset 13;
-/// numpy's `x[1:5:2] = updates`.
+/// Source: the specification of OpenVINO's SliceScatter-15, and for the slices the specification of ONNX's Slice,
+/// opset 13. In numpy, this is `x[1:5:2] = updates`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SliceScatter {
     inputs: [Operand; 2],
@@ -38,7 +38,7 @@ impl SliceScatter {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Replaces a slice of the first of two tensors by the second.
+    /// Replaces a slice of the first tensor by the second tensor.
     pub fn new(inputs: [Operand; 2], slice: Slice) -> SliceScatter {
         SliceScatter { inputs, slice }
     }
@@ -48,7 +48,7 @@ impl SliceScatter {
         &self.inputs
     }
 
-    /// Map from each element of the updates to its destination in a tensor of this shape.
+    /// The map from the index of each update to its destination in a tensor of this shape.
     ///
     /// # Errors
     /// As [`Slice::index_map`].

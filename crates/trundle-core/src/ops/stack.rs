@@ -33,7 +33,8 @@ impl Stack {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Stacks `inputs` along the new `axis` of the result; a negative axis counts from the end of the result.
+    /// Stacks `inputs` along a new axis, which is `axis` of the result. A negative axis counts from the end of the
+    /// result's axes.
     pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Stack {
         Stack { inputs: Operands(inputs.into()), axis }
     }
@@ -43,7 +44,7 @@ impl Stack {
         &self.inputs.0
     }
 
-    /// Adds the stack of `inputs` to a program; the names of the operator's own inputs are ignored.
+    /// Adds the stack of `inputs` to a program. The names in [`Stack::inputs`] are ignored.
     ///
     /// # Errors
     /// As [`Program::stacked`].

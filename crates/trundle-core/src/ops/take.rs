@@ -9,10 +9,9 @@ use super::reverse_subsequences::Listed;
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Takes the elements at indices of one axis, which is replaced by the axes of the indices.
+/// Takes the elements at indices of one axis. In the result, the axes of the indices replace this axis.
 ///
-/// With batch axes, the first axes of the tensor and of the indices are shared, and each batch has its own
-/// indices.
+/// The first axes may be batch axes: the tensor and the indices share them, and each batch has its own indices.
 ///
 /// Source: the specification of OpenVINO's Gather-8 (ONNX's Gather has no batch axes); the documentation of
 /// numpy's `take`.
@@ -42,18 +41,18 @@ impl Take {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Takes the elements at `indices` of `axis`; a negative axis counts from the end.
+    /// Takes the elements at `indices` of `axis`. A negative axis counts from the end.
     pub fn new(axis: i64, indices: Indices) -> Take {
         Take { axis, indices, mode: IndexMode::Raise, batch_axes: 0 }
     }
 
-    /// Sets the handling of indices out of range.
+    /// Sets the treatment of indices that are outside the axis.
     #[must_use]
     pub fn with_mode(self, mode: IndexMode) -> Take {
         Take { mode, ..self }
     }
 
-    /// Sets the number of leading axes that the indices share with the tensor.
+    /// Sets the number of batch axes, which are the first axes of the tensor and of the indices.
     #[must_use]
     pub fn with_batch_axes(self, batch_axes: usize) -> Take {
         Take { batch_axes, ..self }
@@ -64,13 +63,15 @@ impl Take {
         &self.indices
     }
 
-    /// The map for a tensor of this shape. In the shape of the output, the indices' axes replace the indexed axis.
+    /// The map for a tensor of this shape. In the output's shape, the sizes of the indices replace the size of the
+    /// axis.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);
+    /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,
+    /// [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange) for an index outside the axis,
     /// [`ShapeError::SizesDiffer`] if the sizes of batch axes differ,
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are more batch axes than axes
-    /// before `axis`, or than axes of the indices; [`ShapeError::TooLarge`].
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there are more batch axes than axes before
+    /// `axis` or than axes of the indices, [`ShapeError::TooLarge`] if the result cannot be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let (batch_axes, own) = (self.batch_axes, self.indices.shape());

@@ -1,4 +1,4 @@
-//! numpy's `take_along_axis`; ONNX's GatherElements is the case of equal shapes.
+//! numpy's `take_along_axis`, which is ONNX's GatherElements if the shapes are equal except on the axis.
 
 use std::fmt;
 
@@ -8,9 +8,10 @@ use super::reverse_subsequences::Listed;
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Takes an element along an axis for each position: `out[i, j, k] = in[i, indices[i, j, k], k]`.
+/// Takes an element along an axis for each position of the indices. For axis 1 of a tensor of rank 3,
+/// `out[i, j, k] = in[i, indices[i, j, k], k]`.
 ///
-/// Along the other axes, sizes of 1 are broadcast.
+/// On the other axes, a size of 1 is broadcast.
 ///
 /// Source: the documentation of numpy's `take_along_axis`; the specifications of ONNX's GatherElements and
 /// OpenVINO's GatherElements-6.
@@ -46,19 +47,20 @@ impl TakeAlongAxis {
         &self.indices
     }
 
-    /// The axis as given, possibly negative.
+    /// The axis, as the caller gave it. It may be negative.
     pub(super) fn axis(&self) -> i64 {
         self.axis
     }
 
     /// The map for a tensor of this shape.
     ///
-    /// The output has the broadcast shape, with the size of the indices along the axis.
+    /// The output has the size of the indices on the axis, and the broadcast sizes on all other axes.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);
+    /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,
+    /// [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange) for an index outside the axis,
     /// [`ShapeError::SizesDiffer`] if the indices and the tensor have different ranks,
-    /// [`ShapeError::SizesDoNotBroadcast`] if the sizes along another axis differ and neither is 1.
+    /// [`ShapeError::SizesDoNotBroadcast`] if the sizes on another axis differ and neither is 1.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let own = self.indices.shape();

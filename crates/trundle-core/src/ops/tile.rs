@@ -21,19 +21,19 @@ declare! {
 }
 
 impl Tile {
-    /// Repeats the tensor `repeats[axis]` times along each axis; 0 gives an empty axis.
+    /// Repeats the tensor `repeats[axis]` times along each axis. With 0 repeats, the axis is empty.
     pub fn new(repeats: &[i64]) -> Tile {
         Tile { repeats: repeats.to_vec() }
     }
 
-    /// The map for a tensor of this shape. The output has each size multiplied by its number of repeats.
+    /// The map for a tensor of this shape. In the output, each size is multiplied by its number of repeats.
     ///
-    /// Each repeat is a new axis, merged with the repeated one.
+    /// For each axis that is repeated, the map adds a new axis for the repeats and merges it with this axis.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if the number of repeats differs from the number of axes,
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative repeat,
-    /// [`ShapeError::TooLarge`].
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative number of repeats,
+    /// [`ShapeError::TooLarge`] if the result cannot be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let repeats = self.repeats_of(shape)?;
         let too_large = || ShapeError::TooLarge { what: format!("shape {shape} by {self}") };

@@ -2,7 +2,7 @@
 
 use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
 
-/// Permutes the axes, in gather form: `out.shape[i] == in.shape[order[i]]`.
+/// Permutes the axes: `out.shape[i] == in.shape[order[i]]`.
 ///
 /// Source: the specification of OpenVINO's Transpose-1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,9 +19,9 @@ declare! {
 }
 
 impl Transpose {
-    /// Permutes the axes by `order`, which contains each axis once, without negative numbers.
+    /// Permutes the axes by `order`, which must contain each axis once, without negative numbers.
     ///
-    /// An empty order reverses the axes.
+    /// An empty `order` reverses the order of the axes.
     pub fn new(order: &[i64]) -> Transpose {
         Transpose { order: order.to_vec() }
     }
@@ -29,7 +29,7 @@ impl Transpose {
     /// The map for a tensor of this shape. The output has the permuted shape.
     ///
     /// # Errors
-    /// As [`Permutation::new`], if `order` is neither empty nor a permutation of the axes.
+    /// The errors of [`Permutation::new`], if `order` is neither empty nor a permutation of the axes.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let rank = shape.rank();
         let permutation = if self.order.is_empty() {

@@ -3,10 +3,10 @@
 use crate::shape::{check_sizes, normalize_distinct_axes};
 use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 
-/// Sliding windows along some axes. Each axis becomes the start of the window, and a new axis at the end has
-/// the elements of the window.
+/// Makes sliding windows along some axes. Each of these axes becomes the axis of the windows, and a new axis at the end
+/// has the elements of one window.
 ///
-/// Source: the documentation of numpy's `sliding_window_view`; steps and dilation as in PyTorch's `unfold`.
+/// Source: the documentation of numpy's `sliding_window_view`. The step and the dilation are as in PyTorch's `unfold`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Windows {
     size: Vec<i64>,
@@ -30,8 +30,8 @@ declare! {
 }
 
 impl Windows {
-    /// Windows of `size` along `axes`; an empty list means all axes in order. Empty `step` and `dilation`
-    /// mean 1.
+    /// Makes windows of `size` along `axes`, or along all axes if `axes` is empty. `step` is the distance between two
+    /// windows, and `dilation` the distance between two elements of a window; if empty, they are 1.
     pub fn new(size: &[i64], step: &[i64], axes: &[i64], dilation: &[i64]) -> Windows {
         let [size, step, axes, dilation] = [size, step, axes, dilation].map(<[i64]>::to_vec);
         Windows { size, step, axes, dilation }
@@ -39,12 +39,14 @@ impl Windows {
 
     /// The map for a tensor of this shape.
     ///
-    /// The output has the number of windows along each axis of the operator, then the sizes of a window.
+    /// In the output, the size of each axis with windows is the number of windows. The sizes of a window follow at the
+    /// end.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], [`ShapeError::SizesDiffer`] if there is
-    /// not one number for each axis, [`OpError::NumberOutOfRange`] for a number below 1,
-    /// [`OpError::WindowTooLarge`], [`ShapeError::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] for wrong axes, [`ShapeError::SizesDiffer`] if
+    /// there is not one number for each axis, [`OpError::NumberOutOfRange`] for a number below 1,
+    /// [`OpError::WindowTooLarge`] if a window is larger than its axis, [`ShapeError::TooLarge`] if the result cannot
+    /// be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axes = self.axes_of(shape)?;
         let [size, step, dilation] = [
@@ -71,7 +73,7 @@ impl Windows {
                 );
             };
             sizes[*axis] = left / step[at] + 1;
-            // A step longer than the axis allows only one window.
+            // If there is only one window, the step is not needed. It may be larger than the axis.
             sums[*axis][*axis] = if sizes[*axis] == 1 { 0 } else { step[at].cast_signed() };
             sums[*axis][shape.rank() + at] = dilation[at].cast_signed();
         }
@@ -89,7 +91,7 @@ impl Windows {
     }
 }
 
-/// One positive number for each axis; all 1 if there are none.
+/// Checks that there is one positive number for each axis. If there are no numbers, returns 1 for each axis.
 fn positive(argument: &'static str, numbers: &[i64], axes: usize) -> Result<Vec<usize>> {
     if numbers.is_empty() && argument != "size" {
         return Ok(vec![1; axes]);

@@ -7,8 +7,10 @@ use crate::Shape;
 use crate::index_map::Layer;
 use crate::shape::row_major_strides;
 
-/// Elements of a tensor that are evenly spaced along some directions. [`Program::follow`] traces them to the
-/// tensors that they come from, and splits the grid where the spacing ends.
+/// Elements of a tensor that are evenly spaced along some directions.
+///
+/// [`Program::follow`] traces them to the tensors that they come from, and splits the grid where the elements are
+/// not evenly spaced there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     tensor: TensorId,
@@ -16,9 +18,9 @@ pub struct Grid {
     layers: usize,
     /// The index of the first element.
     pub index: Vec<usize>,
-    /// The position of the first element in the caller's numbering.
+    /// The position of the first element. The caller chooses how positions are counted.
     pub position: usize,
-    /// The directions, each of at least two elements.
+    /// The directions. Each has at least two elements.
     pub directions: Vec<Direction>,
 }
 
@@ -34,17 +36,17 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Distance between two neighbours in a box with these strides.
+    /// The distance between two neighbours in a box with these strides.
     pub fn stride(&self, strides: &[isize]) -> isize {
         self.steps.iter().zip(strides).map(|(step, stride)| step * stride).sum()
     }
 }
 
 impl Grid {
-    /// Grid of the elements of a nonempty box of a tensor.
+    /// Creates the grid of all elements of a nonempty box of a tensor.
     ///
-    /// `distances` are the distances between the positions of neighbours along each axis, and `position` is
-    /// the position of the first element.
+    /// `position` is the position of the first element. For each axis, `distances` has the distance between the
+    /// positions of neighbours.
     pub fn of_box(
         tensor: TensorId,
         bounds: &[Range<usize>],
@@ -62,20 +64,20 @@ impl Grid {
         Grid { tensor, layers: 0, index, position, directions }
     }
 
-    /// The tensor of the elements; `None` between two layers of a map.
+    /// The tensor that the elements are in; `None` while the grid is between two layers of a map.
     pub fn tensor(&self) -> Option<TensorId> {
         (self.layers == 0).then_some(self.tensor)
     }
 
-    /// Number of elements.
+    /// The number of elements.
     pub fn count(&self) -> usize {
         self.directions.iter().map(|direction| direction.count).product()
     }
 
-    /// Keeps a part of the elements that lies within `bounds` and contains the first element, and appends the
-    /// others to `rest`.
+    /// Keeps a part of the elements that lies within `bounds` and contains the first element. Appends the other
+    /// elements to `rest`.
     ///
-    /// Returns false and keeps all elements if the first element lies outside.
+    /// If the first element lies outside `bounds`, returns false and keeps all elements.
     pub fn keep_within(&mut self, bounds: &[Range<usize>], rest: &mut Vec<Grid>) -> bool {
         if self.index.iter().zip(bounds).any(|(i, range)| !range.contains(i)) {
             return false;
@@ -89,9 +91,10 @@ impl Grid {
         true
     }
 
-    /// Converts the indices to another shape with as many elements, in row-major order.
+    /// Converts the indices from the shape `from` to the shape `to`. Both have the same number of elements, in
+    /// row-major order.
     ///
-    /// Keeps a part that is evenly spaced there, and appends the others to `rest`.
+    /// Keeps a part that is evenly spaced in the new shape, and appends the other elements to `rest`.
     pub fn reshape(&mut self, from: &Shape, to: &Shape, rest: &mut Vec<Grid>) {
         if from == to {
             return;
@@ -122,9 +125,10 @@ impl Grid {
         });
     }
 
-    /// Cuts the direction `at` where it reaches the end of an axis of the new shape. `index` is the index of
-    /// the first element in the new shape. A direction that fills the axis several times becomes two
-    /// directions.
+    /// Cuts the direction `at` where it reaches the end of an axis of the new shape. If the direction passes
+    /// through the whole axis several times, it becomes two directions.
+    ///
+    /// `index` is the index of the first element in the new shape.
     fn part_at(
         &mut self,
         at: usize,
@@ -151,7 +155,7 @@ impl Grid {
         }
     }
 
-    /// Traces one layer of a map to its source.
+    /// Traces the elements through one layer of a map, to the source of the layer.
     fn follow(&mut self, layer: &Layer, rest: &mut Vec<Grid>) {
         let Some(axes) = layer.axes() else {
             return self.reshape(layer.out_shape(), layer.in_shape(), rest);
@@ -182,14 +186,13 @@ impl Grid {
         self.directions.iter().map(|direction| direction.count).collect()
     }
 
-    /// Limits the counts to elements whose index along `axis` is in `range`.
+    /// Reduces the counts so that the index of every element along `axis` is in `range`.
     fn limit(&self, axis: usize, range: &Range<usize>, counts: &mut [usize]) {
         let steps = self.directions.iter().map(|direction| direction.steps[axis]);
         limit(self.index[axis], steps, range, counts);
     }
 
-    /// Keeps the first elements along each direction, as many as `counts` says, and appends the others to
-    /// `rest`.
+    /// Keeps the first `counts[at]` elements along each direction `at`, and appends the others to `rest`.
     fn cut(&mut self, counts: &[usize], rest: &mut Vec<Grid>) {
         for (at, count) in counts.iter().enumerate() {
             self.cut_along(at, *count, rest);
@@ -212,7 +215,7 @@ impl Grid {
         self.directions[at].count = count;
     }
 
-    /// Replaces the indices by indices of another tensor.
+    /// Replaces the indices by indices in another tensor.
     fn go_on(&mut self, index: Vec<usize>, steps: impl Fn(&Direction) -> Vec<isize>) {
         self.index = index;
         self.directions.retain(|direction| direction.count > 1);
@@ -231,8 +234,8 @@ impl RowMajor<'_> {
         RowMajor { sizes: shape.sizes(), strides: row_major_strides(shape.sizes()) }
     }
 
-    /// The axis along which elements at this distance are neighbours, and the steps along it. If several axes
-    /// fit, the outermost.
+    /// Expresses a distance between two elements as a number of steps along one axis. Returns the axis and that
+    /// number. If several axes are possible, the result is the outermost.
     fn step(&self, stride: isize) -> Option<(usize, isize)> {
         let fits = |own: &isize| *own != 0 && stride % own == 0;
         let axis = self.strides.iter().position(fits).filter(|_| stride != 0)?;
@@ -240,15 +243,16 @@ impl RowMajor<'_> {
     }
 }
 
-/// Number of elements in `range` that are `step` apart, from the element `first` in it.
+/// The number of elements `first`, `first + step`, `first + 2 · step`, ... that are in `range`; `first` is.
 fn room(first: usize, step: isize, range: &Range<usize>) -> usize {
     let left = if step > 0 { range.end - 1 - first } else { first - range.start };
     left / step.unsigned_abs() + 1
 }
 
-/// Limits the counts of directions to elements in `range`, which contains the first element `first`. `steps`
-/// are the distances of neighbours along each direction. Short steps keep their counts at the cost of long
-/// ones.
+/// Reduces the counts of the directions so that all elements are in `range`. The first element is `first`, and
+/// `steps` are the distances between neighbours along each direction.
+///
+/// Directions with long steps are reduced before directions with short steps.
 fn limit(
     first: usize,
     steps: impl Iterator<Item = isize> + Clone,
@@ -266,15 +270,15 @@ fn limit(
 }
 
 impl Program {
-    /// Traces a grid one step towards its origins.
+    /// Traces a grid one step towards the origins of its elements.
     ///
-    /// Keeps a part that stays evenly spaced, and appends the others to `rest`, to be traced later. Returns
-    /// false if the elements are given or filled.
+    /// Keeps a part that is evenly spaced after the step. Appends the other elements to `rest`, for later calls.
+    /// Returns false if the elements belong to an input or a constant.
     ///
     /// Law: each element has the same origin as before the step.
     ///
     /// # Panics
-    /// If the tensor has no such elements.
+    /// If the grid does not lie within its tensor.
     pub fn follow(&self, grid: &mut Grid, rest: &mut Vec<Grid>) -> bool {
         match &self.tensor(grid.tensor).made {
             Made::Given(_) | Made::Fill(_) => return false,

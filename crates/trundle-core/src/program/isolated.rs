@@ -1,4 +1,4 @@
-//! A pass as a separate program, for execution piece by piece.
+//! Converts a pass to a separate program, which can be run piece by piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,32 +7,32 @@ use crate::{Result, Shape, Width};
 
 /// A pass as a program whose inputs are the tensors that the pass reads, and whose only output is its target.
 ///
-/// Adjacent maps are merged. Reshapes at the ends are removed, since they move nothing between contiguous
-/// tensors, so an input or the output may have another shape than in the whole program, with as many
-/// elements.
+/// Adjacent maps are merged. Reshapes of inputs and of the output are removed, since they move nothing if the
+/// tensors are contiguous. So an input or the output may have another shape than in the whole program, with the
+/// same number of elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isolated {
     /// The program of the pass.
     pub program: Program,
-    /// For each input, the tensor of the whole program.
+    /// For each input, its tensor in the whole program.
     pub inputs: Vec<TensorId>,
 }
 
-/// A pass that is converted to a separate program.
+/// The state of a conversion of a pass to a separate program.
 struct Building<'a> {
     whole: &'a Program,
     isolated: Isolated,
-    /// Maps tensors of the whole program, except inputs, to tensors of the new one.
+    /// Maps tensors of the whole program to tensors of the new program, except its inputs.
     ids: BTreeMap<TensorId, TensorId>,
-    /// The inputs, by tensor and shape.
+    /// The inputs of the new program, by tensor of the whole program and shape.
     inputs: BTreeMap<(TensorId, Vec<usize>), TensorId>,
 }
 
 impl Program {
     /// Converts a pass of this program to a separate program.
     ///
-    /// Law: the origin of each element of the output equals, in row-major numbering, the element found by
-    /// tracing through this program from the pass's target to the first tensor that the pass reads.
+    /// Law: the origin of each output element is the same element that is found by tracing the target's element
+    /// through this program, until a tensor that the pass reads. Elements are numbered in row-major order.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the pass belongs to another
@@ -41,7 +41,7 @@ impl Program {
         self.isolated_as(pass, false)
     }
 
-    /// Converts a pass as [`Program::isolated`], but keeps the shape of the output: a reshape at that end stays.
+    /// Converts a pass as [`Program::isolated`], but keeps a reshape of the output, and so the output's shape.
     ///
     /// # Errors
     /// As [`Program::isolated`].
@@ -62,8 +62,8 @@ impl Program {
         Ok(building.isolated)
     }
 
-    /// The tensors between the ends of a pass, including its target. Consecutive moves are merged, which is
-    /// possible because they are one pass. All other tensors are inputs.
+    /// The tensors that become tensors of the new program, but not inputs: the pass's target and its intermediate
+    /// tensors. Consecutive moves are merged. Every other tensor from which these are made is an input.
     fn made_within(&self, pass: &Pass) -> BTreeMap<TensorId, Made> {
         let read: BTreeSet<TensorId> = pass.reads.iter().map(|read| read.from).collect();
         let is_within = |id: TensorId| match self.tensor(id).made {
@@ -90,7 +90,7 @@ impl Program {
         within
     }
 
-    /// Replaces packed elements by elements of one byte each.
+    /// Replaces sub-byte elements by elements of one byte each.
     #[must_use]
     pub fn unpacked(mut self) -> Program {
         for tensor in &mut self.tensors {
@@ -105,7 +105,7 @@ impl Program {
 }
 
 impl Building<'_> {
-    /// Adds a tensor that is not an input; a reshape at its end is removed if `is_contiguous`.
+    /// Adds a tensor that is not an input. If `is_contiguous`, a reshape at the output of its map is removed.
     fn add(&mut self, at: TensorId, made: &Made, is_contiguous: bool) -> Result<()> {
         let width = self.whole.tensor(at).width;
         let id = match made {
@@ -136,8 +136,8 @@ impl Building<'_> {
         Ok(())
     }
 
-    /// The new id of a tensor of the whole program. A tensor that has not been added is an input, read in
-    /// this shape.
+    /// The id in the new program of a tensor of the whole program. A tensor that has not been added becomes an
+    /// input with this shape.
     fn id(&mut self, of: TensorId, shape: &Shape) -> Result<TensorId> {
         if let Some(id) = self.ids.get(&of) {
             return Ok(*id);

@@ -1,7 +1,7 @@
 //! Programs: graphs that define tensors by moving and joining other tensors. Models and chains are lowered to
 //! programs.
 //!
-//! docs/index-maps.md has the laws and the test of each.
+//! docs/index-maps.md has the laws, and the test of each law.
 
 mod budget;
 mod grid;
@@ -29,9 +29,9 @@ use crate::ops::{Scalar, out_of_range};
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
-/// A graph of tensors that are given, filled, moved or joined.
+/// A graph of tensors. Each is an input, a constant, or is made by moving or joining earlier tensors.
 ///
-/// Each tensor is defined by earlier ones, and shapes and widths fit by construction.
+/// The methods that add a tensor check that its shape and element width fit those of the earlier tensors.
 ///
 /// ```
 /// use trundle_core::{Program, Shape, ops::Flip};
@@ -56,7 +56,7 @@ pub struct Program {
     ends: BTreeMap<TensorId, Vec<usize>>,
 }
 
-// `inputs` and `ends` follow from the tensors.
+// `inputs` and `ends` can be computed from `tensors`.
 crate::fingerprint!(struct Program { tensors, outputs } except { inputs, ends });
 
 /// The index of a tensor in its program.
@@ -79,7 +79,7 @@ pub struct Definition {
 crate::fingerprint!(struct Definition { shape, width, made });
 
 impl Definition {
-    /// The bytes of the tensor's elements, one after another.
+    /// The number of bytes of the tensor's elements, stored without gaps.
     pub fn bytes(&self) -> usize {
         let bytes = self.shape.bytes(self.width);
         bytes.unwrap_or_else(|error| unreachable!("a program's tensors are addressed: {error}"))
@@ -92,8 +92,8 @@ pub enum Made {
     /// The input with this index, counted from 0 in the order of the tensors. The caller provides its
     /// elements.
     Given(usize),
-    /// A constant: a tensor of rank 0, which other tensors broadcast. The bytes are a buffer with its only
-    /// element, with unused bits 0.
+    /// A constant: a tensor of rank 0, which other tensors repeat. The bytes are a buffer with the only element.
+    /// Unused bits are 0.
     Fill(Vec<u8>),
     /// The elements of another tensor, moved.
     Moved {
@@ -119,12 +119,12 @@ crate::fingerprint!(enum Made {
 });
 
 impl Made {
-    /// Whether the elements exist before anything is written.
+    /// Whether the elements exist before the first pass: true for inputs and constants.
     pub fn is_source(&self) -> bool {
         matches!(self, Made::Given(_) | Made::Fill(_))
     }
 
-    /// The tensors that this one is defined by.
+    /// The tensors from which this one is made.
     pub fn of(&self) -> &[TensorId] {
         match self {
             Made::Given(_) | Made::Fill(_) => &[],
@@ -135,7 +135,7 @@ impl Made {
 }
 
 impl Program {
-    /// Empty program.
+    /// Creates a program without tensors.
     pub fn new() -> Program {
         Program::default()
     }
@@ -143,7 +143,7 @@ impl Program {
     /// Adds the next input, a tensor that the caller provides.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if its elements cannot be addressed.
+    /// [`ShapeError::TooLarge`] if the tensor's elements cannot be addressed.
     pub fn given(&mut self, shape: Shape, width: impl Into<Width>) -> Result<TensorId> {
         let id = self.push(shape, width.into(), Made::Given(self.inputs))?;
         self.inputs += 1;
@@ -166,13 +166,13 @@ impl Program {
         self.push(Shape::default(), width, Made::Fill(element))
     }
 
-    /// Adds a tensor moved by a map from its shape.
+    /// Adds the tensor that a map makes from the tensor `from`.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if the program has no tensor `from`, [`ShapeError::ShapeMismatch`] if
-    /// the map reads another shape,
-    /// [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if one of its layers
-    /// reads outside its source, [`ShapeError::TooLarge`].
+    /// the source shape of the map is not the shape of `from`,
+    /// [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if a layer of the map
+    /// reads outside its source, [`ShapeError::TooLarge`] if the result cannot be addressed.
     pub fn moved(&mut self, from: TensorId, map: IndexMap) -> Result<TensorId> {
         let source = self.checked(from)?;
         check_shape("the input of the map", &source.shape, map.in_shape())?;
@@ -181,22 +181,23 @@ impl Program {
         self.push(map.out_shape().clone(), width, Made::Moved { from, map })
     }
 
-    /// Adds a tensor moved by an operator.
+    /// Adds the tensor that an operator makes from the tensor `from`.
     ///
     /// # Errors
-    /// If the program has no tensor `from`, or if the operator does not fit it.
+    /// If the program has no tensor `from`, or if the operator does not fit its shape.
     pub fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Result<TensorId> {
         let map = op.into().index_map(&self.checked(from)?.shape)?;
         self.moved(from, map)
     }
 
-    /// Adds the result of an operator on one tensor for each of its [operands](Op::operands).
+    /// Adds the result of an operator. `inputs` has one tensor for each of the operator's [operands](Op::operands).
     ///
-    /// `constant` encodes the operator's number, if it has one, as one element: see [`Scalar::element`].
+    /// Some operators have a number, such as the value that fills a padding. `constant` encodes this number as one
+    /// element: see [`Scalar::element`].
     ///
     /// # Errors
     /// If the program lacks one of `inputs`, if their number differs from the number of operands, or if the
-    /// operator does not fit them; the errors of `constant`.
+    /// operator does not fit them. Errors of `constant` are returned unchanged.
     pub fn made_by(
         &mut self,
         op: &Op,
@@ -218,7 +219,7 @@ impl Program {
         }
     }
 
-    /// Adds the element of a tensor of rank 0, repeated over `shape`.
+    /// Adds a tensor of shape `shape` in which every element is the only element of `from`, a tensor of rank 0.
     ///
     /// # Errors
     /// As [`Program::moved`].
@@ -228,12 +229,14 @@ impl Program {
 
     /// Adds the concatenation of tensors along an axis.
     ///
-    /// Their widths and all other sizes must be equal. The size of the result along the axis is the sum of theirs.
+    /// The tensors must have equal widths, and equal sizes on all other axes. The result's size on the axis is the
+    /// sum of the tensors' sizes.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if `parts` is empty or the program lacks one of them,
-    /// [`ShapeError::AxisOutOfRange`], [`DTypeError::WidthsDiffer`], [`ShapeError::ShapeMismatch`],
-    /// [`ShapeError::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`] if the first tensor has no such axis, [`DTypeError::WidthsDiffer`] or
+    /// [`ShapeError::ShapeMismatch`] if the tensors do not fit each other, [`ShapeError::TooLarge`] if the result
+    /// cannot be addressed.
     pub fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Result<TensorId> {
         let Some(first) = parts.first() else {
             return Err(out_of_range("the number of parts", 0, "1 or more"));
@@ -274,7 +277,7 @@ impl Program {
     /// Adds the stack of tensors of one shape along a new axis, whose size is the number of tensors.
     ///
     /// # Errors
-    /// As [`Program::joined`]; `axis` is an axis of the result.
+    /// The errors of [`Program::joined`], where `axis` is an axis of the result.
     pub fn stacked(&mut self, axis: usize, parts: &[TensorId]) -> Result<TensorId> {
         let mut layers = Vec::with_capacity(parts.len());
         for part in parts {
@@ -291,10 +294,10 @@ impl Program {
 
     /// Adds a tensor padded along each axis with `fill`, a tensor of rank 0.
     ///
-    /// `widths` has for each axis the numbers of elements before and after the tensor.
+    /// For each axis, `widths` has the numbers of elements to add before and after the tensor.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if the number of pairs differs from the number of axes, and as
+    /// [`ShapeError::SizesDiffer`] if the number of pairs differs from the number of axes, and the errors of
     /// [`Program::joined`].
     pub fn padded(
         &mut self,
@@ -320,7 +323,7 @@ impl Program {
         Ok(padded)
     }
 
-    /// Makes a tensor the next output. A tensor may be several outputs.
+    /// Makes a tensor the next output. The same tensor may be an output several times.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if the program has no tensor `id`.
@@ -330,7 +333,7 @@ impl Program {
         Ok(())
     }
 
-    /// The same program with this tensor as the only output.
+    /// Returns the program with this tensor as its only output.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if the program has no tensor `id`.
@@ -340,15 +343,15 @@ impl Program {
         Ok(self)
     }
 
-    /// Definitions of all tensors, in order.
+    /// The definitions of all tensors, in the order in which they were added.
     pub fn tensors(&self) -> &[Definition] {
         &self.tensors
     }
 
-    /// Definition of a tensor.
+    /// The definition of a tensor.
     ///
     /// # Panics
-    /// If the tensor belongs to another program, which has more tensors.
+    /// If the program has no tensor `id`.
     pub fn tensor(&self, id: TensorId) -> &Definition {
         &self.tensors[id.0]
     }
@@ -358,7 +361,7 @@ impl Program {
         &self.outputs
     }
 
-    /// Number of inputs.
+    /// The number of inputs.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
@@ -375,7 +378,7 @@ impl Program {
         })
     }
 
-    /// Appends a tensor, if its elements can be addressed.
+    /// Appends a tensor. Returns an error if its elements cannot be addressed.
     fn push(&mut self, shape: Shape, width: Width, made: Made) -> Result<TensorId> {
         Layout::row_major(&shape, width.units())?;
         let id = TensorId(self.tensors.len());

@@ -1,15 +1,15 @@
-//! Origins of elements, found map by map.
+//! Finds the origin of an element, map by map.
 
 use std::ops::Range;
 
 use super::{Made, Program, TensorId};
 
 impl Program {
-    /// Origin of an element of a tensor: a given or filled tensor, and the element's number there.
+    /// The origin of an element: the input or constant that it comes from, and the element's number there.
     ///
-    /// Elements are numbered in row-major order. This is independent of passes and moves.
+    /// Elements are numbered in row-major order. The origin is computed without passes and moves.
     ///
-    /// Law: whatever the passes are, they write at each index the element of its origin.
+    /// Law: whatever the passes are, they write to each index the element that is its origin.
     ///
     /// # Panics
     /// If the tensor has no such element.
@@ -21,8 +21,8 @@ impl Program {
         (tensor, self.tensor(tensor).shape.ravel(&index))
     }
 
-    /// One step towards the origin: the element of the tensor that this one is defined by. `None` if the
-    /// tensor is given or filled.
+    /// The first step towards the origin of an element: the tensor from which `tensor` is made, and the element's
+    /// number there. `None` if the tensor is an input or a constant.
     ///
     /// # Panics
     /// If the tensor has no such element.
@@ -38,7 +38,7 @@ impl Program {
         shape.unravel(element)
     }
 
-    /// One step for the element at `index`, which becomes its index in the returned tensor.
+    /// Goes one step from the element at `index`, and sets `index` to its index in the returned tensor.
     fn step(&self, tensor: TensorId, index: &mut Vec<usize>) -> Option<TensorId> {
         match &self.tensor(tensor).made {
             Made::Given(_) | Made::Fill(_) => None,
@@ -54,7 +54,7 @@ impl Program {
         }
     }
 
-    /// The part of a joined tensor at this coordinate of the joined axis, and the range of the part along the
+    /// The part of a joined tensor that contains this coordinate on the joined axis, and the part's range on that
     /// axis.
     pub(super) fn part_at(&self, joined: TensorId, coordinate: usize) -> (TensorId, Range<usize>) {
         let (parts, ends) = (self.tensor(joined).made.of(), self.ends(joined));

@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use crate::Regions;
 
-/// Splits regions of a joined tensor among its parts, whose ends along the axis are `ends`. The result is
-/// indexed by part. Returns `None` if there would be more than `room` regions, or if a region cannot be cut.
+/// Splits regions of a joined tensor among its parts. `ends` are the ends of the parts along the axis.
 ///
-/// Law: each index in one of the regions is in one of the result, at the part that contains it, with its
-/// coordinate relative to the start of that part.
+/// Returns pairs of the index of a part and the regions in that part. Returns `None` if there would be more than
+/// `room` regions, or if a region cannot be cut.
+///
+/// Law: each index of the given regions is in exactly one region of the result, which belongs to the part that
+/// contains the index. Its coordinate on the axis is relative to the start of that part.
 pub(super) fn partition(
     regions: Regions,
     axis: usize,
@@ -17,8 +19,8 @@ pub(super) fn partition(
 ) -> Option<Vec<(usize, Regions)>> {
     let mut of_parts = Vec::new();
     let mut count = regions.len();
-    // Bisection: regions that span several parts, with coordinates relative to the first part, are cut in the
-    // middle. So each region is compared with few parts, however many there are.
+    // Bisection: regions that lie in a range of several parts are cut at the middle of the range, so each region is
+    // compared with few parts. The coordinates are relative to the first part of the range.
     let mut left = vec![(regions, 0..ends.len())];
     while let Some((regions, Range { start, end })) = left.pop() {
         if regions.is_empty() {
@@ -45,7 +47,7 @@ mod tests {
     use crate::ops::Roll;
     use crate::{Layout, Shape};
 
-    /// A tensor of three columns with two regions each. The first column begins within a part.
+    /// The regions of a tensor rolled along both axes. A region begins at column 7, in the middle of a part.
     fn regions() -> Regions {
         let shape = Shape::new([4, 9]).unwrap();
         let map = Roll::new(&[1, 2], &[0, 1]).index_map(&shape).unwrap();

@@ -6,46 +6,46 @@ use super::pull_back::{PullBack, PulledBack};
 use super::{Budget, Made, Program, TensorId, Tiles};
 use crate::{Layout, Regions};
 
-/// A pass that writes one tensor.
+/// A pass over memory that writes one tensor.
 #[derive(Debug)]
 pub struct Pass {
-    /// The tensor that is written completely.
+    /// The tensor that the pass writes completely.
     pub target: TensorId,
-    /// The tensors that are read.
+    /// The tensors that the pass reads.
     pub reads: Vec<Read>,
-    /// The intermediate tensors, which are not written for this pass.
+    /// The tensors between the sources and the target. This pass does not need them in memory.
     pub via: Vec<TensorId>,
-    /// The tensors, written by this pass or earlier ones, that are no longer needed after this pass and are
-    /// not outputs.
+    /// The tensors whose memory can be freed after this pass: this pass or an earlier one wrote them, they are not
+    /// outputs, and no later pass reads them.
     pub released: Vec<TensorId>,
 }
 
-/// The part of a pass that reads one tensor.
+/// The part of a pass that reads from one tensor.
 #[derive(Debug)]
 pub struct Read {
-    /// The tensor: given, filled, or written by an earlier pass. A pass whose target is given or filled
-    /// copies it.
+    /// The tensor: an input, a constant, or written by an earlier pass. If the target is an input or a constant,
+    /// this is the target, and the pass copies it.
     pub from: TensorId,
-    /// The boxes of the target that are read from this tensor. `None` if there would be too many; the target
-    /// is then a movement of this tensor, done in [tiles](Program::tiles).
+    /// The boxes of the target that come from this tensor. `None` if there would be too many boxes: the whole
+    /// target then comes from this tensor and is moved in [tiles](Program::tiles).
     pub regions: Option<Regions>,
 }
 
 impl Program {
-    /// The passes that write the outputs, in a valid order.
+    /// The passes that write the outputs, in an order in which they can run.
     ///
-    /// Each output takes one pass from given and filled tensors, unless intermediate tensors have to be
-    /// written.
+    /// One pass writes each output directly from inputs and constants, unless intermediate tensors must be written
+    /// first.
     ///
-    /// Law: each element of each output is written once, and each element that a pass reads is written
-    /// before; the written elements agree with [`Program::origin`].
+    /// Law: each element of each output is written once. Each element that a pass reads was written by an earlier
+    /// pass, or belongs to an input or a constant. Every written element comes from its [`Program::origin`].
     pub fn passes(&self, budget: &mut Budget) -> Vec<Pass> {
         self.passes_to(&BTreeMap::new(), budget)
     }
 
-    /// The passes that write the outputs, as [`Program::passes`], some of them in given layouts.
+    /// The passes of [`Program::passes`], if some outputs have the given layouts.
     ///
-    /// The other outputs are row-major.
+    /// Outputs without an entry in `layouts` are row-major.
     pub fn passes_to(
         &self,
         layouts: &BTreeMap<TensorId, Layout>,
@@ -58,7 +58,7 @@ impl Program {
             if passes.contains_key(&target) {
                 continue;
             }
-            // The tensors that have to be written first.
+            // The tensors that must be written before the target.
             let mut needed = Vec::new();
             match PullBack::of(self, &stored, target, layouts.get(&target), budget) {
                 PulledBack::FromSources(pulled) => {
@@ -81,14 +81,14 @@ impl Program {
             stored.extend(&needed);
             left.extend(needed);
         }
-        // A tensor is defined by earlier ones, so the order of the tensors is valid.
+        // A tensor is made from earlier ones, so the passes can run in the order of their targets.
         let mut passes = self.read_in_the_end(passes);
         self.release(&mut passes);
         passes
     }
 
-    /// Divides a moved tensor into tiles of at most `most` boxes, for a pass that has too many. Returns
-    /// `None` for other tensors.
+    /// Divides a moved tensor into tiles of at most `most` boxes, for a pass that has too many boxes. Returns
+    /// `None` for a tensor that is not [moved](Made::Moved).
     ///
     /// # Panics
     /// If there is no such tensor.
@@ -103,7 +103,8 @@ impl Program {
         )
     }
 
-    /// Keeps the passes that outputs depend on: a pass may no longer need a tensor that it first required.
+    /// Keeps only the passes on which outputs depend. Other passes write a tensor that a pull-back required, but that
+    /// no pass reads in the end.
     fn read_in_the_end(&self, passes: BTreeMap<TensorId, Pass>) -> Vec<Pass> {
         let mut read: BTreeSet<TensorId> = self.outputs.iter().copied().collect();
         let mut kept = Vec::with_capacity(passes.len());
@@ -117,7 +118,7 @@ impl Program {
         kept
     }
 
-    /// Records after which pass each tensor is no longer needed.
+    /// Sets [`Pass::released`] of all passes.
     fn release(&self, passes: &mut [Pass]) {
         let mut last_use = BTreeMap::new();
         for (index, pass) in passes.iter().enumerate() {

@@ -1,15 +1,17 @@
-//! Pulls one tensor of a program back to the tensors that it can be read from.
+//! Pulls one tensor of a program, the target, back to the tensors from which one pass can read it.
 //!
-//! A pull-back begins with the whole target as one region. It takes the regions of one tensor after another,
-//! the latest first, to the tensors that it is defined by: through a map, or to the parts of a join. So each
-//! tensor is visited once, however many paths lead to it. Regions are counted while they are made. If there
-//! would be too many, the tensor where they are has to be written first, and the target is pulled back again,
-//! with one more tensor to read from. That cannot help if the target is cut too often in one step. Then the
-//! target is read directly from the tensors that define it.
+//! A pull-back begins with the whole target as one region. It visits the tensors from the last to the first, and
+//! pulls the regions at each tensor back to the tensors from which it is made: through a map, or to the parts of
+//! a join. So each tensor is visited once, however many paths lead to it.
 //!
-//! This terminates: each failed pull-back names a tensor that was not written before, and a direct definition
-//! always has few regions. A join has as many regions as parts, and a map of too many boxes is moved in
-//! tiles, each planned when it runs.
+//! Regions are counted while they are made. If there would be too many, the tensor at which the pull-back stopped
+//! must be written first. The target is then pulled back again, with one more tensor to read from. If the first
+//! step, from the target itself, makes too many regions, the target is read directly from the tensors from which
+//! it is made.
+//!
+//! This terminates, because each failed pull-back names a tensor that was not written before, and a direct read
+//! is always possible: a join has as many regions as parts, and a map with too many boxes is moved in tiles, each
+//! of which is planned when it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,46 +20,46 @@ use super::{Budget, Made, Program, TensorId};
 use crate::index_map::Room;
 use crate::{AxisMap, IndexMap, Layout, Regions, Shape};
 
-/// A pull-back: the sources of a tensor that is written in one pass.
+/// A pull-back in progress, and its result: the sources of a tensor that one pass writes.
 pub(super) struct PullBack<'a> {
     program: &'a Program,
-    /// The tensors that are written before.
+    /// The tensors that earlier passes write.
     stored: &'a BTreeSet<TensorId>,
     target: TensorId,
-    /// The layout of the target; `None` for row-major.
+    /// The layout of the target; `None` for row-major order.
     layout: Option<&'a Layout>,
     budget: &'a mut Budget,
-    /// The remaining budget of this target alone.
+    /// The remaining steps of this target's own minimum, [`Budget::steps_each`].
     own: usize,
-    /// The maximum number of regions, raised by the parts of each join they pass.
+    /// The maximum number of regions. At each join, it is raised by the number of parts.
     most: usize,
-    /// The number of regions, at intermediate tensors and at sources.
+    /// The number of regions, in `left` and `sources` together.
     count: usize,
-    /// The regions of the target at intermediate tensors.
+    /// The regions of the target that have been pulled back to intermediate tensors.
     left: BTreeMap<TensorId, Regions>,
-    /// The regions of the target by source tensor, and by the shape it is read in: a contiguous tensor has
-    /// any shape with as many elements.
+    /// The regions of the target that have been pulled back to a source, by source tensor and the shape in which it
+    /// is read. A contiguous tensor can be read in any shape with the same number of elements.
     pub(super) sources: BTreeMap<(TensorId, Vec<usize>), Regions>,
     /// The intermediate tensors.
     pub(super) via: BTreeSet<TensorId>,
 }
 
 pub(super) enum PulledBack<'a> {
-    /// All sources exist, or are written before.
+    /// Every source is an input, a constant, or written by an earlier pass.
     FromSources(PullBack<'a>),
-    /// This tensor has to be written first; then the target can be tried again.
+    /// This tensor must be written first. Then the target can be pulled back again.
     Needs(TensorId),
-    /// The target is read directly from the tensors it is defined by, which have to be written first.
+    /// The target is read directly from the tensors from which it is made. These must be written first.
     Directly(PullBack<'a>),
-    /// The target is a movement of this tensor, with too many boxes: it is moved in tiles.
+    /// The target is a movement of this tensor with too many boxes, so it is moved in tiles.
     InTiles(TensorId),
 }
 
-/// There would be too many regions: this tensor would have to be written first.
+/// The error if there would be too many regions. This tensor would have to be written first.
 struct TooMany(TensorId);
 
 impl<'a> PullBack<'a> {
-    /// Pulls `target` back to given, filled and `stored` tensors.
+    /// Pulls `target` back to inputs, constants and the tensors in `stored`.
     pub(super) fn of(
         program: &'a Program,
         stored: &'a BTreeSet<TensorId>,
@@ -100,7 +102,7 @@ impl<'a> PullBack<'a> {
             .unwrap_or_else(|| unreachable!("the layout of an output has its shape"))
     }
 
-    /// The whole target, in a shape with as many elements; `None` if its layout cannot be reshaped.
+    /// The whole target in another shape with the same number of elements; `None` if its layout cannot be reshaped.
     fn counted(&self, shape: &Shape) -> Option<Regions> {
         if let Some(layout) = self.layout {
             return Some(match layout.shape() == shape {
@@ -136,9 +138,11 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// The definitions of a moved tensor: first its definition in the program, then every composition with earlier
-    /// maps that has fewer layers than the maps have together. So a movement and its inverse cancel, whatever is in
-    /// between. Without fewer layers, going from one tensor to the next gives the same boxes.
+    /// Several maps that make a moved tensor, each with its source: first the map in the program, then compositions
+    /// of that map with the maps of earlier tensors.
+    ///
+    /// A composition is included only if it has fewer layers than its maps have together: only then can a movement
+    /// and a later inverse cancel. All other compositions give the same boxes as one map after another.
     fn compositions(&mut self, tensor: TensorId) -> Result<Vec<(TensorId, IndexMap)>, TooMany> {
         let program = self.program;
         let Made::Moved { from, map } = &program.tensor(tensor).made else { return Ok(Vec::new()) };
@@ -161,12 +165,12 @@ impl<'a> PullBack<'a> {
         Ok(compositions)
     }
 
-    /// Pulls regions of a moved tensor back, past as many intermediate tensors as possible.
+    /// Pulls regions of a moved tensor back through the longest composition that is possible.
     fn moved(&mut self, tensor: TensorId, regions: Regions) -> Result<(), TooMany> {
         let (before, boxes) = (regions.len(), self.room(regions.len()));
         let compositions = self.compositions(tensor)?;
         let whole = |(from, map): &(TensorId, IndexMap)| Some((*from, map.clone(), false));
-        // A reshape at a stored tensor only changes how its elements are counted.
+        // A reshape of a stored tensor moves nothing; the tensor is read in another shape.
         let counted =
             |(from, map): &(TensorId, IndexMap)| Some((*from, map.without_source_reshape()?, true));
         let longest = compositions.iter().rev();
@@ -202,9 +206,10 @@ impl<'a> PullBack<'a> {
         })
     }
 
-    /// Pulls regions of a tensor back to the source of `map`. If `regions` are the whole target, a final
-    /// reshape only changes how its elements are counted. `regions` stay unchanged if the result would have
-    /// too many regions.
+    /// Pulls regions of a tensor back to the source of `map`.
+    ///
+    /// If the tensor is the target, a reshape at the end of `map` moves nothing, and the target is written in the
+    /// other shape. If the result would have too many regions, `regions` stay unchanged.
     fn through(
         &self,
         tensor: TensorId,
@@ -254,16 +259,16 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// The tensor to be written first if `tensor` cannot be pulled back any further.
+    /// The tensor that must be written first if `tensor` cannot be pulled back further.
     fn needs(&self, tensor: TensorId) -> TooMany {
         match &self.program.tensor(tensor).made {
-            // The target cannot be pulled back: read it from the tensor that defines it.
+            // The target itself cannot be pulled back, so it must be read from the tensor from which it is made.
             Made::Moved { from, .. } if tensor == self.target => TooMany(*from),
             _ => TooMany(tensor),
         }
     }
 
-    /// Reads the target directly from the tensors it is defined by.
+    /// Reads the target directly from the tensors from which it is made.
     fn directly(mut self) -> PulledBack<'a> {
         let program = self.program;
         let tensor = program.tensor(self.target);
@@ -278,7 +283,7 @@ impl<'a> PullBack<'a> {
                 let mut maps = maps.into_iter().flatten().filter(|map| map.boxes() <= boxes);
                 let mut whole = Some(whole);
                 let regions = maps.find_map(|map| {
-                    // The cost was checked before, so a failure does not matter here.
+                    // `most_directly` has limited `boxes` to the remaining steps, so an error can be ignored.
                     let _ = self.spend(map.in_shape(), boxes);
                     self.through(self.target, &mut whole, &map, &mut Room::of_boxes(boxes))
                 });
@@ -299,12 +304,12 @@ impl<'a> PullBack<'a> {
         PulledBack::Directly(self)
     }
 
-    /// Maximum number of regions that `regions` regions may become.
+    /// The maximum number of regions that may replace `regions` regions.
     fn room(&self, regions: usize) -> usize {
         self.most.saturating_sub(self.count - regions)
     }
 
-    /// Updates the count after `before` regions became `after`.
+    /// Updates the count after `before` regions were replaced by `after` regions.
     fn recount(&mut self, before: usize, after: usize) {
         self.count = self.count - before + after;
     }
@@ -336,11 +341,12 @@ fn put<K: Ord>(all: &mut BTreeMap<K, Regions>, key: K, regions: Regions) {
     all.insert(key, regions);
 }
 
-/// Whether `map` can be pulled back wherever `other` can. Conservative.
+/// Whether regions can be pulled back through `map` whenever they can be through `other`. May be false although
+/// they can.
 fn is_no_more(map: &IndexMap, other: &IndexMap) -> bool {
     let rows = |map: &IndexMap| map.axes().filter(|axis| axis.is_ragged()).count();
     let is_indexed = |axis: &AxisMap| matches!(axis, AxisMap::Indexed { .. });
-    // No region has both partly reversed rows and indices.
+    // A region cannot have both partly reversed rows and indices.
     let is_mixed = |map: &IndexMap| rows(map) > 0 && map.axes().any(is_indexed);
     map.layers().len() <= other.layers().len()
         && map.boxes() <= other.boxes()

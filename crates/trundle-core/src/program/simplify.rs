@@ -1,12 +1,12 @@
-//! Simplifies programs: tensors that were split and joined again become one movement.
+//! Simplifies programs: a tensor that is split and joined again becomes one movement.
 
 use super::{Budget, Made, Program, TensorId};
 use crate::{AxisMap, IndexMap};
 
 impl Program {
-    /// Replaces joined parts of one tensor by a movement of that tensor, where it is one map.
+    /// Replaces a join of several parts of the same tensor by a movement of that tensor, if one map describes it.
     ///
-    /// For example, the slices and the concatenation into which exporters write a roll become the roll.
+    /// For example, exporters of models write a roll as slices and a concatenation. These become a roll.
     ///
     /// Law: every element of every tensor has the same origin.
     #[must_use]
@@ -22,7 +22,7 @@ impl Program {
         self
     }
 
-    /// Parts of one tensor as a movement of that tensor.
+    /// Expresses a join of parts of one tensor as a movement of that tensor.
     fn moved_whole(
         &self,
         axis: usize,
@@ -43,7 +43,7 @@ impl Program {
                 _ => return None,
             }
         }
-        // Nested joins could reach any number of pieces.
+        // Without a limit, nested joins could make a map with any number of pieces.
         let pieces = maps
             .iter()
             .map(|map| map.axes().map(AxisMap::lines).max().unwrap_or(1))

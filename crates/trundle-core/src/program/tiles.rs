@@ -1,14 +1,14 @@
-//! Divides a movement with too many boxes for one plan into tiles.
+//! Divides a movement that has too many boxes for one plan into tiles.
 
 use std::ops::Range;
 
 use crate::{Error, IndexMap, Layout, Move, MoveError, Regions, Result, Width};
 
-/// An iterator over moves of few blocks that together do a map between row-major tensors.
+/// An iterator over moves with few blocks that together carry out an index map between row-major tensors.
 ///
-/// The moves are made one after another, so that only one tile is in memory.
+/// Each move is made when the iterator returns it, so only one tile's move is in memory at a time.
 ///
-/// Law: each element of the output is written by one of the moves, from its source in the map.
+/// Law: exactly one of the moves writes each output element, and it reads the source that the map gives.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     width: Width,
@@ -16,18 +16,18 @@ pub struct Tiles {
     most: usize,
     src: Layout,
     dst: Layout,
-    /// The remaining boxes of the output, the next one last: their maps and layouts.
+    /// The remaining boxes of the output, each as a map and a layout. The next box is the last entry.
     left: Vec<(IndexMap, Layout)>,
 }
 
 impl Tiles {
-    /// Moves of `map` for elements of `width`, each of at most `most` blocks.
+    /// Divides `map`, for elements of `width`, into moves of at most `most` blocks.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if either tensor cannot be addressed.
     pub fn new(map: &IndexMap, width: impl Into<Width>, most: usize) -> Result<Tiles> {
         let width = width.into();
-        // A reshape at either end does not move elements.
+        // Between contiguous tensors, a reshape of the source or the output moves no elements.
         let map = map.without_source_reshape().unwrap_or_else(|| map.clone());
         let map = map.without_output_reshape().unwrap_or(map);
         let src = Layout::row_major(map.in_shape(), width.units())?;
@@ -39,12 +39,12 @@ impl Tiles {
         Ok(Tiles { width, most: most.max(1), src, dst, left })
     }
 
-    /// Bytes of the source.
+    /// The number of bytes of the source.
     pub fn src_bytes(&self) -> usize {
         self.bytes(&self.src)
     }
 
-    /// Bytes of the output; all are written.
+    /// The number of bytes of the output. The moves write all of them.
     pub fn dst_bytes(&self) -> usize {
         self.bytes(&self.dst)
     }
@@ -54,7 +54,7 @@ impl Tiles {
         bytes.unwrap_or_else(|error| unreachable!("a layout is addressed: {error}"))
     }
 
-    /// Move of the box `at`; `None` if it would have too many blocks.
+    /// Makes the move of the box `at`; `None` if it would have too many blocks.
     fn tile(&self, map: &IndexMap, at: &Layout) -> Option<Result<Move>> {
         let regions = Regions::of(at).through(map, self.most).ok()?;
         Some(Move::of_regions(&regions, self.width, &self.src))
@@ -78,11 +78,12 @@ impl Iterator for Tiles {
     }
 }
 
-/// Cuts a box of the output in two, the first half last. A box of one element never has too many blocks,
-/// since its coordinates are constants.
+/// Cuts a box of the output in two, and returns the second half first.
+///
+/// This is possible for every box with too many blocks: a box of one element has one block.
 fn halves(map: &IndexMap, at: &Layout) -> Result<[(IndexMap, Layout); 2]> {
     let sizes = at.shape();
-    // The outermost axis that can be cut, so that the parts consist of as few rows as possible.
+    // Cut the outermost axis that can be cut, so that rows stay whole as long as possible.
     let Some(axis) = sizes.iter().position(|size| *size > 1) else {
         let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
         return Err(MoveError::NotOnePass { from, to }.into());

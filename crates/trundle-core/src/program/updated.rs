@@ -1,4 +1,4 @@
-//! Scatters: replace some elements of a tensor by elements of another.
+//! Scatters: tensors in which some elements are replaced by elements of another tensor.
 
 use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};
@@ -18,8 +18,9 @@ impl Program {
     /// has its own table.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`] if the map is not from the shape of `updates` to the shape of `base`,
-    /// [`DTypeError::WidthsDiffer`], [`ShapeError::TooLarge`].
+    /// [`ShapeError::ShapeMismatch`] if the shapes of `updates` and `base` are not the output shape and the source
+    /// shape of `places`, [`DTypeError::WidthsDiffer`] if the tensors have different widths,
+    /// [`ShapeError::TooLarge`] if there is not enough memory for the table.
     pub fn updated(
         &mut self,
         base: TensorId,
@@ -93,7 +94,8 @@ impl Program {
         }
     }
 
-    /// Gathers along an axis of a tensor by a table over `shape`.
+    /// Adds a gather along one axis of a tensor, with the shape `shape`. `table` has one index for each index on that
+    /// axis of the result.
     fn taken(
         &mut self,
         from: TensorId,
@@ -114,9 +116,9 @@ impl Program {
     }
 }
 
-/// Table over the `size` elements along all axes except the first `before` and the last `behind`, in
-/// row-major order. Each entry is the number of the element in `base`, or `size` plus its number in the
-/// updates.
+/// Makes the table of a scatter. It covers the `size` elements along all axes except the first `before` and the
+/// last `behind`, in row-major order. Each entry is the number of an element in `base`, or `size` plus the number
+/// of an element in the updates.
 fn replaced(
     targets: &IndexMap,
     (before, behind): (usize, usize),
@@ -124,7 +126,7 @@ fn replaced(
 ) -> Result<Vec<usize>> {
     let mut table = counted(size)?;
     let (whole, part) = (targets.in_shape(), targets.out_shape());
-    // The table has the same entries at all positions along the other axes.
+    // The places are the same at all positions along the other axes, so use the first position.
     let is_merged = |axis: usize| axis >= before && axis < part.rank() - behind;
     let bounds: Vec<_> =
         (0..part.rank()).map(|axis| if is_merged(axis) { 0..part[axis] } else { 0..1 }).collect();
@@ -137,7 +139,7 @@ fn replaced(
     match Move::new(&targets, 1, &from, &to, MOST_BOXES) {
         Ok(work) => {
             let width = work.width();
-            // The maximum is the last update, so the order does not matter.
+            // The last update has the largest number, so the order of the loop does not matter.
             work.for_each_pair(|target, update| {
                 for at in 0..width {
                     table[target + at] = table[target + at].max(size + update + at);
@@ -161,7 +163,7 @@ fn counted(size: usize) -> Result<Vec<usize>> {
     Ok(table)
 }
 
-/// Maximum number of boxes; with more, the elements are evaluated one by one.
+/// The maximum number of boxes of `places`. If there are more, the elements are evaluated one by one.
 const MOST_BOXES: usize = 1 << 10;
 
 #[cfg(test)]

@@ -3,17 +3,17 @@
 use crate::index_map::AxisMap;
 use crate::{IndexMap, Line, Result, Shape};
 
-/// The axes along which a map from updates to their positions moves elements.
+/// The axes along which a scatter moves elements.
 pub(super) enum UpdatedAxes {
-    /// None: the map is the identity.
+    /// No axis: the map is the identity.
     Itself,
-    /// Several independent axes: the map along the first of them, and the map along the others.
+    /// Several independent axes. The maps are the one along the first of them and the one along the others.
     Apart(IndexMap, IndexMap),
-    /// Dependent axes: all except some at the front and at the end.
+    /// All axes except some at the front and at the end.
     Together {
-        /// The number of axes at the front that are equal in both shapes and keep their coordinates.
+        /// The number of axes at the front that have equal sizes in both shapes and keep their coordinates.
         before: usize,
-        /// The number of equal axes at the end that keep their coordinates.
+        /// The number of axes at the end that have equal sizes in both shapes and keep their coordinates.
         behind: usize,
     },
 }
@@ -22,7 +22,7 @@ impl UpdatedAxes {
     /// Classifies `targets`.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if an intermediate shape is too large.
     pub(super) fn of(targets: &IndexMap) -> Result<UpdatedAxes> {
         let axes = match targets.layers() {
             [layer] => layer.axes().filter(|axes| !axes.iter().any(AxisMap::is_ragged)),
@@ -73,7 +73,7 @@ fn apart(targets: &IndexMap, axes: &[AxisMap], first: usize) -> Result<UpdatedAx
     Ok(UpdatedAxes::Apart(along, others))
 }
 
-/// Whether a map depends on an axis of the output.
+/// Whether the coordinate of a map depends on an output axis.
 fn reads(map: &AxisMap, axis: usize) -> bool {
     match map {
         AxisMap::Affine { line: Line { step: 0, .. }, .. } => false,

@@ -15,14 +15,14 @@ use trundle_testing::choices::Choices;
 use trundle_testing::everything;
 use trundle_testing::programs::{any_budget, any_program};
 
-/// Bytes of an element.
+/// The number of bytes of an element.
 const WIDTH: usize = 4;
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// A budget large enough that only outputs are written.
+/// A budget that is so large that passes write only outputs.
 fn large() -> Budget {
     Budget { elements: 1, few: 1 << 16, ..Budget::default() }
 }
@@ -30,7 +30,7 @@ fn large() -> Budget {
 /// An element of a source of a program.
 type Element = (TensorId, usize);
 
-/// The origin of an element by the definitions of moved and joined.
+/// The origin of an element, by the definitions of moved and joined tensors.
 fn naive(program: &Program, id: TensorId, index: &[usize]) -> Element {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -355,8 +355,8 @@ fn given(program: &Program) -> Vec<TensorId> {
     (0..program.tensors().len()).map(TensorId).filter(is_given).collect()
 }
 
-/// Restricts a tensor of a program to a box and compares each element with the definition. Returns whether
-/// the boxes read are exact.
+/// Restricts a tensor of a program to a box, and compares each element with the definition. Returns whether the boxes
+/// that are read are the smallest ones.
 fn check_box(
     program: &Program,
     id: TensorId,

@@ -78,7 +78,7 @@ fn a_pattern_the_other_way_round_undoes_it() {
     });
 }
 
-/// A bound of a slice: near the axis, or extreme.
+/// A start or a stop of a slice: near the ends of the axis, or an extreme number.
 fn bound() -> impl Strategy<Value = i64> {
     prop_oneof![8 => -8..=8i64, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)]
 }

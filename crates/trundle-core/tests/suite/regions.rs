@@ -1,5 +1,5 @@
-//! Moves of regions: however the regions are pulled back and cut, no byte is written twice, none is missed,
-//! and none lies outside.
+//! Moves of regions. In whatever way the regions are pulled back and cut, the moves write each byte once and no byte
+//! outside.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -54,8 +54,8 @@ fn map_to(choices: &mut Choices, out: &Shape) -> IndexMap {
     }
 }
 
-/// A layout pulled back and cut at random into sets of regions, each at its tensor. Regions that cannot be
-/// pulled back further stay where they are.
+/// Pulls a layout back and cuts it, at random. Returns sets of regions, each with the tensor that it was pulled back
+/// to. Regions that cannot be pulled back further stay at their tensor.
 fn scattered(choices: &mut Choices, dst: &Layout) -> Vec<Regions> {
     let mut left = vec![Regions::of(dst)];
     let mut done = Vec::new();

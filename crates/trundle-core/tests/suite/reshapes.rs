@@ -30,7 +30,7 @@ trait Cases {
     /// Up to six movements, one after another.
     fn chain(&mut self) -> Vec<IndexMap>;
 
-    /// A prefix of such a chain that composes.
+    /// The composed map of the first movements of such a chain.
     fn composed(&mut self) -> IndexMap;
 }
 
@@ -236,8 +236,8 @@ fn restricted_maps_of_several_layers_agree_on_the_box() {
     });
 }
 
-/// Swin Transformer's windows: a roll by half a window, each axis split into windows and positions within,
-/// and the windows put first.
+/// The windows of Swin Transformer. The tensor is rolled by half a window. Each axis is split into the index of a
+/// window and the position in the window, and the indices of the windows are moved to the front.
 fn windows(rows: usize, window: usize, shift: i64) -> IndexMap {
     let across = rows / window;
     let rolled = Roll::new(&[-shift], &[1, 2]);

@@ -15,7 +15,7 @@ fn indices(sizes: &[usize], values: &[i64]) -> Indices {
     Indices::new(shape(sizes), values).unwrap()
 }
 
-/// Result of an operator on values in two shapes.
+/// The result of an operator on two tensors of these shapes.
 fn made(op: &Op, data: (&[usize], &[i32]), updates: (&[usize], &[i32])) -> Result<Vec<i32>, Error> {
     let mut program = Program::new();
     let given = [data, updates].map(|(sizes, _)| program.given(shape(sizes), 4).unwrap());
@@ -34,7 +34,7 @@ fn refusal(op: impl Into<Op>, data: &[usize], updates: &[usize]) -> String {
     made.unwrap_err().to_string()
 }
 
-/// ONNX's examples of ScatterElements, opset 18, with the numbers times ten.
+/// ONNX's examples of ScatterElements, opset 18, with all numbers multiplied by ten.
 #[test]
 fn elements_are_put_into_their_rows() {
     let put = |axis, sizes: &[usize], values: &[i64]| -> Op {
@@ -78,7 +78,7 @@ fn elements_are_put_into_their_rows() {
     );
 }
 
-/// ONNX's examples of ScatterND, opset 18, with slices of 2 x 2 in the second.
+/// ONNX's examples of ScatterND, opset 18. The second example has slices of 2 x 2.
 #[test]
 fn elements_and_slices_are_put_at_indices_of_several_axes() {
     let scatter = |sizes: &[usize], values: &[i64]| -> Op {

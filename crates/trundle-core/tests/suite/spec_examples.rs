@@ -1,4 +1,5 @@
-//! Every example of the specifications, from a table, and tests of the cases that they leave open.
+//! Tests with all examples in the specifications, which are in a table, and tests of cases that the specifications do
+//! not describe.
 
 use trundle_core::ops::{
     Broadcast, Flip, GatherElements, GatherNd, IndexMode, Indices, Pad, PadMode, Repeat, Reshape,
@@ -38,13 +39,13 @@ impl Arguments<'_> {
         number(self.0[at])
     }
 
-    /// A list; empty if it is left out.
+    /// A list, which is empty if the argument is omitted.
     fn list<T: TryFrom<i128>>(&self, at: usize) -> Vec<T> {
         let words = self.0.get(at).filter(|words| !matches!(**words, "" | "-"));
         words.map_or_else(Vec::new, |words| words.split(',').map(number).collect())
     }
 
-    /// Numbers and their shape, if it is given.
+    /// Numbers, and their shape if the table has it.
     fn shaped<T: TryFrom<i128>>(&self, at: usize) -> (Option<Shape>, Vec<T>) {
         let Some((sizes, values)) = self.0[at].split_once(':') else {
             return (None, self.list(at));
@@ -61,7 +62,7 @@ impl Arguments<'_> {
     }
 }
 
-/// The operator of a line that the oracle has too.
+/// The operator of a line of the table, if the oracle has it too.
 fn plain(name: &str, given: &Arguments<'_>) -> Option<PlainOp> {
     Some(match name {
         "roll" => PlainOp::Roll { shift: given.list(0), axes: given.list(1) },

@@ -1,8 +1,9 @@
-"""Moves the elements of arrays, exactly and in one pass over memory where chained operators compose.
+"""Functions that move the elements of arrays: roll, transpose, flip, take, pad and others, and chains of them.
 
-Takes numpy arrays, torch tensors, and any array with ``__dlpack__`` on the CPU, and returns arrays of the same kind.
-Tensors of torch and arrays of CuPy on an NVIDIA GPU are moved there, on the current stream of their library. Results
-are new and C-contiguous unless ``out`` is given. Elements of every dtype but object keep their bit patterns.
+The functions take numpy arrays, torch tensors, and any array with ``__dlpack__`` on the CPU, and return arrays of the
+same kind. Tensors of torch and arrays of CuPy on an NVIDIA GPU are moved there, on the current stream of their library.
+Results are new and C-contiguous unless ``out`` is given. Elements keep their bits, whatever their dtype is; only object
+dtypes are refused. A chain runs in one pass over memory if its operators can be combined.
 
 >>> import numpy as np, trundle
 >>> bgr = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
@@ -19,11 +20,11 @@ array([[[ 2,  5],
 Most functions have these keywords:
 
 out
-    An array for the result, which is returned: of the same kind as ``x``, with the shape and dtype of the result and
-    any strides. It may overlap ``x``; the result is the same as if ``x`` was copied first. If it is ``x`` itself,
-    large arrays are moved in place where possible.
+    An array for the result. It must be of the same kind as ``x`` and have the shape and dtype of the result, but may
+    have any strides. It may overlap ``x``; the result is the same as if ``x`` was copied first. If it is ``x`` itself,
+    a large array is moved in place if possible. The function returns ``out``.
 threads
-    The maximum number of threads, 1 or more. None: the number of cores available to the process. Ignored on a GPU.
+    The maximum number of threads, 1 or more. If None, the number of cores available to the process. Ignored on a GPU.
 
 ``axis`` and ``axes`` are synonyms in all functions.
 

@@ -1,5 +1,6 @@
-"""PyTorch operators for movements, ``torch.ops.trundle``. Importing this module defines them; call the
-functions of `trundle.torch`.
+"""PyTorch operators that move elements, ``torch.ops.trundle``.
+
+Importing this module defines the operators. Users call the functions of `trundle.torch` instead.
 """
 
 # Each movement has four functions here: the movement itself (`_moves`), the resulting shape (`_fakes`), the
@@ -34,7 +35,7 @@ from ._steps import (
 if not hasattr(torch.library, "register_vmap"):
     raise ImportError(f"trundle.torch needs PyTorch 2.5 or newer, and this is {torch.__version__}")
 
-# Plain tensors are passed to trundle directly, because an operator costs some microseconds.
+# Plain tensors are passed to trundle directly, because a call of an operator takes some microseconds.
 
 _ops = torch.ops.trundle
 _modes = torch._C._len_torch_dispatch_stack
@@ -43,8 +44,10 @@ _trace = torch._C._get_tracing_state
 
 
 def is_plain(x: Any) -> bool:
-    """Whether `x` is a plain tensor: strided, without gradient and flags, and without a dispatch mode (such as
-    a tracer), a transform of ``torch.func`` or ``torch.jit.trace`` in progress.
+    """Whether `x` is a plain tensor.
+
+    A plain tensor is strided and has no gradient and no flags. Also, no dispatch mode (such as a tracer), no transform
+    of ``torch.func`` and no ``torch.jit.trace`` may be active.
     """
     return (
         type(x) is Tensor
@@ -234,7 +237,7 @@ def _differentiated(
         members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         return type(f"trundle_{operator._opname}", (kind,), members)
 
-    # Transforms are applied to an operator one at a time; the current one needs its own function class.
+    # PyTorch applies transforms to an operator one after another. The current transform needs its own function class.
     function = of_kind(torch.autograd.Function)
     function_of_transform = of_kind(torch.autograd.function._SingleLevelFunction)
 
@@ -257,7 +260,7 @@ def _differentiated(
 
 
 def _in_front(x: Tensor, axis: int | None, size: int) -> Tensor:
-    """Moves the batch axis to the front; a tensor without one is repeated."""
+    """Moves the batch axis to the front. Repeats a tensor that has no batch axis."""
     return x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)
 
 

@@ -1,6 +1,7 @@
-"""The steps of a chain, which `trundle.torch` uses to trace, differentiate and vectorize chains.
+"""The steps of a chain. `trundle.torch` uses them to trace, differentiate and vectorize chains.
 
-Each step has an output shape, also for symbolic sizes, an inverse for gradients, and a batched form.
+Each step knows its output shape, which may have symbolic sizes. Most steps have an inverse, for gradients, and a form
+for a batch of tensors.
 """
 
 # For mypy, results of operators have type Any.
@@ -35,7 +36,7 @@ def chain_of(text: str) -> trundle.Chain:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front."""
+    """Converts an axis that may be negative to one that counts from the front."""
     if not -rank <= axis < rank:
         raise IndexError(f"axis {axis} is out of bounds for a tensor of {rank} axes")
     return axis % rank
@@ -55,18 +56,18 @@ def inverse(order: Sequence[int]) -> list[int]:
 
 
 def behind(axes: Iterable[int]) -> tuple[int, ...]:
-    """The axes of a tensor after a batch axis is inserted in front."""
+    """The axes after a batch axis has been inserted in front of them."""
     return tuple(axis + 1 for axis in axes)
 
 
 class _Step:
-    """A step that corresponds to one stage of the chain language."""
+    """A step of a chain, which can be written as one stage of the chain language."""
 
     after: tuple[Any, ...]
     """The output shape."""
 
     def text(self) -> str:
-        """The text of the stage, with ``{}`` for each of `sizes`."""
+        """The stage as a string, with ``{}`` for each of `sizes`."""
         raise NotImplementedError
 
     def sizes(self) -> tuple[Any, ...]:
@@ -77,7 +78,7 @@ class _Step:
         raise NotImplementedError(f"no gradient goes through the stage {self.text()!r} of a chain")
 
     def batched(self, size: Any) -> _Step | None:
-        """The step for `size` tensors along a new first axis; None if no stage can take them."""
+        """The same step for `size` tensors, which are along a new first axis. None if no stage does that."""
         return None
 
 
@@ -176,7 +177,7 @@ class _Reverse(_Step):
 
 @dataclass(frozen=True)
 class _Other(_Step):
-    """A stage without a gradient and without a batched form."""
+    """A stage that has no gradient and no form for a batch of tensors."""
 
     after: tuple[Any, ...]
     stage: str
@@ -193,7 +194,10 @@ def run(x: Tensor, steps: Sequence[Any], given: Sequence[Tensor], names: str) ->
 
 
 def given_by_name(names: str, given: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Tensors by name. `names` is one comma-separated string, because ``torch.jit.trace`` takes no lists of strings."""
+    """Returns the tensors by name.
+
+    `names` is one string with commas, because ``torch.jit.trace`` does not accept lists of strings.
+    """
     return dict(zip(names.split(",") if names else [], given, strict=True))
 
 

@@ -4,8 +4,8 @@ Use it in place of zarr-python's own codec, for Zarr version 3, wherever ``trans
 
     zarr.config.set({"codecs.transpose": "trundle.codecs.TransposeCodec"})
 
-The stored data is the same. zarr-python's codec returns views of chunks, which zarr-python then copies element by
-element.
+The stored data is the same, but reading and writing are faster: zarr-python's own codec returns views of chunks, and
+zarr-python then copies the views element by element.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TransposeCodec(zarr.codecs.TransposeCodec):
 
 
 def _transposed(chunk: Any, order: tuple[int, ...], spec: Any) -> Any:
-    """Transposes a chunk; returns a view of arrays that are not numpy's or hold Python objects."""
+    """Transposes a chunk. For an array that is not numpy's or holds Python objects, returns a view."""
     array = chunk.as_ndarray_like()
     if not isinstance(array, np.ndarray) or array.dtype.hasobject:
         return chunk.transpose(order)

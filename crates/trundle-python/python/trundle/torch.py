@@ -1,11 +1,11 @@
-"""Movements that PyTorch can compile (``torch.compile(fullgraph=True)``), export (``torch.export``), differentiate
-(autograd) and vectorize (``torch.func``).
+"""Functions that move the elements of tensors, and that PyTorch can compile (``torch.compile(fullgraph=True)``), export
+(``torch.export``), differentiate (autograd) and vectorize (``torch.func``).
 
-``import trundle.torch`` registers the movements as operators, ``torch.ops.trundle.roll`` and others. Call the functions
-of this module: they take the arguments of the functions with the same names in ``trundle``, except ``out`` and
-``threads``; `repeat` works as ``einops.repeat``. If nothing is traced and no gradient is needed, they call the
-functions in ``trundle`` directly. Tensors are on the CPU or on an NVIDIA GPU, lengths and indices on the CPU. Results
-are new and contiguous. Requires PyTorch 2.5 or newer.
+``import trundle.torch`` registers PyTorch operators such as ``torch.ops.trundle.roll``. Call the functions of this
+module, not the operators. The functions take the arguments of the functions with the same names in ``trundle``, except
+``out`` and ``threads``. But `repeat` works as ``einops.repeat``. If nothing is traced and no gradient is needed, they
+call the functions in ``trundle`` directly. Tensors may be on the CPU or on an NVIDIA GPU. Lengths and indices must be
+on the CPU. Results are new and contiguous. Requires PyTorch 2.5 or newer.
 
 >>> import torch, trundle.torch
 >>> x = torch.arange(4.0, requires_grad=True)
@@ -60,10 +60,11 @@ def roll(
     ----------
     x : Tensor
     shift : int or sequence of int
-        The shift towards larger indices, for each axis or for all. May contain sizes of a traced tensor.
+        The shifts, one for each axis or one for all axes. Positive shifts are towards larger indices. May contain sizes
+        of a traced tensor.
     axis : int or sequence of int, optional
-        The axes; negative ones count from the end, shifts of repeated ones add up. None: `x` is rolled as if
-        it were flat.
+        The axes. Negative axes count from the end. If an axis is repeated, its shifts are added. If None, `x` is rolled
+        as if it were flat.
     shifts, dims
         PyTorch's names of `shift` and `axis`.
 
@@ -112,7 +113,7 @@ def flip(x: Tensor, axis: Any = None, *, dims: Any = None) -> Tensor:
     ----------
     x : Tensor
     axis : int or sequence of int, optional
-        The axes; negative ones count from the end. None: all axes.
+        The axes. Negative axes count from the end. If None, all axes.
     dims
         PyTorch's name of `axis`.
 
@@ -146,7 +147,7 @@ def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
     ----------
     x : Tensor
     axes : sequence of int
-        The axes of `x` in their new order; negative ones count from the end.
+        The axes of `x` in their new order. Negative axes count from the end.
     dims
         PyTorch's name of `axes`.
 
@@ -183,7 +184,7 @@ def transpose(x: Tensor, order: Any = ()) -> Tensor:
     ----------
     x : Tensor
     order : sequence of int, optional
-        The axes of `x` in their new order, none of them negative. Empty: the axes are reversed.
+        The axes of `x` in their new order, without negative numbers. If empty, the order of the axes is reversed.
 
     Returns
     -------
@@ -218,11 +219,11 @@ def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Ten
     ----------
     x : Tensor
     lengths : Tensor or sequence of int
-        One for each index of `batch_axis`, from 0 to the size of `axis`.
+        The numbers of elements to reverse, one for each index of `batch_axis`. Each is from 0 to the size of `axis`.
     axis : int
-        The axis to reverse along; a negative one counts from the end.
+        The axis along which elements are reversed. A negative axis counts from the end.
     batch_axis : int
-        The axis of the sequences.
+        The axis with one sequence for each index.
 
     Returns
     -------
@@ -255,10 +256,10 @@ def reverse_subsequences(x: Tensor, lengths: Any, axis: int) -> Tensor:
     ----------
     x : Tensor
     lengths : Tensor or nested sequence of int
-        Has the shape of `x`, but size 1 along `axis`. A length greater than the size of the axis reverses
-        the whole row.
+        The numbers of elements to reverse, with the shape of `x`, but size 1 along `axis`. A length greater than the
+        size of the axis reverses the whole row.
     axis : int
-        The axis to reverse along; a negative one counts from the end.
+        The axis along which elements are reversed. A negative axis counts from the end.
 
     Returns
     -------
@@ -295,7 +296,7 @@ def rearrange(
     pattern : str
         The names of the axes of `x`, an arrow, and the axes of the result.
     **sizes : int
-        Sizes of axes that do not follow from the shape of `x`. May contain sizes of a traced tensor.
+        The sizes of axes that cannot be computed from the shape of `x`. May contain sizes of a traced tensor.
 
     Returns
     -------
@@ -327,17 +328,19 @@ def rearrange(
 def repeat(
     x: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, /, **sizes: Any
 ) -> Tensor:
-    """Repeats elements along new axes of a pattern, as ``einops.repeat``. `trundle.repeat` is ``numpy.repeat``.
+    """Repeats elements along new axes of a pattern, as ``einops.repeat``.
+
+    In contrast, `trundle.repeat` works as ``numpy.repeat``.
 
     Parameters
     ----------
     x : Tensor, or list or tuple of Tensor
         Several tensors of one shape are stacked along a new first axis.
     pattern : str
-        The names of the axes of `x`, an arrow, and the axes of the result: all axes of `x`, and new ones by
-        name or as numbers.
+        The names of the axes of `x`, an arrow, and the axes of the result. The result has all axes of `x`, and new axes
+        with a name or a number.
     **sizes : int
-        Sizes of new axes, and of axes that do not follow from the shape of `x`. May contain sizes of a
+        The sizes of new axes, and of axes whose sizes cannot be computed from the shape of `x`. May contain sizes of a
         traced tensor.
 
     Returns
@@ -382,26 +385,25 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
     text : str
         Stages, separated by ``|``: patterns (``"h w c -> c h w"``) and calls (``"flip(axes=[2])"``).
     **given : Tensor or sequence of int
-        The values of names in the text: lengths, indices, other tensors.
+        The values of the names in the chain: lengths, indices and other tensors.
 
     Returns
     -------
     Tensor
-        With the shape that the last operator gives.
+        The result of the last operator.
 
     Raises
     ------
     ValueError, TypeError
         As `trundle.chain` and its call.
     NotImplementedError
-        For a gradient through a stage that is not invertible: one that repeats elements, drops elements, or takes
+        For a gradient through a stage that has no inverse, because it repeats elements, drops elements, or takes
         several tensors.
 
     Notes
     -----
-    With symbolic sizes (``dynamic=True``), patterns, ``transpose``, ``reshape``, ``roll``, ``flip``,
-    ``rot90`` and ``reverse`` keep sizes symbolic. Other stages specialise the compiled code to the actual
-    sizes.
+    With symbolic sizes (``dynamic=True``), sizes stay symbolic in patterns, ``transpose``, ``reshape``, ``roll``,
+    ``flip``, ``rot90`` and ``reverse``. With any other stage, the code is compiled for the actual sizes.
 
     Examples
     --------

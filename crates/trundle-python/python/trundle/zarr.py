@@ -1,7 +1,8 @@
-"""Moves tensors larger than memory between stores and files: Zarr, HDF5, .npy and the other formats of ``trundle``.
+"""Functions that move tensors larger than memory between stores and files: Zarr, HDF5, .npy and the other formats of
+``trundle``.
 
-A movement is a plan of numbered tasks. Each task reads, moves and writes some chunks within a limited amount of memory.
-Tasks run in this process, on an executor, or in any process that is given a task number.
+A plan consists of numbered tasks. Each task reads, moves and writes some chunks, within a limited amount of memory.
+Tasks run in this process, on an executor, or in any other process that has the plan and the number of a task.
 
 >>> import trundle
 >>> trundle.zarr.apply(  # doctest: +SKIP
@@ -50,51 +51,52 @@ def apply(
 ) -> None:
     """Applies a chain of operators to a store or a file and writes the result to another one.
 
-    The result appears when it is complete. If an error occurs, no result is left.
+    The result becomes visible when it is complete. After an error, there is no result.
 
     Parameters
     ----------
     src : str, os.PathLike, zarr.Array or zarr.Group
         The source: a path, a ``file://`` or ``s3://`` URL, or an array or a group of a local store.
     chain : str
-        The operators: an axis pattern with names (``"z y x -> x y z"``), calls (``"roll(shift=[1], axes=[0])"``), or
-        several stages separated by ``|``. An empty chain only converts.
+        The operators: an axis pattern with names (``"z y x -> x y z"``), a call (``"roll(shift=[1], axes=[0])"``), or
+        several of these separated by ``|``. An empty chain converts the source to the format of the destination.
     dst : str or os.PathLike
-        The destination; its ending selects the format.
+        The destination. The extension of its name determines the format.
     chunks, shards : int, sequence, mapping or str, optional
         The chunk and shard sizes of a Zarr store: one for each axis of the result, or a mapping from axis names or
-        numbers to sizes. -1 is the size of the whole axis. None: the sizes of the source, with its axes moved.
+        numbers to sizes. -1 is the size of the whole axis. If None, the sizes of the source, with its axes moved.
     codec : str, optional
         The codecs of the chunks, as ``--codec`` takes them: ``"none"``, ``"zstd:3"``, ``"blosc:lz4:5:shuffle"``,
-        ``"gzip:6"``. None: the codecs of the source.
+        ``"gzip:6"``. If None, the codecs of the source.
     max_mem : int or str, optional
-        The memory limit, in bytes or as ``"4GiB"``: for this process, or for each task of an `executor`. None: a
-        quarter of the free memory, shared among the workers.
+        The memory limit, in bytes or as a string such as ``"4GiB"``. It applies to this process, or to each task of an
+        `executor`. If None, all workers together use a quarter of the free memory.
     workers : int, optional
-        The number of tasks that run concurrently in this process. None: one task at a time, with all threads.
+        The number of tasks that run concurrently in this process. If None, one task at a time, with all threads.
     executor : concurrent.futures.Executor, optional
         Runs the tasks: a process pool, the executor of a Dask client (``client.get_executor()``) or of MPI, or any
         other whose workers see the same files.
     verify : bool, optional
         Whether each task reads its output back and compares it with the source.
     overwrite : bool, optional
-        Whether an existing result is replaced, which may be the source.
+        Whether an existing destination is replaced. The destination may be the source.
     tensor : str, optional
-        The name of a tensor, or a pattern such as ``"t2*"``, if the source has several. The others are kept unchanged.
+        If the source has several tensors, the name of one, or a pattern such as ``"t2*"``. All other tensors are copied
+        unchanged.
     metadata_only : bool, optional
         Whether the chunks of a Zarr store are copied without decoding, and a new axis order is written as the codec
         ``transpose`` of the result. Raises `ValueError` if the chain cannot be applied that way.
     progress : callable, optional
-        Called after each task with the bytes written so far and the total.
+        Called after each task with two numbers: the bytes written so far, and all bytes that will be written.
 
     Raises
     ------
     ValueError
-        If the chain does not fit the source or an argument is invalid. Nothing has been written then.
+        If the chain does not fit the source or an argument is invalid. Nothing has been written in this case.
     FileExistsError
-        If the result exists and `overwrite` is false.
+        If the destination exists and `overwrite` is false.
     OSError
-        If something cannot be read or written.
+        If the source cannot be read or the destination cannot be written.
     """
     _check_progress(progress)
     if executor is not None:
@@ -138,16 +140,18 @@ def plan(
     metadata_only: bool = False,
     task_size: int | str | None = None,
 ) -> Plan:
-    """Plans `apply` as numbered tasks, and begins the result, which is hidden until `Plan.finish`.
+    """Plans a call of `apply` as numbered tasks, and creates the unfinished result.
+
+    The result is hidden until `Plan.finish`.
 
     Parameters
     ----------
     src, chain, dst, chunks, shards, codec, max_mem, verify, overwrite, tensor, metadata_only
-        As in `apply`. `max_mem` is the limit of all workers together.
+        As in `apply`. `max_mem` is the limit for all workers together.
     workers : int, optional
-        The number of workers that share the memory. None: one.
+        The number of workers that share the memory. If None, one worker.
     task_size : int or str, optional
-        The approximate number of bytes that each task writes. None: a thousandth of the result, but at least 64 MiB.
+        The approximate number of bytes that each task writes. If None, a thousandth of the result, but at least 64 MiB.
 
     Returns
     -------
@@ -182,8 +186,8 @@ def plan(
 class Plan:
     """Numbered tasks that write a result. Any process that sees the same files can run them.
 
-    `plan` and `Plan.load` create it. A task may be repeated, also concurrently or after an interruption. The tasks of a
-    stage need all tasks of the previous stages.
+    `plan` and `Plan.load` create it. A task may run more than once, also at the same time or after an interruption: the
+    result is the same. A task may run only after all tasks of the previous stages have finished.
     """
 
     def __init__(self, text: str) -> None:
@@ -213,7 +217,9 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Reads a plan from `save`, or from ``trundle plan --tasks`` in the current folder.
+        """Reads a plan from a file that `save` or ``trundle plan --tasks`` has written.
+
+        A plan of ``trundle plan --tasks`` may have relative paths. Load it in the folder in which it was made.
 
         Raises OSError if the file cannot be read.
         """
@@ -227,9 +233,9 @@ class Plan:
         workers: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """Runs all tasks that are not done, and finishes the plan.
+        """Runs all tasks that are not finished, and then finishes the plan.
 
-        Finished tasks are kept after an error; call `run` again for the rest.
+        After an error, the results of finished tasks are kept. Call `run` again to run the other tasks.
 
         Parameters
         ----------
@@ -301,7 +307,7 @@ class Plan:
         return next(written // len(stage) for stage, written in each if number in stage)
 
     def missing(self) -> list[int]:
-        """Returns the numbers of the tasks that are not done.
+        """Returns the numbers of the tasks that are not finished.
 
         Raises ValueError if the unfinished result was removed, OSError if it cannot be read.
         """
@@ -310,7 +316,8 @@ class Plan:
     def finish(self) -> None:
         """Makes the result visible.
 
-        Raises OSError if tasks are missing, and names them; ValueError if the unfinished result was removed.
+        Raises OSError if tasks are not finished; the message has their numbers. Raises ValueError if the unfinished
+        result was removed.
         """
         _trundle.finish_tasks(self._text)
 
@@ -332,19 +339,19 @@ def run_task(path: str | os.PathLike[str], number: int, *, threads: int | None =
     number : int
         The number of the task, from 0.
     threads : int, optional
-        The maximum number of threads. None: the number of cores available to the process.
+        The maximum number of threads. If None, the number of cores available to the process.
 
     Returns
     -------
     bool
-        False if the task was already done.
+        False if the task had been finished before.
 
     Raises
     ------
     ValueError
         If there is no such task, or if the unfinished result was removed.
     OSError
-        If tasks of an earlier stage are missing, or if something cannot be read or written.
+        If tasks of an earlier stage are not finished, or if a file cannot be read or written.
     """
     with open(path, encoding="utf-8") as file:
         return _run(file.read(), number, threads)
@@ -361,7 +368,7 @@ def finish(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     OSError
-        If tasks are missing; the message names them.
+        If tasks are not finished. The message has their numbers.
     ValueError
         If the unfinished result was removed.
     """

@@ -20,7 +20,7 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axes : sequence of ints
-///     Each axis of `x` once; negative ones count from the end.
+///     The axes of `x` in their new order, each once. Negative axes count from the end.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -75,15 +75,15 @@ pub(crate) fn permute_dims<'py>(
     moved(axes.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
 
-/// Permutes the axes of `x`, or reverses them if there is no order, as OpenVINO's Transpose-1.
+/// Permutes the axes of `x`, or reverses their order if `order` is empty, as OpenVINO's Transpose-1.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// order : sequence of ints
-///     Axis i of the result is axis ``order[i]`` of `x`. Each axis of `x` once, not negative. Empty (the
-///     default) reverses the axes.
+///     Axis i of the result is axis ``order[i]`` of `x`. Each axis of `x` must occur once, without negative numbers.
+///     If empty (the default), the order of the axes is reversed.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -142,11 +142,11 @@ pub(crate) fn transpose<'py>(
 /// Parameters
 /// ----------
 /// m : array_like
-///     Two axes or more, any dtype, except object dtypes and MaskedArray.
+///     At least two axes, and any dtype, except object dtypes and MaskedArray.
 /// k : int, optional
-///     The number of rotations, of any size; negative numbers rotate the other way.
+///     The number of rotations, of any size. A negative number rotates the other way.
 /// axes : sequence of two ints, optional
-///     The axes of the plane; negative ones count from the end.
+///     The two axes of the plane. Negative axes count from the end.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -195,7 +195,7 @@ pub(crate) fn rot90<'py>(
     let axes = axis_or_axes("rot90", axis, axes)?;
     let (x, threads) = (Tensor::to_read("m", m, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
-    // Reduces k modulo 4, in Python because k may exceed 64 bits.
+    // Take k modulo 4. Python does this, because k may have more than 64 bits.
     let turns = |k| numbers::one("k", k, || k.rem(4)?.extract());
     let k = k.map_or(Ok(1), turns)?.rem_euclid(4);
     let axes = match axes {
@@ -282,7 +282,7 @@ pub(crate) fn moveaxis<'py>(
 /// a : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axis1, axis2 : int
-///     The axes; negative ones count from the end.
+///     The axes. Negative axes count from the end.
 /// out, threads
 ///     See `help(trundle)`.
 ///

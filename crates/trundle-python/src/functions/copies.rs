@@ -16,15 +16,15 @@ use crate::tensor::Tensor;
 
 /// Copies `x` to a new C-contiguous array.
 ///
-/// Reads any strides directly: negative (``x[::-1]``), zero (``np.broadcast_to``), and any order of axes.
+/// `x` may have any strides: negative ones (``x[::-1]``), zeros (``np.broadcast_to``), and any order of axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any dtype, except object dtypes and MaskedArray. An array without axes becomes one with one axis, as in
+///     Any dtype, except object dtypes and MaskedArray. An array without axes becomes an array with one axis, as in
 ///     numpy.
 /// dtype : dtype_like, optional
-///     Must be the dtype of `x`; accepted for compatibility with numpy. Nothing is cast.
+///     The dtype of `x`. The parameter exists for compatibility with numpy; nothing is cast.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -72,12 +72,12 @@ pub(crate) fn ascontiguousarray<'py>(
 /// Parameters
 /// ----------
 /// dst : array
-///     The destination: writable, without overlapping elements.
+///     The destination. It must be writable, and its elements must not overlap each other.
 /// src : array_like
-///     Has the dtype of `dst`, and its shape or one that broadcasts to it. May overlap `dst`; the result is the
-///     same as if `src` was copied first.
+///     An array with the dtype of `dst`, and with its shape or a shape that broadcasts to it. It may overlap `dst`; the
+///     result is the same as if `src` was copied first.
 /// casting : str, optional
-///     One of numpy's casting rules, accepted for compatibility. Nothing is cast.
+///     One of numpy's casting rules. The parameter exists for compatibility with numpy; nothing is cast.
 /// where : bool, optional
 ///     Must be True.
 /// threads : int, optional
@@ -157,7 +157,7 @@ fn check_where(r#where: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     }
 }
 
-/// Broadcasts `src` to `sizes` by strides of 0, for new leading axes and for axes of size 1.
+/// Broadcasts `src` to `sizes`. New leading axes and repeated axes of size 1 get the stride 0.
 fn broadcast(src: &ArrayMemory, sizes: &[isize]) -> PyResult<ArrayMemory> {
     let extra = src.sizes.len().saturating_sub(sizes.len());
     let fits = |(own, size): (&isize, &isize)| own == size || *own == 1;
@@ -191,10 +191,10 @@ fn broadcast(src: &ArrayMemory, sizes: &[isize]) -> PyResult<ArrayMemory> {
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// pattern : str
 ///     The axes of `x`, an arrow, and the axes of the result. Names in parentheses are one axis, which is split
-///     on the left and merged on the right. ``...`` is any number of axes; ``1`` and ``()`` have
-///     size 1. Each name occurs once on both sides.
+///     on the left and merged on the right. ``...`` stands for any number of axes. ``1`` and ``()`` stand for an
+///     axis of size 1. Each name must occur once on each side.
 /// **sizes : int
-///     Sizes of axes by name. An axis that is split needs all sizes but one.
+///     Sizes of axes by name. If an axis is split, all sizes except one must be given.
 ///
 /// Returns
 /// -------
@@ -204,15 +204,14 @@ fn broadcast(src: &ArrayMemory, sizes: &[isize]) -> PyResult<ArrayMemory> {
 /// Raises
 /// ------
 /// ValueError
-///     If the pattern is invalid, does not fit the shape of `x`, or needs more sizes; the message shows the
-///     place.
+///     If the pattern is invalid, does not fit the shape of `x`, or needs more sizes. The message shows the fault.
 /// TypeError
 ///     If `pattern` is not a str, if a size is not an integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``einops.rearrange``, but returns a copy, not a view. All keywords are sizes of axes; use a `chain` of
-/// the pattern to give ``out`` or ``threads``.
+/// As ``einops.rearrange``, but returns a copy, not a view. All keywords are sizes of axes. To give ``out`` or
+/// ``threads``, make a `chain` of the pattern and call it.
 ///
 /// Examples
 /// --------

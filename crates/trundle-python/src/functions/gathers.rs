@@ -23,11 +23,11 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices : array_like of integers
-///     Any shape; a scalar removes the axis. Indices from -size to -1 count from the end.
+///     Any shape. If it is a scalar, the result does not have the axis. Indices from -size to -1 count from the end.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is flattened first.
+///     The axis. A negative axis counts from the end. If None, `x` is flattened first.
 /// mode : {'raise', 'wrap', 'clip'}, optional
-///     How to treat an index out of range: raise IndexError, take the remainder modulo the size, or clip to the
+///     What to do with an index out of range: raise IndexError, take the index modulo the size, or use the
 ///     nearest index (0 for all negative indices).
 /// out, threads
 ///     See `help(trundle)`.
@@ -119,19 +119,19 @@ fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
     })
 }
 
-/// Takes an element of `x` along an axis for each position of `indices`: in the same row, at the given index.
+/// Takes one element of `x` along an axis for each position of `indices`.
 ///
-/// ``out[i, j, k] == x[i, indices[i, j, k], k]`` for the middle one of three axes.
+/// For axis 1 of an array with three axes, ``out[i, j, k] == x[i, indices[i, j, k], k]``.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices : array_like of integers
-///     Has as many axes as `x`, and broadcasts with `x` along all axes but `axis`. Indices from -size to -1
-///     count from the end.
+///     An array with as many axes as `x`. It is broadcast with `x` along all axes except `axis`. Indices from -size
+///     to -1 count from the end.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is flattened first, and `indices` must have one
+///     The axis. A negative axis counts from the end. If None, `x` is flattened first, and `indices` must have one
 ///     axis.
 /// out, threads
 ///     See `help(trundle)`.
@@ -180,7 +180,7 @@ pub(crate) fn take_along_axis<'py>(
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    // None for the last axis; an axis that is None takes `x` as if it were flat.
+    // If `axis` is not given, it is the last axis. If the caller gives None, `x` is read as if it were flat.
     let given = match axis {
         AxisOrNone::Default => axes.cloned(),
         AxisOrNone::Given(axis) if axis.is_none() && axes.is_some() => axes.cloned(),
@@ -217,21 +217,23 @@ pub(crate) fn take_along_axis<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
-/// Puts `values` into `x` along an axis: for each position of `indices`, into the same row at the given index.
+/// Writes `values` over `x` along an axis, each value at its index.
+///
+/// For axis 1 of an array with three axes, ``x[i, indices[i, j, k], k] = values[i, j, k]``.
 ///
 /// Parameters
 /// ----------
 /// x : array
 ///     Any shape and dtype, except object dtypes and MaskedArray. Modified in place unless `out` is given.
 /// indices : array_like of integers
-///     Has as many axes as `x`, and broadcasts with `x` along all axes but `axis`. Indices from -size to -1
-///     count from the end. If several positions have the same index, the last one wins.
+///     An array with as many axes as `x`. It is broadcast with `x` along all axes except `axis`. Indices from -size to
+///     -1 count from the end. If several values have the same destination, the last one wins.
 /// values : array_like
-///     The values to put, with the dtype of `x`; they broadcast to the positions.
+///     The values to write, with the dtype of `x`. They are broadcast to the shape of the indices.
 /// axis : int
-///     The axis; a negative one counts from the end.
+///     The axis. A negative axis counts from the end.
 /// out
-///     An array like `x` for the result, which is returned; `x` is not modified in this case.
+///     An array like `x` for the result. If given, it is returned, and `x` is not modified.
 /// threads
 ///     See `help(trundle)`.
 ///
@@ -317,7 +319,7 @@ fn check_rank(indices: &[usize], rank: usize, because: &str) -> PyResult<()> {
     Err(PyValueError::new_err(message))
 }
 
-/// Checks that `indices` broadcasts with `sizes` along all axes but `axis`.
+/// Checks that `indices` broadcasts with `sizes` along all axes except `axis`.
 ///
 /// # Errors
 /// As numpy: ValueError for another number of axes, IndexError for sizes that do not broadcast.

@@ -16,10 +16,10 @@ use crate::tensor::Tensor;
 /// Parameters
 /// ----------
 /// arrays : sequence of array_like
-///     One or more, of one kind and dtype, with equal sizes except along `axis`. Unlike in numpy, they are not
-///     cast.
+///     At least one array. All must have the same kind and dtype, and equal sizes on all axes except `axis`. Unlike in
+///     numpy, they are not cast.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: the arrays are flattened first.
+///     The axis. A negative axis counts from the end. If None, the arrays are flattened first.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -89,9 +89,9 @@ pub(crate) fn concatenate<'py>(
 /// Parameters
 /// ----------
 /// arrays : sequence of array_like
-///     One or more, of one kind, dtype and shape. Unlike in numpy, they are not cast.
+///     At least one array. All must have the same kind, dtype and shape. Unlike in numpy, they are not cast.
 /// axis : int, optional
-///     The new axis of the result; a negative one counts from the end of the result's axes.
+///     The new axis of the result. A negative axis counts from the end of the result's axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -139,7 +139,7 @@ pub(crate) fn stack<'py>(
     assembled(py, &assembly, out, numbers::threads(threads)?)
 }
 
-/// Reads a sequence of arrays, which must have the kind and dtype of the first.
+/// Reads a sequence of arrays. All must have the kind and dtype of the first one.
 fn read<'py>(function: &str, arrays: &Bound<'py, PyAny>) -> PyResult<Vec<Tensor<'py>>> {
     let mut tensors: Vec<Tensor<'py>> = Vec::new();
     for (at, array) in arrays.try_iter()?.enumerate() {

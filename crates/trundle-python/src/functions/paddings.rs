@@ -1,4 +1,4 @@
-//! Padding.
+//! The function that pads an array.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -24,14 +24,14 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// pad_width : int, sequence of ints or of pairs, or dict
-///     The number of elements before and after: one number or one pair for all axes, or a pair for each axis;
-///     or a dict from axes to numbers or pairs.
+///     The numbers of elements to add before and after `x`: one number for all, one pair for all axes, a pair for each
+///     axis, or a dict from axes to numbers or pairs.
 /// mode : str, optional
 ///     'constant': pad with `constant_values`. 'edge': repeat the outermost element. 'reflect' and 'symmetric':
 ///     mirror, without and with the outermost element. 'wrap': continue from the other end.
 /// constant_values : scalar, or sequence of scalars or of pairs, optional
-///     The values for mode 'constant': one for all, a pair of values before and after, or a pair for each axis. The
-///     default is 0.
+///     The values for mode 'constant': one value for all, one pair of values (before and after `x`) for all axes, or a
+///     pair for each axis. The default is 0.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -128,11 +128,11 @@ fn by_constants<'py>(
     assembled(py, &assembly, out, threads)
 }
 
-/// How to pad an array.
+/// The elements with which an array is padded.
 enum Around {
-    /// With constants.
+    /// Constants.
     Constant,
-    /// With elements of the array.
+    /// Elements of the array.
     Own {
         /// The operator's mode.
         word: &'static str,
@@ -176,11 +176,11 @@ impl Around {
     }
 }
 
-/// Reads two widths for each axis, before and after.
+/// Reads two widths for each axis: the number of elements before the array, and the number after it.
 ///
 /// # Errors
-/// TypeError for anything but integers; ValueError for negative widths and for a shape that does not broadcast
-/// to a pair for each axis; AxisError for an axis of a dict that is out of range.
+/// TypeError for widths that are not integers, ValueError for negative widths or a shape that does not broadcast to a
+/// pair for each axis, AxisError for an axis of a dict that is out of range.
 fn widths(pad_width: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
     if let Ok(by_axis) = pad_width.cast::<PyMapping>() {
         return widths_by_axis(by_axis, rank);

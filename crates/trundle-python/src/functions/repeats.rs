@@ -23,9 +23,9 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// repeats : int or sequence of ints
-///     The number of repetitions: one for all, or one for each element.
+///     The number of repetitions: one number for all, or one for each element or index.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is flattened first, and the result is flat.
+///     The axis. A negative axis counts from the end. If None, `x` is flattened first, and the result is flat.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -132,15 +132,15 @@ fn repeated(repeats: &Bound<'_, PyAny>, axis: i64, size: usize) -> PyResult<Oper
     Ok(Operation::once(Take::new(axis, Indices::list(indices))))
 }
 
-/// Repeats `x` as a whole along its axes.
+/// Repeats the whole array along its axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// reps : int or sequence of ints
-///     The number of repetitions along each axis. If there are fewer numbers than axes, they are for the last
-///     axes. If there are more, `x` gets new leading axes of size 1.
+///     The number of repetitions along each axis. If there are fewer numbers than axes, they apply to the last
+///     axes. If there are more numbers than axes, `x` gets new leading axes of size 1.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -192,7 +192,7 @@ pub(crate) fn tile<'py>(
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// shape : int or sequence of ints
-///     The new sizes, aligned with the last axis of `x`.
+///     The new sizes. The last sizes are those of the axes of `x`; sizes before them are for new axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -231,9 +231,9 @@ pub(crate) fn broadcast_to<'py>(
     moved(py, &Operation::of(Broadcast::DECLARATION, [sizes]), &x, out, threads)
 }
 
-/// Returns all windows of a given size along axes of `x`, as new axes at the end.
+/// Returns all windows of a given size along axes of `x`. The elements of a window are in new axes at the end.
 ///
-/// ``out[i, j, a, b] == x[i + a, j + b]`` for windows along both of two axes.
+/// For windows along both axes of an array with two axes, ``out[i, j, a, b] == x[i + a, j + b]``.
 ///
 /// Parameters
 /// ----------
@@ -242,7 +242,8 @@ pub(crate) fn broadcast_to<'py>(
 /// window_shape : int or sequence of ints
 ///     The size of a window along each of the axes.
 /// axis : int or sequence of ints, optional
-///     The axes; negative ones count from the end. A repeated axis gives windows of windows. None: all axes.
+///     The axes. Negative axes count from the end. If an axis is repeated, the result has windows of windows. If
+///     None, all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -304,8 +305,8 @@ pub(crate) fn sliding_window_view<'py>(
         );
         return Err(PyValueError::new_err(message));
     }
-    // Copies a strided view of the windows. Unlike the operator, strides also represent windows of windows and
-    // empty windows.
+    // Copy a strided view of the windows. Strides can also describe windows of windows and empty windows; the operator
+    // cannot.
     let memory = &mut x.memory;
     for (axis, size) in axes.into_iter().zip(window) {
         let at = usize::try_from(axis).unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axis : int or sequence of ints, optional
-///     The axes, each once; negative ones count from the end. None: all axes.
+///     The axes, each once. Negative axes count from the end. If None, all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -72,19 +72,19 @@ pub(crate) fn flip<'py>(
     moved(py, &Operation::of(Flip::DECLARATION, [axes]), &x, out, threads)
 }
 
-/// Reverses the first elements along an axis, with a length for each position of the other axes.
+/// Reverses the first elements of each row along an axis. Each row has its own length.
 ///
-/// Elements after the given length are unchanged.
+/// A row consists of the elements with the same indices on all other axes. The other elements of a row are unchanged.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     One axis or more, any dtype, except object dtypes and MaskedArray.
+///     At least one axis, and any dtype, except object dtypes and MaskedArray.
 /// lengths : array_like of integers
-///     Has the shape of `x`, but size 1 along `axis`. A length greater than ``x.shape[axis]`` reverses the whole
-///     row; 0 and 1 reverse nothing.
+///     An array with the shape of `x`, but size 1 along `axis`. A length greater than ``x.shape[axis]`` reverses the
+///     whole row. The lengths 0 and 1 reverse nothing.
 /// axis : int
-///     The axis to reverse along; a negative one counts from the end.
+///     The axis along which elements are reversed. A negative axis counts from the end.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -103,8 +103,8 @@ pub(crate) fn flip<'py>(
 ///
 /// Notes
 /// -----
-/// As DirectML's ``DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC``. `reverse_sequence` has one length for each index
-/// of a batch axis, and refuses lengths that are too large.
+/// As DirectML's ``DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC``. In contrast, `reverse_sequence` takes one length for each
+/// index of a batch axis, and raises an error for lengths that are too large.
 ///
 /// Examples
 /// --------
@@ -140,20 +140,20 @@ pub(crate) fn reverse_subsequences<'py>(
     moved(py, &Operation::once(op), &x, out, threads)
 }
 
-/// Reverses the first elements along an axis, with a length for each index of a batch axis.
+/// Reverses the first elements along an axis. There is one length for each index of a batch axis.
 ///
-/// Elements after the given length, the padding in a batch of sequences, are unchanged.
+/// The other elements, such as the padding of sequences in a batch, are unchanged.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Two axes or more, any dtype, except object dtypes and MaskedArray.
+///     At least two axes, and any dtype, except object dtypes and MaskedArray.
 /// lengths : array_like of integers
-///     One axis, with ``x.shape[batch_axis]`` lengths from 0 to ``x.shape[axis]``.
+///     An array with one axis: ``x.shape[batch_axis]`` lengths, each from 0 to ``x.shape[axis]``.
 /// axis : int
-///     The axis to reverse along; a negative one counts from the end.
+///     The axis along which elements are reversed. A negative axis counts from the end.
 /// batch_axis : int
-///     The axis that has the lengths; different from `axis`.
+///     The axis with one length for each index. It must be different from `axis`.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -173,7 +173,8 @@ pub(crate) fn reverse_subsequences<'py>(
 ///
 /// Notes
 /// -----
-/// As ReverseSequence of ONNX, OpenVINO and TensorFlow. `reverse_subsequences` has a length for each position.
+/// As ReverseSequence of ONNX, OpenVINO and TensorFlow. In contrast, `reverse_subsequences` takes a length for each
+/// row.
 ///
 /// Examples
 /// --------

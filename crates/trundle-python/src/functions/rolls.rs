@@ -21,10 +21,11 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// shift : int or sequence of ints
-///     The shift towards larger indices, of any size; negative shifts are towards smaller indices.
+///     The shifts, of any size. Positive shifts are towards larger indices.
 /// axis : int or sequence of ints, optional
-///     The axes to shift along, from -x.ndim to x.ndim - 1; shifts of a repeated axis add up. One shift applies
-///     to all axes, and one axis to all shifts. None: `x` is shifted as if it were flat, and keeps its shape.
+///     The axes along which elements are shifted, from -x.ndim to x.ndim - 1. If an axis is repeated, its shifts are
+///     added. A single shift applies to all axes, and a single axis gets all shifts. If None, `x` is shifted as if it
+///     were flat, and keeps its shape.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -43,7 +44,7 @@ use crate::tensor::Tensor;
 ///
 /// Notes
 /// -----
-/// As ``numpy.roll``, the Array API's ``roll`` and OpenVINO's Roll-7, but float shifts are refused.
+/// As ``numpy.roll``, the Array API's ``roll`` and OpenVINO's Roll-7, but shifts must not be floats.
 ///
 /// Examples
 /// --------
@@ -81,7 +82,7 @@ pub(crate) fn roll<'py>(
     moved(shift.py(), &operation, &x, out, threads)
 }
 
-/// Rolls all elements as one axis, by the sum of the shifts.
+/// Rolls all elements as if the array had one axis, by the sum of the shifts.
 fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     let elements = sizes.iter().fold(1isize, |all, size| all.saturating_mul(*size)).max(1);
     let mut sum = 0;
@@ -96,7 +97,7 @@ fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     })
 }
 
-/// Pairs shifts and axes; a single one is paired with all of the others.
+/// Makes pairs of shifts and axes. A single shift is paired with all axes, and a single axis with all shifts.
 fn along(
     shift: &Bound<'_, PyAny>,
     axis: &Bound<'_, PyAny>,
@@ -127,7 +128,7 @@ fn along(
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axes : int or sequence of ints, optional
-///     The axes; negative ones count from the end. None: all axes.
+///     The axes. Negative axes count from the end. If None, all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -170,14 +171,14 @@ pub(crate) fn fftshift<'py>(
     by_half(x, axes, out, threads, |size| size / 2)
 }
 
-/// Undoes `fftshift`: rolls each axis back by half its size, rounded down.
+/// Inverts `fftshift`: rolls each axis back by half its size, rounded down.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axes : int or sequence of ints, optional
-///     The axes; negative ones count from the end. None: all axes.
+///     The axes. Negative axes count from the end. If None, all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///

@@ -21,11 +21,10 @@ use crate::tensor::Tensor;
 /// x : array_like
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices_or_sections : int or sequence of ints
-///     The number of equal parts, or the start index of each part but the first. Negative indices count from
-///     the end, and indices outside the axis are clipped, as in a slice; a part that ends before it starts is
-///     empty.
+///     The number of equal parts, or the start index of each part except the first. Negative indices count from the
+///     end, and indices outside the axis are clipped, as in a slice. A part that ends before it starts is empty.
 /// axis : int, optional
-///     The axis; a negative one counts from the end.
+///     The axis. A negative axis counts from the end.
 /// threads
 ///     See `help(trundle)`.
 ///
@@ -38,7 +37,7 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If `axis` is out of range.
 /// ValueError
-///     If the axis does not divide into equal parts, or if the number of parts is less than 1.
+///     If the axis cannot be divided into equal parts, or if the number of parts is less than 1.
 /// TypeError
 ///     If indices are not integers, or for a dtype that holds objects.
 ///
@@ -91,8 +90,8 @@ pub(crate) fn split<'py>(
 /// Computes the end of each part of an axis.
 ///
 /// # Errors
-/// ValueError if the axis does not divide into equal parts, or for less than one part; TypeError for anything
-/// but integers.
+/// ValueError if the axis cannot be divided into equal parts, or if there is less than one part. TypeError if an
+/// entry is not an integer.
 fn ends(given: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
     if given.len().is_ok() {
         let from_front = |place: i64| if place < 0 { place.saturating_add(size) } else { place };
@@ -101,7 +100,7 @@ fn ends(given: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
         return Ok(ends.chain([size]).collect());
     }
     let refused = |message| Err(PyValueError::new_err(message));
-    // A larger number of parts exceeds the size of any axis.
+    // A number of parts that does not fit is larger than the size of any axis.
     let sections = numbers::one("indices_or_sections", given, || match given.gt(0)? {
         true => Ok(i64::MAX),
         false => Ok(0),

@@ -1,4 +1,4 @@
-//! Chains that are parsed once and get their lengths and indices later.
+//! Open chains: chains that are parsed once, and whose lengths and indices are given later.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfill
 
 /// A chain whose lengths or indices are given later.
 ///
-/// Where the chain language allows a file name, an open chain has a name for numbers: `reverse(axis=1,
-/// lengths=n)`, `take(indices=i)`. [`OpenChain::fill`] replaces the names.
+/// In places where the chain language allows a file name, an open chain has a name that stands for numbers, as in
+/// `reverse(axis=1, lengths=n)` or `take(indices=i)`. [`OpenChain::fill`] replaces the names by numbers.
 ///
 /// ```
 /// use trundle::OpenChain;
@@ -27,28 +27,28 @@ use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfill
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenChain {
-    /// The chain with a placeholder operator for each slot; callers never see it.
+    /// The chain, with a placeholder operator for each slot. Callers never get it.
     chain: Chain,
     slots: Vec<Slot>,
 }
 
-/// A stage without its lengths or indices.
+/// A stage of a chain whose lengths or indices are not given yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// The index of the operator in the chain, from 0.
+    /// The index of the stage in the chain, from 0.
     pub stage: usize,
-    /// The operator without its numbers.
+    /// The operator without its lengths or indices.
     pub unfilled: Unfilled,
-    /// The name of the numbers. Several slots may share a name.
+    /// The name that stands for the lengths or indices. Several slots may have the same name.
     pub name: String,
 }
 
 impl OpenChain {
-    /// Parses the chain language, see [`notation`].
+    /// Parses an open chain from a string in the chain language, see [`notation`].
     ///
     /// # Errors
-    /// [`NotationError`] if `text` does not parse, or if it has a file where a name is needed. A name consists
-    /// of letters, digits and `_`, without quotes, and does not start with a digit.
+    /// [`NotationError`] if `text` is not in the chain language, or if it has a file where a name is needed. A name
+    /// consists of letters, digits and `_`, without quotes, and does not begin with a digit.
     pub fn parse(text: &str) -> Result<OpenChain, NotationError> {
         let mut open = OpenChain {
             chain: Chain { text: text.to_owned(), ..Chain::default() },
@@ -74,7 +74,7 @@ impl OpenChain {
         Ok(open)
     }
 
-    /// The tensors that the chain takes: see [`Chain::inputs`].
+    /// The tensors that the chain takes as inputs, see [`Chain::inputs`].
     pub fn inputs(&self) -> Vec<&Operand> {
         self.chain.inputs()
     }
@@ -89,10 +89,10 @@ impl OpenChain {
         &self.slots
     }
 
-    /// Returns the chain with an operator in each slot.
+    /// Returns the chain in which the result of `operator` replaces each slot.
     ///
     /// # Errors
-    /// The first error of `operator`.
+    /// The first error that `operator` returns.
     pub fn fill<E>(&self, mut operator: impl FnMut(&Slot) -> Result<Op, E>) -> Result<Chain, E> {
         let mut chain = self.chain.clone();
         for slot in &self.slots {
@@ -109,7 +109,7 @@ impl From<Chain> for OpenChain {
     }
 }
 
-/// Checks that the operands of an operator are names, not files.
+/// Checks that the operands of an operator are names and not files.
 fn check_names(text: &str, span: &Range<usize>, operands: &[Operand]) -> Result<(), NotationError> {
     for operand in operands {
         let Operand::Named(name) = operand else { continue };

@@ -9,13 +9,13 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The packing order of elements of less than a byte, an extension of DirectML. `None` for the order of
-    /// [`DType::packing`], and for other types.
+    /// The order in which sub-byte elements are stored in their bytes. DirectML itself has no such field. `None` stands
+    /// for the order of [`DType::packing`], and must be given for all other types.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
-    /// The stride of each axis in elements; 0 repeats the same elements. `None` for a row-major tensor without
-    /// gaps.
+    /// The stride of each axis, in elements. A stride of 0 repeats the same elements. `None` stands for a row-major
+    /// tensor without gaps.
     pub strides: Option<&'a [u32]>,
     /// The size of the buffer in bytes.
     pub total_tensor_size_in_bytes: u64,
@@ -25,12 +25,13 @@ pub struct BufferTensorDesc<'a> {
 const GRAIN_BYTES: u128 = 4;
 
 impl BufferTensorDesc<'_> {
-    /// The minimal size in bytes of a buffer for this tensor.
+    /// The size in bytes of the smallest buffer for this tensor.
     ///
-    /// That is `(dot(sizes - 1, strides) + 1)` elements, rounded up to a multiple of 4 bytes; 0 if it has no elements.
+    /// It is the size of `(dot(sizes - 1, strides) + 1)` elements, rounded up to a multiple of 4 bytes; 0 for a tensor
+    /// without elements.
     ///
-    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions. That function computes the index of
-    /// the last element with 32 bits and may overflow; this one does not.
+    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions. That function computes the index of the last
+    /// element with 32 bits, which may overflow. This function does not overflow.
     ///
     /// # Errors
     /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,
@@ -54,7 +55,7 @@ impl BufferTensorDesc<'_> {
         })
     }
 
-    /// The bytes from the start of the buffer to the end of the last element; `None` if an intermediate value
+    /// The number of bytes from the start of the buffer to the end of the last element; `None` if the calculation
     /// exceeds `u128`.
     fn reached_bytes(&self, width: Width) -> Option<u128> {
         if self.sizes.contains(&0) {

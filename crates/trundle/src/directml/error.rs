@@ -1,4 +1,4 @@
-//! Errors, which name the tensor and the values.
+//! The errors of this module. They contain the name of the tensor and the values.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,15 +14,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operator refuses the descriptors, at every feature level.
+    /// The descriptors are wrong at every feature level.
     Operator(trundle_core::Error),
     /// A tensor has more bytes than its buffer.
     BufferTooSmall {
         /// The member that describes the tensor.
         argument: &'static str,
-        /// The bytes that the tensor needs.
+        /// The number of bytes that the tensor needs.
         needed: u64,
-        /// The total size in its descriptor.
+        /// The total size in the tensor's descriptor.
         total: u64,
     },
     /// The feature level does not support this rank.

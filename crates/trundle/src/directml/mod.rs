@@ -1,8 +1,8 @@
-//! DirectML's reverse subsequences operator, with its buffer descriptors. Descriptors can be checked against a
-//! feature level.
+//! DirectML's operator that reverses subsequences, with DirectML's descriptors of buffers. A check says whether a
+//! feature level supports the descriptors.
 //!
-//! Source: the documentation of `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` and `DML_BUFFER_TENSOR_DESC`; members
-//! have the same names.
+//! Source: the documentation of `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` and `DML_BUFFER_TENSOR_DESC`. Members have the
+//! same names here.
 //!
 //! ```
 //! use trundle::DType;

@@ -10,9 +10,10 @@ use super::feature_level::Support;
 use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 use crate::functions::check_dtype;
 
-/// Reverses the first `length` elements along an axis at each position outside the axis, and keeps the others.
+/// Reverses the first elements of each row along an axis, and keeps the others. Each row has its own length.
 ///
-/// A length greater than the size of the axis counts as that size.
+/// A row consists of the elements with the same indices on all other axes. A length greater than the size of the axis
+/// reverses the whole row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequencesOperatorDesc<'a> {
     /// The tensor to move.
@@ -21,7 +22,7 @@ pub struct ReverseSubsequencesOperatorDesc<'a> {
     pub sequence_lengths_tensor: BufferTensorDesc<'a>,
     /// The result, with the sizes, the type and the bit order of the input. Its elements must not overlap.
     pub output_tensor: BufferTensorDesc<'a>,
-    /// The axis to reverse along, less than the rank of the input.
+    /// The axis along which elements are reversed. It is less than the rank of the input.
     pub axis: u32,
 }
 
@@ -35,27 +36,27 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         ]
     }
 
-    /// Checks the descriptors, and if `level` is given, also that this level supports them.
+    /// Checks the descriptors. If `level` is given, also checks that this level supports them.
     ///
-    /// A level supports certain ranks and types, no size of 0, at most 2^32 - 1 elements, and total sizes of at
-    /// least [`BufferTensorDesc::minimum_buffer_bytes`].
+    /// A level supports only some ranks and types. It does not support sizes of 0, more than 2^32 - 1 elements, or a
+    /// total size less than [`BufferTensorDesc::minimum_buffer_bytes`].
     ///
     /// # Errors
-    /// [`Error::Operator`](super::Error::Operator) and [`Error::BufferTooSmall`](super::Error::BufferTooSmall);
-    /// the others only with a level.
+    /// [`Error::Operator`](super::Error::Operator) and [`Error::BufferTooSmall`](super::Error::BufferTooSmall). With a
+    /// level, also the other errors.
     pub fn check(&self, level: Option<FeatureLevel>) -> Result<()> {
         self.layouts()?;
         level.map_or(Ok(()), |level| check_level(level, self))
     }
 
-    /// Moves the elements from `input` to `output`, the bytes of the buffers.
+    /// Moves the elements from `input` to `output`. All arguments are the bytes of buffers.
     ///
-    /// Bytes of `output` that no element covers are unchanged.
+    /// Bytes of `output` outside the elements stay unchanged.
     ///
     /// # Errors
     /// The errors of [`check`](Self::check) without a level, and
-    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is shorter than its
-    /// tensor. Nothing has been written then.
+    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is too short for its tensor. Nothing
+    /// has been written after an error.
     pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {
         let layouts = self.layouts()?;
         let bytes = [input.len(), lengths.len(), output.len()];
@@ -81,7 +82,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         Ok(crate::reverse_subsequences_into(&data, &lengths, axis, &mut out)?)
     }
 
-    /// Checks the operator without a feature level.
+    /// Checks the descriptors without a feature level. Returns the layouts of the tensors.
     fn layouts(&self) -> Result<[Layout; 3]> {
         let [input, lengths, output] =
             self.tensors().map(|(argument, tensor)| tensor.checked_layout(argument));
@@ -113,7 +114,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     }
 }
 
-/// Checks the limits of a level, for an operator whose descriptors are consistent.
+/// Checks that a level supports the descriptors, which fit each other.
 fn check_level(level: FeatureLevel, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
     let Support { ranks, data_types, length_types } = level.support();
     for (argument, tensor) in operator.tensors() {

@@ -1,13 +1,13 @@
-//! A cache of plans for recent calls. The one-shot functions use it; front ends can use it for calls of their
-//! own.
+//! A cache of plans for recent calls. The functions of this crate that plan and run one operator use it, and front
+//! ends can use it for their own calls.
 //!
-//! Planning a small move takes longer than running it, and so does building its `Move` alone. A call is therefore
-//! identified by its arguments, before anything is built from them.
+//! For a small move, planning takes longer than running, and even making the `Move` takes longer. So the cache
+//! identifies a call by its arguments, before a `Move` is made from them.
 //!
-//! A call is a struct with a derived [`Hash`] that holds everything its plan depends on, and the plan is a
-//! function of the struct alone, so that no parameter can be forgotten. Two calls are the same if their hashes
-//! write the same words. Derived implementations guarantee, as std requires, that unequal values write
-//! different words and that none is a prefix of another.
+//! A call is a struct with a derived [`Hash`]. It holds everything on which its plan depends. The plan is made from
+//! this struct alone, so no parameter can be forgotten. Two calls are the same if their `Hash` implementations write
+//! the same words. In a derived implementation, as std requires, unequal values write different words, and neither
+//! sequence of words is a prefix of the other.
 //!
 //! ```
 //! use std::cell::RefCell;
@@ -50,15 +50,16 @@ use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 use std::thread::LocalKey;
 
-/// The most plans that a cache keeps: more than the different calls of a typical hot loop (a guess), and few
-/// enough for linear search.
+/// The maximum number of plans in a cache. A typical hot loop has fewer different calls (a guess), and a linear search
+/// is still fast.
 pub const MOST_PLANS: usize = 64;
 
-/// The most words of a call that is cached. Enough for six axes of a source and of an output, and six shifts.
+/// Only calls with at most this many words are cached. It is enough for a source and an output with six axes each, and
+/// six shifts.
 pub const MOST_WORDS: usize = 52;
 
-/// The largest plan in bytes that [`planned`] caches. Larger plans belong to large moves, whose planning time
-/// is negligible, or to rolls of many axes.
+/// [`planned`] caches only plans of at most this many bytes. Larger plans belong to rolls of many axes, or to large
+/// moves, for which the time for planning does not matter.
 pub const MOST_PLAN_BYTES: usize = 16 << 10;
 
 /// A random odd weight for each word of the hash.
@@ -77,17 +78,17 @@ const WEIGHTS: [u64; MOST_WORDS] = {
     weights
 };
 
-/// The words that a call writes to its hasher: one for a number of up to 64 bits, one for every eight bytes of
-/// a byte string.
+/// A hasher that collects the words that a call writes: one word for each number of up to 64 bits, and one for each
+/// eight bytes of a byte string.
 ///
-/// Lists and byte strings write their lengths first. Strings write a final byte of 0xff, which UTF-8 does not
-/// contain; a partial last word is therefore padded with 0xff.
+/// Lists and byte strings write their lengths first. Strings write a final byte 0xff, which does not occur in UTF-8. So
+/// an incomplete last word is filled with bytes 0xff.
 struct Words {
     words: [u64; MOST_WORDS],
-    /// The number of words, including words beyond the capacity.
+    /// The number of words that were written. It may be greater than the capacity.
     len: usize,
-    /// The hash: the weighted sum of the words. The products are independent of each other, unlike the steps of
-    /// a usual hash.
+    /// The hash: the sum of the words, each multiplied by its weight. The products do not depend on each other, unlike
+    /// the steps of most hash functions, so the processor computes them in parallel.
     sum: u64,
 }
 
@@ -97,7 +98,7 @@ impl Words {
         Words { words: [0; MOST_WORDS], len: 0, sum: 0 }
     }
 
-    /// Whether all words fit.
+    /// Whether all words fit in `words`.
     #[inline]
     fn is_whole(&self) -> bool {
         self.len <= MOST_WORDS
@@ -163,7 +164,7 @@ impl Hasher for Words {
 struct Kept<P> {
     words: Box<[u64]>,
     sum: u64,
-    /// The time of the last use.
+    /// The value of the cache's clock when the plan was last used.
     used: u64,
     plan: P,
 }
@@ -174,22 +175,23 @@ impl<P> Kept<P> {
     }
 }
 
-/// A cache of at most [`MOST_PLANS`] plans, which replaces the least recently used. `P` should be cheap to
-/// clone: an [`Rc`](std::rc::Rc) or an [`Arc`](std::sync::Arc) of a plan.
+/// A cache of at most [`MOST_PLANS`] plans. If it is full, a new plan replaces the least recently used one.
+///
+/// `P` should be cheap to clone, such as an [`Rc`](std::rc::Rc) or an [`Arc`](std::sync::Arc) of a plan.
 #[derive(Debug)]
 pub struct PlanCache<P> {
     plans: Vec<Kept<P>>,
-    /// Counts uses.
+    /// The number of uses of plans so far.
     clock: u64,
 }
 
 impl<P: Clone> PlanCache<P> {
-    /// Creates an empty cache, without allocating.
+    /// Creates an empty cache. Does not allocate.
     pub const fn new() -> PlanCache<P> {
         PlanCache { plans: Vec::new(), clock: 0 }
     }
 
-    /// Returns the plan of a call and marks it as used.
+    /// Returns the plan of a call, if it is in the cache, and marks it as used.
     #[inline]
     pub fn get(&mut self, call: &impl Hash) -> Option<P> {
         let mut words = Words::new();
@@ -204,8 +206,7 @@ impl<P: Clone> PlanCache<P> {
         Some(kept.plan.clone())
     }
 
-    /// Adds a plan, or replaces the plan of the same call. Drops a plan whose call has more than [`MOST_WORDS`]
-    /// words.
+    /// Adds the plan of a call, or replaces it. If the call has more than [`MOST_WORDS`] words, does nothing.
     pub fn put(&mut self, call: &impl Hash, plan: P) {
         let mut words = Words::new();
         call.hash(&mut words);
@@ -229,11 +230,11 @@ impl<P: Clone> Default for PlanCache<P> {
     }
 }
 
-/// Returns the plan of a call from the cache of this thread, or calls `plan` and caches the result if it has at
-/// most [`MOST_PLAN_BYTES`] bytes according to `own_bytes`. Errors are not cached.
+/// Returns the plan of a call from the cache of this thread. If the cache does not have it, calls `plan`, and caches
+/// the result if `own_bytes` returns at most [`MOST_PLAN_BYTES`] for it. Errors are not cached.
 ///
-/// Caches are thread-local, so that calls neither lock nor share cache lines. While a thread ends, its cache
-/// may be destroyed; then nothing is cached.
+/// Each thread has its own cache, so calls do not lock and do not share cache lines with other threads. When a thread
+/// ends, its cache may be destroyed before the last call; the plan of this call is not cached.
 ///
 /// # Errors
 /// The errors of `plan`.
@@ -249,7 +250,7 @@ pub fn planned<P: Clone, E>(
     }
     let planned = plan()?;
     if own_bytes(&planned) <= MOST_PLAN_BYTES {
-        // Skips a cache that is destroyed, or that an outer call is using.
+        // Do nothing if the cache is destroyed or an outer call is using it.
         let _ = cache.try_with(|plans| {
             plans.try_borrow_mut().map(|mut plans| plans.put(call, planned.clone()))
         });

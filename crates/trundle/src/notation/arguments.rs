@@ -18,15 +18,15 @@ pub(super) struct Value<'a> {
 }
 
 enum ArgumentForm<'a> {
-    /// An integer or a file name; the parameter decides.
+    /// An integer or a file name, depending on the parameter.
     Bare(&'a str),
     Quoted {
-        /// The word as written, including the quotes.
+        /// The word with its quotes.
         written: &'a str,
         name: &'a str,
     },
     List(Vec<Word<'a>>),
-    /// Lists in a list with their spans, and the span of the first inner opening bracket.
+    /// Lists in a list. Each inner list has its range; then follows the range of the first inner opening bracket.
     Lists(Vec<(Vec<Word<'a>>, Range<usize>)>, Range<usize>),
 }
 
@@ -77,7 +77,7 @@ impl<'a> Value<'a> {
         Ok(Value { span: start..cursor.at(), form })
     }
 
-    /// The file name: in quotes, or a word that is not an integer.
+    /// The value as a file name, if it is in quotes or is a word that is not an integer.
     pub(super) fn as_file(&self) -> Option<&'a str> {
         match self.form {
             ArgumentForm::Quoted { name, .. } => Some(name),
@@ -86,7 +86,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The words of a list of integers. A single word is a list of one.
+    /// The words of a list. A single word is a list with one entry.
     pub(super) fn words(&self) -> Vec<Word<'a>> {
         match &self.form {
             ArgumentForm::Bare(text) | ArgumentForm::Quoted { written: text, .. } => {
@@ -115,7 +115,7 @@ impl<'a> Value<'a> {
         self.words().into_iter().map(operand).collect()
     }
 
-    /// The text of a value that is not a list, without its quotes.
+    /// The value as a string without quotes. Returns a fault if it is a list.
     fn single(&self, name: &str, kind: &str) -> Result<&'a str, Fault> {
         match &self.form {
             ArgumentForm::Bare(text) | ArgumentForm::Quoted { name: text, .. } => Ok(text),
@@ -126,7 +126,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Converts the value to a number in the list form of a call.
+    /// Converts the value to the list of a [`Scalar`].
     fn value(&self, name: &str) -> Result<Vec<i64>, Fault> {
         let text = self.single(name, "number")?;
         let refused =
@@ -134,7 +134,7 @@ impl<'a> Value<'a> {
         text.parse().map(|value: Scalar| value.list().to_vec()).map_err(refused)
     }
 
-    /// Checks that the parameter accepts lists in a list, if there are any.
+    /// If the value has lists in a list, checks that the parameter accepts them.
     fn check_lists(&self, parameter: &Parameter) -> Result<(), Fault> {
         let ArgumentForm::Lists(lists, first) = &self.form else { return Ok(()) };
         if parameter.kind != Kind::Pairs {
@@ -163,7 +163,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Joins several integers or names of tensors to one list.
+    /// Combines several values, which are integers or names of tensors, into one list.
     fn gathered(parameter: &Parameter, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
         let mut words = Vec::with_capacity(values.len());
         for value in values {
@@ -181,7 +181,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reads an entry of a list, which should be an integer.
+/// Reads an entry of a list.
 fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | ')' | '[' | '(' | '|');
     if let Some(quote @ ('"' | '\'')) = cursor.peek() {
@@ -206,7 +206,7 @@ fn quoted_entry<'a>(cursor: &mut Cursor<'a>, quote: char) -> Result<Word<'a>, Fa
     }
 }
 
-/// Reads a bracketed list of items, separated by commas. A trailing comma is allowed.
+/// Reads a list in brackets or parentheses, with commas between the items. A comma after the last item is allowed.
 pub(super) fn separated<'a>(
     cursor: &mut Cursor<'a>,
     mut item: impl FnMut(&mut Cursor<'a>) -> Result<(), Fault>,
@@ -234,12 +234,12 @@ pub(super) fn separated<'a>(
     }
 }
 
-/// The arguments of one call, assigned to its parameters.
+/// The arguments of one call, assigned to the parameters.
 pub(super) struct Arguments<'a> {
     pub(super) declared: &'static Declaration,
     /// The span of the whole call.
     call: Range<usize>,
-    /// For each parameter its value, and whether the value consists of axis names.
+    /// For each parameter, its value and whether the value consists of axis names.
     values: Vec<Option<(Value<'a>, bool)>>,
 }
 
@@ -281,7 +281,7 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { declared, call, values })
     }
 
-    /// The value of a parameter by its index, or an error if it has none.
+    /// The value of the parameter with this index. Returns a fault if it has none.
     pub(super) fn required(&self, number: usize) -> Result<&Value<'a>, Fault> {
         self.values[number].as_ref().map(|(value, _)| value).ok_or_else(|| {
             let Declaration { name, parameters, example, .. } = self.declared;
@@ -295,7 +295,7 @@ impl<'a> Arguments<'a> {
         self.values[number].as_ref().map(|(value, _)| value.span.clone())
     }
 
-    /// The value or the default of each parameter; empty for lengths, indices and tensors.
+    /// The value of each parameter, or its default. For lengths, indices and tensors, the list is empty.
     pub(super) fn given(&self) -> Result<Vec<Given>, Fault> {
         let numbers = 0..self.declared.parameters.len();
         numbers.map(|number| self.given_of(number)).collect()
@@ -350,7 +350,7 @@ impl<'a> Arguments<'a> {
         dim_words(&self.declared.parameters[number]).first().copied().unwrap_or_default()
     }
 
-    /// Converts a name error to a fault at the place of the name.
+    /// Converts an error about an axis name to a fault at the range of the name.
     pub(super) fn misnamed(&self, error: NameError) -> Fault {
         let names = self.values.iter().flatten().filter(|(_, are_names)| *are_names);
         let mut words = names.flat_map(|(value, _)| value.words());

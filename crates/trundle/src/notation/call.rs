@@ -20,12 +20,12 @@ pub(super) fn declared(name: &str) -> Option<&'static Declaration> {
     DECLARATIONS.into_iter().find(|declared| declared.name == name)
 }
 
-/// The most similar operator name, for a suggestion.
+/// The name of an operator that is most similar to `name`, for a suggestion.
 pub(super) fn similar_to(name: &str) -> Option<&'static str> {
     most_similar(name, DECLARATIONS.iter().map(|declared| declared.name))
 }
 
-/// All operator names, comma-separated.
+/// The names of all operators, separated by commas.
 pub(super) fn names() -> String {
     DECLARATIONS.map(|declared| declared.name).join(", ")
 }
@@ -55,7 +55,7 @@ pub(super) fn read<'a>(
     Arguments::bind(declared, call, unnamed, named)
 }
 
-/// Converts a call to a stage for a tensor with the given axis names, and updates the names.
+/// Converts a call to a stage for a tensor with the given axis names, and replaces them by the names of the result.
 pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let given = arguments.given()?;
     if is_scatter(arguments.declared) && pair(arguments)?[0] != Operand::Previous {
@@ -74,7 +74,7 @@ pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<
     Ok(Read { kind: Some(kind), is_by_number })
 }
 
-/// Converts a call to an operator, with the given integers for its parameters.
+/// Converts a call to an operator. `integers` has the values of its parameters.
 fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     let has = |kind| arguments.declared.parameters.iter().any(|each| each.kind == kind);
     match arguments.declared.op(integers) {
@@ -88,7 +88,7 @@ fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, F
     }
 }
 
-/// Whether an operator scatters one tensor into another.
+/// Whether an operator is a scatter, which writes one tensor over another.
 fn is_scatter(declared: &Declaration) -> bool {
     declared.parameters.iter().any(|parameter| parameter.kind == Kind::TwoTensors)
 }
@@ -122,7 +122,7 @@ fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind,
     })
 }
 
-/// Converts a call with lengths or indices, which are a list or a file.
+/// Converts a call that has lengths or indices, as a list or as a file.
 fn with_numbers(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     let unfilled = match is_scatter(given.declared) {
         true => Unfilled::of_two(given.declared, pair(given)?, integers),
@@ -170,7 +170,7 @@ pub(super) fn parameter(declared: &Declaration, name: &Word<'_>) -> Result<(usiz
     })
 }
 
-/// The parameter with the most similar name, for a suggestion.
+/// The name of a parameter that is most similar to a word, for a suggestion.
 fn similar_parameter(declared: &Declaration, name: &str) -> Option<&'static str> {
     most_similar(name, declared.parameters.iter().map(|parameter| parameter.name))
 }

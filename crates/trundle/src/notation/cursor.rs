@@ -1,10 +1,10 @@
-//! A position in the text that moves forwards.
+//! A position in a string that moves forwards during parsing.
 
 use std::ops::Range;
 
 use super::error::{Fault, quoted};
 
-/// A part of the text and its span in bytes.
+/// A part of the string, and its range in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
         self.take_while(char::is_whitespace);
     }
 
-    /// Consumes `wanted` if it is next.
+    /// If the next character is `wanted`, consumes it and returns true.
     pub(super) fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {

@@ -1,27 +1,26 @@
-//! Parse errors, with carets under their place.
+//! The errors of parsing, which show the chain with carets under the fault.
 
 use std::fmt;
 use std::ops::Range;
 
-/// The reason why a text is not a chain.
+/// The reason why a string is not a chain.
 ///
-/// Prints several lines: the message, the chain with a caret under the place, and a suggestion if there is
-/// one.
+/// Prints several lines: the message, the chain with carets under the fault, and a suggestion if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotationError {
     /// The message, in one line.
     pub message: String,
-    /// The whole chain as given.
+    /// The whole string.
     pub text: String,
-    /// The span of the fault in `text`, in bytes; empty where something is missing.
+    /// The range of the fault in `text`, in bytes. It is empty if something is missing.
     pub span: Range<usize>,
-    /// A suggestion for a correction, in one line.
+    /// A suggestion in one line how to correct the chain.
     pub suggestion: Option<String>,
 }
 
 impl NotationError {
-    /// Creates an error about `text`, which may contain more than the chain.
+    /// Creates an error about `text`. It may contain more than the chain.
     pub fn new(message: impl Into<String>, text: &str, span: Range<usize>) -> NotationError {
         Fault::new(span, message).within(text)
     }
@@ -39,7 +38,7 @@ impl fmt::Display for NotationError {
     }
 }
 
-/// A [`NotationError`] without the text of the chain.
+/// A [`NotationError`] without the string of the chain.
 #[derive(Debug)]
 pub(crate) struct Fault {
     message: String,
@@ -72,7 +71,7 @@ impl Fault {
     }
 }
 
-/// Quotes and escapes a word of the user for a message, and truncates a long one.
+/// Puts a word of the user in quotes for a message, with escapes. Truncates it if it is long.
 pub(crate) fn quoted(word: &str) -> String {
     const MOST_CHARS: usize = 40;
     match word.char_indices().nth(MOST_CHARS) {
@@ -83,8 +82,8 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// Prints two lines below a message: the line of `text` where `span` begins, and carets under `span`.
 ///
-/// Assumes one column for each character, except that tabs are repeated. Long lines are cut around `span`.
-/// Prints nothing if `text` is blank.
+/// Each character is assumed to take one column; a tab in the line becomes a tab before the carets. A long line is
+/// truncated on both sides of `span`. Prints nothing if `text` is blank.
 pub(crate) struct Snippet<'a> {
     pub(crate) text: &'a str,
     /// The span in bytes.

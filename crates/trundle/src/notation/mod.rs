@@ -1,4 +1,4 @@
-//! The chain language: stages separated by `|`.
+//! The chain language. A chain consists of stages that are separated by `|`; each stage is an operator.
 //!
 //! ```text
 //! chain    = stage { "|" stage }
@@ -15,35 +15,35 @@
 //! ```
 //!
 //! A pattern such as `b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16` names the axes of the tensor on the
-//! left and arranges them on the right, as `einops.rearrange` does:
+//! left side. The right side has the same names in the order and groups of the result, as in `einops.rearrange`:
 //!
 //! | written | on the left | on the right |
 //! |---|---|---|
 //! | `h` | an axis | the same axis, in any position |
-//! | `(h p1)` | an axis that splits into h and p1, with h the outer one | h and p1 merged |
-//! | `...` or `…` | any number of axes, also none; not in parentheses | the same axes; merged in parentheses |
+//! | `(h p1)` | an axis that is split into h (the outer axis) and p1 | an axis into which h and p1 are merged |
+//! | `...` or `…` | any number of axes, also none; not in parentheses | the same axes; in parentheses, they are merged |
 //! | `1` or `()` | an axis of size 1, which is removed | a new axis of size 1 |
-//! | `, p1=16` after the pattern | the size of p1; an axis that splits needs all sizes but one | |
+//! | `, p1=16` after the pattern | the size of p1; if an axis is split, all sizes except one must be given | |
 //!
-//! Each name occurs once on each side: patterns do not repeat (use `tile`) or reduce. Names are letters, digits
-//! and `_`, start with a letter and do not end with `_`. A pattern that only permutes axes is a
-//! [`Transpose`](trundle_core::ops::Transpose), any other a [`Rearrange`](trundle_core::ops::Rearrange).
+//! Each name occurs once on each side: a pattern cannot repeat elements (use `tile`) or reduce axes. Names consist of
+//! letters, digits and `_`, begin with a letter and do not end with `_`. A pattern that only permutes axes is a
+//! [`Transpose`](trundle_core::ops::Transpose), any other pattern is a [`Rearrange`](trundle_core::ops::Rearrange).
 //!
-//! The calls, their arguments and the order of unnamed arguments are in
-//! [`DECLARATIONS`](trundle_core::ops::DECLARATIONS). Details:
+//! [`DECLARATIONS`](trundle_core::ops::DECLARATIONS) lists the calls, their arguments and the order of unnamed
+//! arguments. Details:
 //!
 //! - `reverse` is a [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis.
 //! - The unnamed arguments of a call with a single parameter are one list: `transpose(2, 0, 1)`.
-//! - One integer in place of a list is a list of one. Integers have 64 bits.
-//! - `axis` and `axes` are synonyms. `dim`, `dims` and `batch_dim` take axis names instead: names from the
-//!   tensor's file ([`AxisNames`]) and from earlier patterns.
+//! - One integer instead of a list is a list with one entry. Integers have 64 bits.
+//! - `axis` and `axes` are synonyms and take axis numbers. `dim`, `dims` and `batch_dim` take axis names. The names
+//!   come from the tensor's file ([`AxisNames`]) and from earlier patterns.
 //! - `concat`, `stack` and scatters (`put_along_axis`, `scatter_nd`, `slice_scatter`) take names of tensors as
-//!   unnamed arguments. `_` is the result of the previous stages and must be one of them; in the first stage it
-//!   is the unnamed input of the chain. If the first stage does not have it, the chain has no unnamed input.
+//!   unnamed arguments. `_` stands for the result of the previous stages, and every stage after the first must take it.
+//!   In the first stage, `_` is the unnamed input of the chain; without it, the chain has no unnamed input.
 //!
-//! Law: an [`Op`](crate::Op) prints as a stage that parses to an equal operator. Exceptions: long lists of lengths are
-//! abbreviated, lengths with a shape print as a list, and a [`Rearrange`](trundle_core::ops::Rearrange) that
-//! only permutes axes parses as a transpose.
+//! Law: `Display` prints an [`Op`](crate::Op) as a stage that parses to an equal operator. There are three exceptions.
+//! `{:#}` abbreviates long lists of lengths. Lengths with a shape are printed as a list. A
+//! [`Rearrange`](trundle_core::ops::Rearrange) that only permutes axes parses as a transpose.
 //!
 //! `docs/chains.md` describes the language for users of the program.
 
@@ -76,21 +76,21 @@ use stage::Read;
 
 /// Parses a chain into at least one stage, in the order of application.
 ///
-/// Takes linear time; for stages with axis names, also in the number of axes.
+/// The time is proportional to the length of `text`, and for stages with axis names also to the number of axes.
 ///
 /// # Errors
-/// [`NotationError`] for the first fault in the text.
+/// [`NotationError`] for the first fault in `text`.
 pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
     parse_named(text, &mut AxisNames::unknown())
 }
 
-/// Parses a chain for a tensor with the given axis names, and updates them to the names of the result.
+/// Parses a chain for a tensor with the given axis names, and replaces `names` by the names of the result.
 ///
-/// Leaves out stages that would not change such a tensor.
+/// Leaves out stages that would not change a tensor with these names.
 ///
 /// # Errors
-/// As [`parse`]; also for an unknown axis name, and for a stage that cannot be applied to a tensor with these
-/// names.
+/// [`NotationError`] for the first fault in `text`, for an unknown axis name, and for a stage that cannot be applied
+/// to a tensor with these names.
 pub fn parse_named(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, NotationError> {
     stages(text, names).map_err(|fault| fault.within(text))
 }
@@ -142,7 +142,7 @@ fn empty_stage(bar: Range<usize>) -> Fault {
     Fault::new(bar, "empty stage").suggest("delete this \"|\", or add the missing stage")
 }
 
-/// Checks that a stage after the first takes the result of the previous stages.
+/// Checks that a stage takes the result of the previous stages, unless it is the first stage.
 fn check_previous(
     kind: Option<&StageKind>,
     span: &Range<usize>,
@@ -160,7 +160,7 @@ fn check_previous(
     Err(Fault::new(span.clone(), message).suggest("write \"_\" for that result"))
 }
 
-/// The fault of a stage that uses axis indices in a chain that must also work for tensors with fewer axes.
+/// The fault of a stage that has axis numbers, in a chain for several tensors of which this one lacks an axis.
 fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let lacked = quoted(lacked);
     let message = format!("one tensor has no axis {lacked}, and this stage numbers its axes");
@@ -169,7 +169,8 @@ fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     )
 }
 
-/// Reads one stage: a call if it starts with a name and a parenthesis, otherwise a pattern.
+/// Reads one stage. It is a call if it begins with the name of an operator and a parenthesis; otherwise it is a
+/// pattern.
 fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let mut ahead = cursor.clone();
     let name = ahead.name();
@@ -182,7 +183,7 @@ fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> 
         let end = ahead.clone();
         ahead.skip_space();
         let alone = given.is_ok() && matches!(ahead.peek(), None | Some('|'));
-        // An axis may have the name of a stage: `roll (h w) -> h roll w`.
+        // An axis may have the name of an operator, as in `roll (h w) -> h roll w`.
         if alone || !pattern::has_arrow_after_parentheses(cursor.rest()) {
             *cursor = end;
             return call::stage(&given?, names);

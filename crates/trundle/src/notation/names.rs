@@ -1,7 +1,7 @@
-//! The axis names of a tensor along a chain.
+//! The axis names of a tensor, and how the stages of a chain change them.
 //!
-//! Names come from the tensor's file and from patterns in the chain. Operators do not have names: each name is
-//! resolved to an axis index when its stage is read.
+//! Names come from the tensor's file and from patterns in the chain. Operators have only axis indices: when a stage is
+//! parsed, its names are replaced by indices.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -15,7 +15,7 @@ use trundle_core::{Op, Shape};
 use super::error::{Fault, quoted};
 use super::similar::most_similar;
 
-/// The axis names of a tensor. Parsing a chain updates them to the names of the result.
+/// The axis names of a tensor. Parsing a chain replaces them by the names of the result.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ use super::similar::most_similar;
 /// let chain = Chain::parse_named(text, &mut AxisNames::of(&wind), read)?;
 /// assert_eq!(chain.to_string(), "transpose(1, 2, 0) | roll(shift=[1], axes=[1])");
 ///
-/// // An array of the same data set that has only the last axis.
+/// // The same chain, for an array of the same data set that has only the last axis.
 /// let all: BTreeSet<String> = wind.iter().flatten().cloned().collect();
 /// let mut names = AxisNames::of(&wind[2..]).among(&Arc::new(all));
 /// let chain = Chain::parse_named(text, &mut names, read)?;
@@ -41,17 +41,17 @@ use super::similar::most_similar;
 #[derive(Clone, Debug)]
 pub struct AxisNames {
     pub(super) axes: Vec<Axis>,
-    /// The axis names of other tensors that the same chain is applied to.
+    /// The axis names of other tensors to which the same chain is applied.
     elsewhere: Arc<BTreeSet<String>>,
-    /// The names that a pattern gives to parts of axes that this tensor lacks.
+    /// The names that a pattern gave to parts of axes that this tensor lacks.
     pub(super) gone: BTreeSet<String>,
-    /// Whether the tensor is not yet known and may have any name.
+    /// Whether the tensor is not known yet, so that every name is accepted.
     any: bool,
-    /// The first name in the chain that this tensor lacks and another one has.
+    /// The first name in the chain that another tensor has and this one lacks.
     pub(super) lacked: Option<String>,
 }
 
-/// One axis, or several.
+/// One axis, or an unknown number of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
     One {
@@ -60,7 +60,7 @@ pub(super) enum Axis {
         /// The name in an earlier pattern.
         given: Option<String>,
     },
-    /// An unknown number of unknown axes.
+    /// Any number of axes about which nothing is known.
     Rest,
 }
 
@@ -74,8 +74,8 @@ pub enum Given {
     Names(Vec<String>),
 }
 
-/// The keywords that take axis names for a parameter, the usual one first; empty for parameters that are not
-/// axes.
+/// The keywords with which a call gives axis names for a parameter, the usual keyword first. Empty if the parameter is
+/// not an axis.
 pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
     match (parameter.kind, parameter.name) {
         (Kind::Axes, _) => &["dims", "dim"],
@@ -92,7 +92,7 @@ pub struct NameError {
     pub message: String,
     /// A suggestion for a correction, in one line.
     pub suggestion: Option<String>,
-    /// The name at fault, if it is one name.
+    /// The wrong name, if one name is wrong.
     pub(super) name: Option<String>,
 }
 
@@ -114,7 +114,7 @@ impl NameError {
         NameError { suggestion: Some(suggestion.into()), ..self }
     }
 
-    /// Converts the error to a fault at a place of a chain.
+    /// Converts the error to a fault at this range of a chain.
     pub(super) fn at(self, span: Range<usize>) -> Fault {
         Fault::new(span, self.message).suggest_if_any(self.suggestion)
     }
@@ -142,7 +142,7 @@ impl Axis {
 }
 
 impl AxisNames {
-    /// Creates the names of an unknown tensor of unknown rank. Only patterns give names.
+    /// Creates the names of a tensor about which nothing is known. Its axes get names only from patterns.
     pub fn unknown() -> AxisNames {
         AxisNames {
             axes: vec![Axis::Rest],
@@ -153,31 +153,32 @@ impl AxisNames {
         }
     }
 
-    /// Creates names for a tensor that is not yet known, to check the syntax of a chain: every name is accepted
-    /// and resolves to some index.
+    /// Creates names with which the syntax of a chain can be checked before a tensor is known. Every name is accepted,
+    /// and stands for some index.
     pub fn any() -> AxisNames {
         AxisNames { any: true, ..AxisNames::unknown() }
     }
 
-    /// Creates names from a list with the name of each axis, if it has one.
+    /// Creates names from a list with an entry for each axis. The entry is `None` for an axis without a name.
     pub fn of(axes: &[Option<String>]) -> AxisNames {
         let one = |in_file: &Option<String>| Axis::One { in_file: in_file.clone(), given: None };
         AxisNames { axes: axes.iter().map(one).collect(), ..AxisNames::unknown() }
     }
 
-    /// Adds the axis names of other tensors that the same chain is applied to.
+    /// Adds the axis names of other tensors to which the same chain is applied.
     ///
-    /// If all axes of this tensor are named, stages skip names that only other tensors have.
+    /// If all axes of this tensor have names, stages ignore names that only other tensors have.
     #[must_use]
     pub fn among(self, names: &Arc<BTreeSet<String>>) -> AxisNames {
         AxisNames { elsewhere: names.clone(), ..self }
     }
 
-    /// Resolves the axis names of a call to indices. Returns `None` if the call does not change a tensor that
-    /// lacks the axes.
+    /// Replaces the axis names of a call by indices. Returns `None` if the tensor lacks the axes, and the call
+    /// therefore does not change it.
     ///
     /// # Errors
-    /// [`NameError`] for an unknown or ambiguous name, and for a call that needs axes that the tensor lacks.
+    /// [`NameError`] for an unknown or ambiguous name, and for a call that is not possible without an axis that the
+    /// tensor lacks.
     pub fn resolve(
         &mut self,
         declared: &Declaration,
@@ -237,8 +238,8 @@ impl AxisNames {
         Ok(Some(numbers))
     }
 
-    /// The axis index of each name, counted from the end where the rank is unknown; `None` for an axis that
-    /// only other tensors have.
+    /// The axis index of each name. It counts from the end if the number of axes before is unknown. It is `None` for an
+    /// axis that only other tensors have.
     fn indices_of(&mut self, names: &[String]) -> Result<Vec<Option<i64>>, NameError> {
         let rest = self.rest();
         let mut called: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -266,7 +267,7 @@ impl AxisNames {
         indices
     }
 
-    /// Whether another tensor has this axis, or it is part of an axis that this tensor lacks.
+    /// Whether another tensor has this axis, or a pattern gave the name to a part of an axis that this tensor lacks.
     pub(super) fn is_elsewhere(&self, name: &str) -> bool {
         self.elsewhere.contains(name) || self.gone.contains(name)
     }
@@ -276,14 +277,14 @@ impl AxisNames {
         !self.elsewhere.is_empty()
     }
 
-    /// The index of the entry for unknown axes.
+    /// The index of the entry [`Axis::Rest`], if there is one.
     pub(super) fn rest(&self) -> Option<usize> {
         self.axes.iter().position(|axis| *axis == Axis::Rest)
     }
 
     fn not_found(&self, name: &str) -> NameError {
         let error = NameError::new(name, format!("no axis is called {}", quoted(name)));
-        // A data set may have very many names.
+        // Limit the search, because a data set may have very many names.
         const MOST: usize = 100;
         let others = self.elsewhere.iter().take(MOST).map(String::as_str);
         let known: Vec<&str> = self.axes.iter().flat_map(Axis::names).chain(others).collect();
@@ -303,12 +304,12 @@ impl AxisNames {
         self.axes.iter().all(|axis| axis.in_file().is_some())
     }
 
-    /// Forgets the axes: the next result has the axes of another tensor, which are unknown.
+    /// Forgets all axes, because the result of the stage has the axes of another tensor, which are unknown.
     pub(super) fn forget(&mut self) {
         self.axes = vec![Axis::Rest];
     }
 
-    /// Updates the names for a call with these arguments.
+    /// Updates the names to those of the result of a call with these arguments.
     pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
         let index = |axis: i64, rank: usize| {
             let axis = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };
@@ -316,7 +317,7 @@ impl AxisNames {
         };
         match (op, arguments) {
             (Op::Reshape(_), _) => self.axes = vec![Axis::Rest],
-            // The axes of the indices, of any number, replace one axis.
+            // The axes of the indices replace one axis. There may be any number of them.
             (Op::Take(take), _) if take.indices().shape().rank() != 1 => {
                 self.axes = vec![Axis::Rest];
             }
@@ -351,7 +352,7 @@ impl AxisNames {
         }
     }
 
-    /// Replaces the unknown axes by as many unnamed axes as the rank requires.
+    /// Replaces [`Axis::Rest`] by unnamed axes, so that there are `rank` axes.
     pub(super) fn expand(&mut self, rank: usize) {
         if let Some(at) = self.rest() {
             let more = (rank + 1).saturating_sub(self.axes.len());
@@ -373,8 +374,8 @@ impl fmt::Display for AxisNames {
     }
 }
 
-/// Checks that a call would fit a tensor with all axes of the call, so that an invalid call is refused for
-/// every tensor.
+/// Checks that a call is valid for a tensor that has all axes of the call. Otherwise, the call would be refused for
+/// some tensors and ignored for others.
 fn check_for_all(declared: &Declaration, given: &[Given]) -> Result<(), NameError> {
     let mut rank = 0;
     let numbers: Vec<Vec<i64>> = given

@@ -8,7 +8,7 @@ use trundle_core::ops::{
 };
 use trundle_core::{Op, Shape, check_sizes};
 
-/// Lengths or indices from a file or a list: integers of any type, row-major.
+/// The lengths or indices in a file or a list: integers of any type, in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumbersFile {
     /// `None` for a list with one axis.
@@ -17,7 +17,7 @@ pub struct NumbersFile {
 }
 
 impl NumbersFile {
-    /// Creates numbers with the values of a tensor of this shape, row-major. A tensor of rank 1 is a list.
+    /// Creates numbers from the elements of a tensor of this shape, in row-major order. A tensor of rank 1 is a list.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of values differs from the
@@ -33,26 +33,26 @@ impl NumbersFile {
     }
 }
 
-/// An operator without its lengths or indices.
+/// An operator whose lengths or indices are not given yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unfilled {
     /// A reversal without its lengths.
     ///
-    /// With a batch axis, each index of this axis has a length ([`ReverseSequence`]). Without one, each
-    /// position outside `axis` has a length: a list, or a tensor with the shape of the data but size 1 on
-    /// `axis` ([`ReverseSubsequences`]).
+    /// With a batch axis, there is one length for each index on this axis ([`ReverseSequence`]). Without a batch
+    /// axis, there is one length for each row along `axis` ([`ReverseSubsequences`]): a list, or a tensor with the
+    /// shape of the data, but size 1 on `axis`.
     Reverse {
         /// The axis to reverse.
         axis: i64,
-        /// The axis with one length for each index.
+        /// The axis that has one length for each index.
         batch_axis: Option<i64>,
     },
     /// A [`Take`] without its indices.
     Take {
         /// The axis that the indices refer to.
         axis: i64,
-        /// How out-of-range indices are treated.
+        /// The treatment of indices that are outside the axis.
         mode: IndexMode,
     },
     /// A [`TakeAlongAxis`] without its indices.
@@ -62,14 +62,14 @@ pub enum Unfilled {
     },
     /// A [`PutAlongAxis`] without its indices.
     PutAlongAxis {
-        /// The tensor, and the values to put into it.
+        /// The tensor, and the values that are written over it.
         inputs: [Operand; 2],
         /// The axis that the indices refer to.
         axis: i64,
     },
     /// A [`ScatterNd`] without its indices.
     ScatterNd {
-        /// The tensor, and the updates to put into it.
+        /// The tensor, and the updates that are written over it.
         inputs: [Operand; 2],
     },
 }
@@ -112,7 +112,7 @@ impl Unfilled {
         }
     }
 
-    /// The argument that the numbers are for: `lengths` or `indices`.
+    /// The name of the argument that is not given yet: `lengths` or `indices`.
     pub fn argument(&self) -> &'static str {
         match self {
             Unfilled::Reverse { .. } => "lengths",
@@ -123,11 +123,11 @@ impl Unfilled {
         }
     }
 
-    /// Creates the operator with the given numbers.
+    /// Creates the operator with these lengths or indices.
     ///
     /// # Errors
-    /// [`NumbersError::NotAList`] for lengths along a batch axis with a shape of another rank than 1, and
-    /// [`NumbersError::OutOfRange`]. [`Op::index_map`] checks the rest against the shape of the data.
+    /// [`NumbersError::NotAList`] if the lengths along a batch axis are not a list, and [`NumbersError::OutOfRange`]
+    /// for a number that no tensor would allow. [`Op::index_map`] checks the numbers for a tensor of a given shape.
     pub fn fill(&self, numbers: NumbersFile) -> Result<Op, NumbersError> {
         let NumbersFile { shape, values } = numbers;
         Ok(match self {
@@ -176,24 +176,24 @@ impl Unfilled {
     }
 }
 
-/// The integer value of a parameter by name.
+/// The value of the parameter with this name, if it is an integer.
 fn integer(declared: &Declaration, integers: &[Vec<i64>], name: &str) -> Option<i64> {
     let named = declared.parameters.iter().position(|each| each.name == name);
     named.and_then(|at| integers[at].first().copied())
 }
 
-/// The reason why numbers do not give an operator, regardless of the shape of the data.
+/// The reason why lengths or indices are wrong for tensors of any shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NumbersError {
-    /// Lengths along a batch axis must be a list.
+    /// Lengths along a batch axis are not a list.
     NotAList {
         /// The shape of the lengths.
         shape: Shape,
     },
-    /// A length is negative, or a number exceeds 64 bits.
+    /// A length is negative, or a number does not fit 64 bits.
     OutOfRange {
-        /// Whether the number is a length or an index.
+        /// Whether the number is a length; otherwise it is an index.
         is_length: bool,
         /// The position of the number, from 0.
         index: usize,

@@ -18,23 +18,23 @@ const ARROWS: [&str; 2] = ["->", "→"];
 pub(super) const ONLY_REARRANGES: &str = "a pattern splits, reorders and merges axes, each name \
      once on both sides: it cannot repeat or reduce";
 
-/// The contents of an axis pattern, in a normalised form.
+/// The contents of an axis pattern, with single spaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AxisPattern {
-    /// The left side: `b (h p) ...`.
+    /// The left side, such as `b (h p) ...`.
     pub left: String,
     /// The right side.
     pub right: String,
-    /// The given sizes, in order.
+    /// The sizes that follow the pattern, in order.
     pub sizes: Vec<(String, usize)>,
 }
 
 impl AxisPattern {
-    /// Parses a text that is one pattern.
+    /// Parses a string that is one pattern.
     ///
     /// # Errors
-    /// [`NotationError`] as [`parse`](super::parse), and if `text` has a call or several stages.
+    /// The errors of [`parse`](super::parse), and [`NotationError`] if `text` is a call or has several stages.
     pub fn parse(text: &str) -> Result<AxisPattern, NotationError> {
         AxisPattern::read(text).map_err(|fault| fault.within(text))
     }
@@ -63,8 +63,8 @@ struct Pattern<'a> {
     sizes: Vec<(Word<'a>, usize)>,
 }
 
-/// Reads a pattern for a tensor with the given axis names, and updates the names. Returns `None` if the stage
-/// has no arrow.
+/// Reads a pattern for a tensor with the given axis names, and replaces them by the names of the result. Returns `None`
+/// if the stage has no arrow.
 pub(super) fn read(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Option<Result<Read, Fault>> {
     Some(Pattern::read(cursor)?.and_then(|pattern| pattern.stage(names)))
 }
@@ -79,8 +79,8 @@ pub(super) fn first_arrow(text: &str) -> Option<(usize, &'static str)> {
     ARROWS.into_iter().filter_map(|arrow| Some((text.find(arrow)?, arrow))).min()
 }
 
-/// Explains the error of a pattern for a shape: the fault, its span in the stage, and a suggestion. Returns
-/// `None` if the stage is not a pattern or has another error.
+/// Explains why a pattern does not fit a shape: the fault, its range in the stage, and a suggestion. Returns `None` if
+/// the stage is not a pattern or if the error is not about the pattern.
 pub(crate) fn misfit(
     stage: &str,
     error: &Error,
@@ -89,7 +89,7 @@ pub(crate) fn misfit(
     let pattern = Pattern::read(&mut Cursor::new(stage))?.ok()?;
     let fault = match error {
         Error::Pattern(fault) => PatternFault::clone(fault),
-        // A pattern that only permutes is a transpose, whose errors are about its order.
+        // A pattern that only permutes axes is a transpose. The errors of a transpose are about its order.
         Error::Shape(ShapeError::SizesDiffer { left: "order", .. }) => PatternFault::Rank {
             axes: pattern.left.groups.len(),
             more: false,
@@ -174,7 +174,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// The span of a fault (default: the span of the arrow).
+    /// The range of a fault in the stage. If it has none, the range of the arrow.
     fn span_of(&self, fault: &PatternFault) -> Range<usize> {
         let found = match fault {
             PatternFault::BadName { name } => {
@@ -203,7 +203,7 @@ impl<'a> Pattern<'a> {
             .map(|(word, _)| word.span.clone())
     }
 
-    /// Suggests spaces between letters if both sides are one word of the same letters: `zyx -> xyz`.
+    /// Suggests spaces between letters if each side is one word, with the same letters, as in `zyx -> xyz`.
     fn with_spaces(&self) -> Option<String> {
         let letters = |side: Side| -> Option<Vec<String>> {
             let mut names = self.side(side).names();
@@ -251,7 +251,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Suggests a size, or sizes to split into, that would fit.
+/// Suggests a size of the axis, or sizes of its parts, that would fit.
 fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Option<String> {
     let product = known.iter().try_fold(1usize, |product, (_, size)| product.checked_mul(*size))?;
     match (known, unknown) {

@@ -7,24 +7,24 @@ use trundle_core::ops::{Group, Part};
 use super::error::quoted;
 use super::names::{Axis, AxisNames, NameError, UNNAMED};
 
-/// How a pattern applies to a tensor with axis names.
+/// The result of matching a pattern with the axis names of a tensor.
 #[derive(Debug)]
 pub(super) enum Placed {
-    /// To all axes by position.
+    /// The pattern applies to all axes, by their positions.
     ByPlace,
-    /// To all axes; some of the pattern's names are names in the file.
+    /// The pattern applies to all axes, and some of its names are names in the file.
     ByName,
-    /// To some axes, which are permuted to the given order.
+    /// The pattern applies to some axes only. It permutes the axes of the tensor to this order.
     Order(Vec<i64>),
-    /// Not at all: the tensor stays as it is.
+    /// The pattern does not change the tensor.
     Idle,
 }
 
 impl AxisNames {
-    /// Matches a pattern with the names in the file, and updates the names.
+    /// Matches a pattern with the names in the file, and replaces them by the names of the result.
     ///
     /// # Errors
-    /// [`NameError`] if the file has an axis of a name at another position, or if the pattern needs axes that
+    /// [`NameError`] if the pattern has a name at another position than the file, or if the pattern needs an axis that
     /// the tensor lacks.
     pub(super) fn place(&mut self, left: &[Group], right: &[Group]) -> Result<Placed, NameError> {
         let names: Vec<&str> = left.iter().filter_map(Group::as_axis).collect();
@@ -49,7 +49,7 @@ impl AxisNames {
         }
         let placed = self.place_those_there(left, right, lacked)?;
         self.lacked.get_or_insert_with(|| lacked.to_owned());
-        // Parts of axes that this tensor lacks are missing as well.
+        // If the tensor lacks an axis, it also lacks the parts into which the pattern splits the axis.
         self.gone.extend(right.iter().filter_map(Group::as_axis).map(str::to_owned));
         Ok(placed)
     }
@@ -127,7 +127,7 @@ impl AxisNames {
                     return Err(self.misplaced(name));
                 }
             }
-            // A part of an axis does not keep the name that the axis has in the file.
+            // If an axis is split, its parts do not keep its name in the file.
             named.extend(group.as_axis().map(|name| (name, own.map(str::to_owned))));
         }
         let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
@@ -143,8 +143,8 @@ impl AxisNames {
         Ok(())
     }
 
-    /// The axes for each group on the left of a pattern. If the pattern does not fit, the axes become unknown;
-    /// the operator reports the error when it gets the shape.
+    /// The axes for each group on the left side of a pattern. If the pattern does not fit, the axes become unknown, and
+    /// the operator returns the error later, when the shape is known.
     fn aligned(&mut self, left: &[Group]) -> Vec<Vec<Axis>> {
         let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
         if ellipsis.is_none() {
@@ -176,7 +176,7 @@ impl AxisNames {
     }
 }
 
-/// The names on one side of a pattern that a tensor has, with `others` in place of `...`.
+/// The names on one side of a pattern that a tensor has. `others` replaces `...`.
 fn those_of<'a>(side: &[Group], own: &[&'a str], others: &[&'a str]) -> Vec<&'a str> {
     let of_group = |group: &Group| match group.as_axis() {
         Some(name) => own.iter().copied().find(|own| *own == name).into_iter().collect(),

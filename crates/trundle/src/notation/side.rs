@@ -12,21 +12,21 @@ const ELLIPSES: [&str; 2] = ["...", "…"];
 
 const NAMES: &str = "a name starts with a letter, continues with letters, digits and inner \"_\", and names are separated by spaces";
 
-/// One side of a pattern, with the spans of its parts.
+/// One side of a pattern, with the ranges of its parts in the string.
 #[derive(Default)]
 pub(super) struct WrittenSide<'a> {
     pub(super) groups: Vec<Group>,
-    /// For each group, including parentheses.
+    /// The range of each group, with its parentheses.
     pub(super) spans: Vec<Range<usize>>,
     /// The names and ellipses of all groups.
     words: Vec<Word<'a>>,
 }
 
 impl<'a> WrittenSide<'a> {
-    /// Reads the rest of `cursor`.
+    /// Reads a side, which must be the whole rest of `cursor`.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<WrittenSide<'a>, Fault> {
         let mut side = WrittenSide::default();
-        // The parts within the open parenthesis, and its span.
+        // If a parenthesis is open, the parts in it so far, and the range of the parenthesis.
         let mut open: Option<(Vec<Part>, Range<usize>)> = None;
         loop {
             cursor.skip_space();
@@ -89,7 +89,7 @@ impl<'a> WrittenSide<'a> {
     }
 }
 
-/// Parses a word as a part; `None` for a 1.
+/// Parses a word as a part of an axis. Returns `None` for 1.
 fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if ELLIPSES.contains(&word.text) {
         return Ok(Some(Part::Ellipsis));
@@ -103,7 +103,7 @@ fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     }
 }
 
-/// Parses a number: `None` for 1, an error for others.
+/// Parses a number. Returns `None` for 1, and a fault for any other number.
 fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if word.text.trim_start_matches('0') == "1" {
         return Ok(None);
@@ -112,7 +112,7 @@ fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     Err(Fault::new(word.span.clone(), message).suggest(ONLY_REARRANGES))
 }
 
-/// The reason why a word is not a valid axis name.
+/// The fault of a word that is not a valid axis name; `None` if it is valid.
 fn not_a_name(word: &Word<'_>) -> Option<Fault> {
     let at = |begin: usize, part: &str| -> Range<usize> {
         let begin = word.span.start + begin;

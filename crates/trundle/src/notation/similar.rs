@@ -1,7 +1,7 @@
 //! Suggests names for misspelt words.
 
-/// Returns the name most similar to `word`, if there is one: it differs in few letters, or one is a prefix of
-/// the other.
+/// Returns the name that is most similar to `word`. Returns `None` if no name is similar: a similar name differs in few
+/// letters, or begins with `word`, or `word` begins with it.
 ///
 /// ```
 /// use trundle::notation::most_similar;
@@ -32,7 +32,8 @@ pub fn most_similar<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, name)| name)
 }
 
-/// The number of letters to insert, delete, replace or swap with their neighbour.
+/// The number of changes that turn one word into the other. A change inserts, deletes or replaces a letter, or swaps
+/// two neighbours.
 fn distance(left: &[char], right: &[char]) -> usize {
     // `table[i][j]` is the distance of `left[..i]` to `right[..j]`.
     let mut table = vec![vec![0; right.len() + 1]; left.len() + 1];

@@ -6,10 +6,10 @@ use trundle_core::Op;
 
 use super::numbers::Unfilled;
 
-/// One stage of a chain, with its position in the text.
+/// One stage of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// The span of the stage in the text, in bytes.
+    /// The range of the stage in the parsed string, in bytes.
     pub span: Range<usize>,
     /// The operator.
     pub kind: StageKind,
@@ -27,7 +27,7 @@ pub enum StageKind {
         unfilled: Unfilled,
         /// The name of the file.
         file: String,
-        /// The span of the file name in the text, in bytes.
+        /// The range of the file name in the parsed string, in bytes.
         file_span: Range<usize>,
     },
 }
@@ -42,6 +42,6 @@ impl<T: Into<Op>> From<T> for StageKind {
 pub(super) struct Read {
     /// `None` if the stage does not change the tensor.
     pub(super) kind: Option<StageKind>,
-    /// Whether the stage addresses axes by index. The indices may not fit a tensor that has fewer axes.
+    /// Whether the stage has axis numbers. They may be wrong for a tensor with fewer axes.
     pub(super) is_by_number: bool,
 }

@@ -25,7 +25,7 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
     });
 }
 
-/// Whether the text of an operator is complete: it prints the shape of indices as a list.
+/// Whether an operator prints completely. Indices with a shape print as a list, without the shape.
 fn is_told_by_its_text(op: &Op) -> bool {
     match op {
         Op::Take(take) => take.indices().shape().rank() == 1,
@@ -34,8 +34,8 @@ fn is_told_by_its_text(op: &Op) -> bool {
     }
 }
 
-/// Checks that as many passes run as are printed, that they include all stages, and that no two adjacent
-/// passes compose.
+/// Checks that the printed number of passes is right, that the passes include all stages, and that no two adjacent
+/// passes could be one pass.
 fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
     let passes = plan.passes();
     let plural = if passes.len() == 1 { "" } else { "es" };

@@ -6,7 +6,8 @@ use trundle::{Chain, Plan, Shape};
 struct EinopsCase<'a> {
     pattern: &'a str,
     shape: Vec<usize>,
-    /// The shape and the values of the result of einops for 0, 1, 2, ...; `None` if it refuses.
+    /// The shape and the values of the result of einops for the elements 0, 1, 2, ...; `None` if einops refuses the
+    /// pattern.
     made: Option<(Vec<usize>, Vec<u32>)>,
 }
 
@@ -26,7 +27,8 @@ impl<'a> EinopsCase<'a> {
         }
     }
 
-    /// The result of trundle for 0, 1, 2, ...; `None` if it refuses, with carets under a place.
+    /// The result of trundle for the elements 0, 1, 2, ...; `None` if trundle refuses the pattern, with carets in the
+    /// message.
     fn moved(&self) -> Option<(Vec<usize>, Vec<u32>)> {
         let refused = |message: String| {
             assert!(message.contains('^'), "{message}");

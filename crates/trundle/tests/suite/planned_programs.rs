@@ -16,7 +16,7 @@ use trundle_testing::choices::Choices;
 use trundle_testing::programs::{any_budget, any_program};
 use trundle_testing::{Cells, Flush, PairByPair, TestBuffer, Testable};
 
-/// The bytes of an input or of a fill.
+/// The bytes of an input or a constant.
 fn source_bytes(program: &Program, id: TensorId) -> Vec<u8> {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -28,7 +28,7 @@ fn source_bytes(program: &Program, id: TensorId) -> Vec<u8> {
     }
 }
 
-/// An element as bytes, or as the byte value of a packed element.
+/// The bytes of an element. For a sub-byte element, one byte with its value.
 fn element(width: Width, bytes: &[u8], at: usize) -> Vec<u8> {
     match width.packing() {
         Some(packing) => vec![packing.get(bytes, at)],
@@ -101,7 +101,7 @@ fn planned_programs_move_every_element_from_its_origin() {
     assert!(in_tiles > 100, "{in_tiles}");
 }
 
-/// A tensor and its constant padding are written by one plan if the result is streamed.
+/// With streaming stores, one plan writes a tensor and its padding with a constant.
 #[test]
 fn rows_and_a_constant_around_them_are_written_at_once() {
     let machine = Machine::detect().clone();

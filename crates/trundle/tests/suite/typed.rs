@@ -137,7 +137,7 @@ fn bytes_of_another_type_are_no_destination() {
     ));
 }
 
-/// Writing packed elements keeps the other bits of a byte, so the memory must be initialised.
+/// Writing sub-byte elements keeps the other bits of a byte, so the memory must be initialised.
 #[test]
 fn memory_for_packed_elements_is_initialised() {
     let bytes = [0x21, 0x43];

@@ -1,5 +1,5 @@
-//! All element types through the one-shot functions, compared with the oracle: random shapes, operators and
-//! strides on both sides, all bit patterns, packed types in every bit order.
+//! Compares the functions with the oracle for all element types: random shapes and operators, random strides of inputs
+//! and outputs, all bit patterns, and sub-byte types in every bit order.
 
 use proptest::prelude::{Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
@@ -12,7 +12,7 @@ use trundle_testing::{Naive, holds, indices};
 
 use crate::calls::{into, made};
 
-/// The types, each with its possible widths: packed types in every bit order.
+/// The types, each with its possible widths. A sub-byte type has a width for every bit order.
 fn types() -> Vec<(DType, Width)> {
     let named = DType::NAMED.iter().copied();
     let all = named.chain([3, 5, 12, 33].map(DType::Bytes));

@@ -1,4 +1,4 @@
-//! Errors of patterns, alone or for a shape.
+//! The errors of patterns, and of patterns that do not fit a shape.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::Shape;
 /// One side of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Before the arrow: the input.
+    /// The side before the arrow, which describes the input.
     Left,
-    /// After the arrow: the output.
+    /// The side after the arrow, which describes the output.
     Right,
 }
 
@@ -25,10 +25,10 @@ impl Side {
 }
 
 refusals! {
-    /// The reason why a pattern is rejected: its syntax, or the shape of the tensor.
+    /// The reason why a pattern is wrong, or does not fit the shape of a tensor.
     PatternFault {
-        /// The name of an axis is invalid: it needs letters, digits and `_`, starting with a letter and not
-        /// ending in `_`.
+        /// The name of an axis is not valid. A name consists of letters, digits and `_`, begins with a letter and does
+        /// not end with `_`.
         BadName {
             /// The name.
             name: String,
@@ -54,10 +54,10 @@ refusals! {
         } => "\"...\" appears twice on the {side}";
         /// `...` occurs on one side only.
         LoneEllipsis {
-            /// The side that has it.
+            /// The side that has `...`.
             side: Side,
         } => "\"...\" appears on the {side}, but not on the {}", side.other();
-        /// `...` occurs in parentheses on the left, where the sizes of its axes would be ambiguous.
+        /// `...` occurs in parentheses on the left. The sizes of its axes would be ambiguous.
         MergedEllipsis => "\"...\" is in parentheses on the left";
         /// The size of an axis is given twice.
         RepeatedSize {
@@ -71,11 +71,11 @@ refusals! {
         } => "a size is given for axis {}, which the pattern lacks", Quoted(name);
         /// Two or more axes of one group have no size.
         TwoUnknown {
-            /// The position of the group on the left side, counted from 0.
+            /// The index of the group on the left side.
             group: usize,
-            /// The text of the group.
+            /// The group as a string.
             written: String,
-            /// The names of the first two axes.
+            /// The names of the first two axes without a size.
             names: [String; 2],
         } unused group => "axis {} splits into {} and {}, and both sizes are unknown",
             Quoted(written), Quoted(&names[0]), Quoted(&names[1]);
@@ -90,9 +90,9 @@ refusals! {
         } => "the pattern is for {}, but shape {shape} has {}", axes_of(*axes, *more), shape.rank();
         /// The size of an axis is not the product of the sizes of its parts.
         DoesNotSplit {
-            /// The position of the group on the left side, counted from 0.
+            /// The index of the group on the left side.
             group: usize,
-            /// The text of the group.
+            /// The group as a string.
             written: String,
             /// The size of the axis.
             size: usize,
@@ -134,7 +134,7 @@ fn split_of(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> St
     }
 }
 
-/// User input, quoted, escaped and truncated if very long.
+/// Prints a word of the user in quotes, with escapes, and truncated if it is long.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,16 +1,16 @@
-//! The two sides of a pattern.
+//! The axes on the sides of a pattern.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::{PatternFault, Side};
 
-/// One axis of the tensor on one side of a pattern, or several for `...`.
+/// An entry on one side of a pattern: one axis of the tensor, or several axes for `...`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
     /// `...`: any number of axes that the pattern does not name.
     Ellipsis,
-    /// `h`, `(h w)` or `1`: the axes that are merged into this one, the outermost first; none for size 1.
+    /// `h`, `(h w)` or `1`: the axes that are merged into this axis, the outermost first. `1` has none.
     Merged(Vec<Part>),
 }
 
@@ -21,14 +21,14 @@ crate::fingerprint!(enum Group { "ellipsis" Ellipsis, "merged" Merged(parts) });
 pub enum Part {
     /// A named axis.
     Axis(String),
-    /// `(...)`: every axis of the ellipsis, on the right only.
+    /// `...` within parentheses: all axes of the ellipsis. Only on the right side.
     Ellipsis,
 }
 
 crate::fingerprint!(enum Part { "axis" Axis(name), "ellipsis" Ellipsis });
 
 impl Group {
-    /// A single named axis.
+    /// Creates a group of a single named axis.
     pub fn axis(name: &str) -> Group {
         Group::Merged(vec![Part::Axis(name.to_owned())])
     }
@@ -53,8 +53,8 @@ impl Group {
     }
 }
 
-/// Whether a word is a valid name for an axis: letters, digits and `_`, starting with a letter and not ending
-/// in `_`.
+/// Whether a word is a valid name of an axis. A name consists of letters, digits and `_`, begins with a letter and
+/// does not end with `_`.
 pub(super) fn is_name(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || c == '_')
         && word.starts_with(char::is_alphabetic)

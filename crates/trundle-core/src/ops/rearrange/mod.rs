@@ -14,10 +14,11 @@ use super::Transpose;
 use crate::{Error, IndexMap, Op, Result, Shape};
 use group::{Spaced, part_indices};
 
-/// Splits, reorders and merges axes as described by a pattern such as `b (h p) c -> b h (p c), p=16`.
+/// Splits, reorders and merges axes, as a pattern such as `b (h p) c -> b h (p c), p=16` describes.
 ///
-/// Each side has an entry for each axis of its tensor. Names in parentheses are axes merged into one, the
-/// outermost first. Both sides have the same names. `...` is any number of axes, `1` an axis of size 1.
+/// The left side describes the axes of the input, and the right side the axes of the output. Names in parentheses
+/// are axes that are merged into one axis, the outermost first. Both sides must have the same names. `...` stands for
+/// any number of axes, and `1` for an axis of size 1.
 ///
 /// Source: the documentation of `einops.rearrange`, version 0.8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +31,7 @@ pub struct Rearrange {
 crate::fingerprint!(struct Rearrange { left, right, sizes });
 
 impl Rearrange {
-    /// Rearranges the axes from `left` to `right`. `sizes` gives sizes of named axes; a group on the left may
+    /// Rearranges the axes from `left` to `right`. `sizes` has the sizes of some named axes. Each group on the left may
     /// have at most one axis without a size.
     ///
     /// # Errors
@@ -45,8 +46,8 @@ impl Rearrange {
         Ok(pattern)
     }
 
-    /// The simplest operator for this pattern: a [`Transpose`] if it only reorders axes, without an ellipsis
-    /// and without sizes.
+    /// Converts to the simplest operator for this pattern. It is a [`Transpose`] if the pattern only reorders axes and
+    /// has no ellipsis and no sizes.
     pub fn into_op(self) -> Op {
         let names = |groups: &[Group]| -> Option<Vec<String>> {
             groups.iter().map(|group| group.as_axis().map(str::to_owned)).collect()
@@ -108,11 +109,11 @@ impl Rearrange {
         Ok(())
     }
 
-    /// The map for a tensor of this shape. The output has an axis for each group on the right.
+    /// The map for a tensor of this shape. The output has one axis for each group on the right.
     ///
     /// # Errors
     /// [`Error::Pattern`] with [`PatternFault::Rank`] or [`PatternFault::DoesNotSplit`],
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for the output shape.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the output cannot be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let split = self.split(shape).map_err(misfit)?;
         let (mut order, mut merged) = (Vec::new(), Vec::new());
@@ -134,7 +135,7 @@ impl Rearrange {
         split.then(&reordered)?.then(&merged)
     }
 
-    /// Splits the axes of the left side.
+    /// Splits the axes of a tensor as the left side says.
     fn split(&self, shape: &Shape) -> Result<Split<'_>, PatternFault> {
         let more = self.left.contains(&Group::Ellipsis);
         let axes = self.left.len() - usize::from(more);
@@ -163,15 +164,15 @@ impl Rearrange {
     }
 }
 
-/// The axes of the left side after splitting.
+/// The axes of a tensor after they were split.
 #[derive(Default)]
 struct Split<'a> {
     sizes: Vec<usize>,
-    /// The axes of each part.
+    /// For each part, the indices of its axes in `sizes`.
     axes: HashMap<&'a Part, Range<usize>>,
 }
 
-/// Sizes of the parts of an axis of `size`, with the sizes given.
+/// The sizes of the parts of an axis of `size` elements. `given` has the known sizes.
 fn parts_of(
     group: &Group,
     number: usize,
@@ -197,7 +198,7 @@ fn parts_of(
     Ok(names().map(|name| given.get(name).copied().unwrap_or(left)).collect())
 }
 
-/// Product of sizes, unless it overflows.
+/// The product of sizes; `None` if it overflows.
 fn product(sizes: impl Iterator<Item = usize> + Clone) -> Option<usize> {
     if sizes.clone().any(|size| size == 0) {
         return Some(0);

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// On few elements, different chains often move alike: without tables, their maps are equal.
+/// If tensors have few elements, different chains often do the same. Their maps must then be equal, if they have no
+/// tables.
 #[test]
 fn equal_movements_have_equal_maps() {
     let tiny = single_maps(6).prop_filter("too large, or a table of lengths", |(chain, map)| {
@@ -39,7 +40,7 @@ fn then_asks_one_map_after_the_other() {
     });
 }
 
-/// These always compose, so most chains take one pass.
+/// These operators can always be combined, so most chains run in one pass.
 #[test]
 fn rolls_transposes_and_flips_always_compose() {
     holds(1000, &chains(MOST_ELEMENTS, 6), |chain| {

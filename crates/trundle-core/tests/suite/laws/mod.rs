@@ -63,7 +63,7 @@ fn single_maps(most_ops: usize) -> impl Strategy<Value = (Chain, IndexMap)> {
     })
 }
 
-/// The labels of the output, from the map's source of every index.
+/// The labels of the output: for every index, the label of its source in the map.
 fn labels_by(map: &IndexMap, before: &Naive) -> Vec<usize> {
     indices(map.out_shape()).iter().map(|index| before.at(&map.source_of(index))).collect()
 }

@@ -46,8 +46,8 @@ fn a_move_pairs_the_bytes_that_the_map_pairs() {
     });
 }
 
-/// The same law for packed elements: compared as if unpacked to one byte each, or by bytes where groups stay
-/// together.
+/// The same law for sub-byte elements. They are compared as if each took one byte. If whole groups stay together, bytes
+/// are compared.
 #[test]
 fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
     let packings: Vec<Packing> = (1..8u8)
@@ -89,7 +89,7 @@ fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
     assert!(became_bytes.get() > 100, "too few moves of whole groups to say something");
 }
 
-/// Checks what the documentation of `Block` promises to planners.
+/// Checks all properties that the documentation of `Block` states.
 #[test]
 fn the_blocks_of_a_move_are_in_canonical_form() {
     holds(2000, &single_moves(), |(case, map)| {

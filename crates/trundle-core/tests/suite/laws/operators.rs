@@ -14,7 +14,7 @@ fn every_operator_moves_as_the_oracle_says() {
     });
 }
 
-/// A shape and an axis of it, each with two shifts.
+/// A shape, an axis of it, and two shifts.
 fn two_rolls() -> impl Strategy<Value = (Vec<usize>, Vec<(i64, i64)>)> {
     let shift = || proptest::prop_oneof![-40..=40i64, any::<i64>()];
     (shapes(MOST_ELEMENTS), vec((shift(), shift()), 6)).prop_map(|(sizes, mut shifts)| {
@@ -129,7 +129,7 @@ fn a_reversal_done_twice_is_the_identity() {
     });
 }
 
-/// A shape of two axes or more, an axis and one length.
+/// A shape with at least two axes, an axis and one length.
 fn uniform_lengths() -> impl Strategy<Value = (Vec<usize>, usize, u64)> {
     let ranked = shapes(MOST_ELEMENTS).prop_filter("too few axes", |sizes| sizes.len() > 1);
     (ranked, any::<usize>(), 0..=20u64)
