@@ -20,7 +20,7 @@ pub(super) struct Assigned {
     pub(super) width: usize,
     rows: Picked,
     cols: Picked,
-    /// Position of the ragged loop. `Place::Outer` also if there is none.
+    /// Position of the ragged loop. `RaggedRole::Outer` also if there is none.
     pub(super) role: RaggedRole,
     others: Loops,
     /// If the columns are a rolled run: the number of bytes before the jump.
