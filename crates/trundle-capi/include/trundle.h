@@ -53,13 +53,14 @@
 #define TRUNDLE_RANK_ANY 4294967295u
 
 /**
- * A model of operators that only move elements. It is immutable: several threads may use it at once.
+ * A model whose operators only move elements. It does not change, so several threads may use it at once.
  */
 typedef struct trundle_model trundle_model;
 
 /**
- * A planned call or model, for tensors with fixed descriptions. Run it with trundle_plan_run(),
- * trundle_plan_run_inputs(), trundle_plan_run_outputs() or trundle_plan_run_all().
+ * A planned call or model, for tensors with the element types, sizes and strides that were given when the plan was
+ * made. Run it with trundle_plan_run(), trundle_plan_run_inputs(), trundle_plan_run_outputs() or
+ * trundle_plan_run_all().
  */
 typedef struct trundle_plan trundle_plan;
 
@@ -69,19 +70,19 @@ typedef struct trundle_plan trundle_plan;
 typedef int32_t trundle_status;
 
 /**
- * An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. 1 to 13
- * are the numbers of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
+ * An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. The numbers
+ * 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
  *
- * Types smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
+ * Elements smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
  * number of the type.
  */
 typedef int32_t trundle_dtype;
 
 /**
- * A tensor's element type, sizes and strides.
+ * The element type, the sizes and the strides of a tensor.
  *
- * The data pointer that goes with it is the address of the element at index 0 of every axis. Negative strides
- * reach memory before that address.
+ * The data pointer of a tensor is the address of the element at index 0 of every axis. If a stride is negative, the
+ * tensor also covers memory before this address.
  */
 typedef struct trundle_tensor_desc {
     /**
@@ -93,12 +94,12 @@ typedef struct trundle_tensor_desc {
      */
     uint32_t rank;
     /**
-     * The size of each axis, outermost first: `rank` entries. A size may be 0.
+     * The sizes of the axes, the outermost first: `rank` entries. A size may be 0.
      */
     const uint64_t *sizes;
     /**
-     * The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative, or 0
-     * to repeat the same elements. NULL means packed and row-major.
+     * The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative. A stride
+     * of 0 repeats the same elements. NULL stands for a row-major tensor without gaps.
      */
     const int64_t *strides_elems;
 } trundle_tensor_desc;
@@ -108,7 +109,7 @@ typedef struct trundle_tensor_desc {
  */
 typedef struct trundle_input {
     /**
-     * The input's description.
+     * The description of the input.
      */
     const struct trundle_tensor_desc *desc;
     /**
@@ -118,7 +119,8 @@ typedef struct trundle_input {
 } trundle_input;
 
 /**
- * The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. The examples pad "abcd" by three on each side.
+ * The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. Each example shows the elements abcd, padded by three
+ * elements on each side.
  */
 typedef int32_t trundle_pad_mode;
 
@@ -127,11 +129,11 @@ typedef int32_t trundle_pad_mode;
  */
 typedef struct trundle_output {
     /**
-     * The output's description.
+     * The description of the output.
      */
     const struct trundle_tensor_desc *desc;
     /**
-     * Receives the element at index 0 of every axis.
+     * The address of the element at index 0 of every axis.
      */
     void *data;
 } trundle_output;
@@ -155,12 +157,12 @@ typedef struct TRUNDLE_BUFFER_TENSOR_DESC {
      */
     uint32_t DimensionCount;
     /**
-     * The size of each axis, outermost first: `DimensionCount` entries.
+     * The sizes of the axes, the outermost first: `DimensionCount` entries.
      */
     const uint32_t *Sizes;
     /**
-     * The distance between neighbours along each axis, in elements: `DimensionCount` entries. 0 repeats the same
-     * elements. NULL means packed and row-major.
+     * The distance between neighbours along each axis, in elements: `DimensionCount` entries. A stride of 0 repeats
+     * the same elements. NULL stands for a row-major tensor without gaps.
      */
     const uint32_t *Strides;
     /**
@@ -178,7 +180,7 @@ typedef struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
      */
     const struct TRUNDLE_BUFFER_TENSOR_DESC *InputTensor;
     /**
-     * The lengths: u32 or u64, with the sizes of the input, but 1 on `Axis`.
+     * The lengths, of type u32 or u64, with the sizes of the input, but size 1 on `Axis`.
      */
     const struct TRUNDLE_BUFFER_TENSOR_DESC *SequenceLengthsTensor;
     /**
@@ -186,13 +188,14 @@ typedef struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
      */
     const struct TRUNDLE_BUFFER_TENSOR_DESC *OutputTensor;
     /**
-     * The axis to reverse along, below the rank of the input.
+     * The axis along which elements are reversed; less than the rank of the input.
      */
     uint32_t Axis;
 } TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC;
 
 /**
- * One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL, which counts as the nearest level below it.
+ * One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL. A level that is not listed here has the ranks and
+ * types of the highest listed level below it.
  */
 typedef uint32_t trundle_feature_level;
 
@@ -217,7 +220,7 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_ERROR_RANK 3
 
 /**
- * A product of sizes, or the reach of strides, exceeds the address space.
+ * A tensor is too large: its sizes or strides reach beyond the address space.
  */
 #define TRUNDLE_ERROR_TOO_LARGE 4
 
@@ -242,7 +245,7 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_ERROR_AXIS 8
 
 /**
- * A sequence length is out of range, in an operator that does not clamp lengths.
+ * A sequence length is negative or greater than the size of the axis, and the operator does not allow that.
  */
 #define TRUNDLE_ERROR_LENGTH 9
 
@@ -272,7 +275,7 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_ERROR_INTERNAL 14
 
 /**
- * The text of a chain is invalid.
+ * A string is not a chain.
  */
 #define TRUNDLE_ERROR_CHAIN 15
 
@@ -357,8 +360,9 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_DTYPE_I64 11
 
 /**
- * Unsigned 4-bit integer; two in a byte, low bits first. Types smaller than a byte are packed without padding at
- * the ends of rows. The data pointer is the address of a byte whose first element is at index 0 of every axis.
+ * Unsigned 4-bit integer; two in a byte, low bits first. Elements smaller than a byte are packed without padding at
+ * the ends of rows. The data pointer is the address of a byte, and the first element in this byte is the one at index
+ * 0 of every axis.
  */
 #define TRUNDLE_DTYPE_U4 12
 
@@ -418,14 +422,14 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_DTYPE_I2 26
 
 /**
- * Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight come before the upper bits, as in
- * OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+ * Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight elements are in the first two bytes, and
+ * the upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
  */
 #define TRUNDLE_DTYPE_U3 27
 
 /**
- * Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four come before the upper bits, as in
- * OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+ * Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four elements are in the first two bytes, and the
+ * upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
  */
 #define TRUNDLE_DTYPE_U6 28
 
@@ -440,23 +444,24 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_DTYPE_F4E2M1 30
 
 /**
- * Added to a type smaller than a byte: one stream of bits, from the lowest bit of each byte up.
+ * Can be added to a type smaller than a byte. The elements are one stream of bits, which fills each byte from its
+ * lowest bit.
  */
 #define TRUNDLE_BIT_ORDER_LOW_FIRST 4096
 
 /**
- * Added to a type of 1, 2 or 4 bits: elements fill each byte from the highest bits down.
+ * Can be added to a type of 1, 2 or 4 bits. The elements fill each byte from its highest bits.
  */
 #define TRUNDLE_BIT_ORDER_HIGH_FIRST 8192
 
 /**
- * Added to a type of 3 or 6 bits: low and upper bits apart, the default of u3 and u6.
+ * Can be added to a type of 3 or 6 bits. The low bits and the upper bits of elements are in different bytes. This is
+ * the default of u3 and u6.
  */
 #define TRUNDLE_BIT_ORDER_SPLIT 12288
 
 /**
- * Opaque elements, such as structs. TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes, which need no
- * alignment.
+ * TRUNDLE_DTYPE_BYTES + n is the type of any other elements of n bytes, such as structs. They need no alignment.
  */
 #define TRUNDLE_DTYPE_BYTES 16777216
 
@@ -471,37 +476,37 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_PAD_EDGE 1
 
 /**
- * Mirrored, without the outermost element: dcb abcd cba.
+ * The mirrored elements, without the outermost element: dcb abcd cba.
  */
 #define TRUNDLE_PAD_REFLECT 2
 
 /**
- * Mirrored, with the outermost element: cba abcd dcb.
+ * The mirrored elements, with the outermost element: cba abcd dcb.
  */
 #define TRUNDLE_PAD_SYMMETRIC 3
 
 /**
- * Elements from the opposite end: bcd abcd abc.
+ * The elements from the opposite end: bcd abcd abc.
  */
 #define TRUNDLE_PAD_WRAP 4
 
 /**
- * Only into the folder of the model, for models from untrusted sources.
+ * Links may lead only into the folder of the model. Use this for models from untrusted sources.
  */
 #define TRUNDLE_LINKS_WITHIN 0
 
 /**
- * Anywhere, as in the cache of Hugging Face, whose files are links into a shared store.
+ * Links may lead anywhere. The cache of Hugging Face needs this, because its files are links to other folders.
  */
 #define TRUNDLE_LINKS_ANYWHERE 1
 
 /**
- * No feature level: every type and rank that the operator supports.
+ * No feature level: all types and ranks that the operator supports.
  */
 #define TRUNDLE_FEATURE_LEVEL_NONE 0
 
 /**
- * DML_FEATURE_LEVEL_2_1: rank 4; f32 f16 i32 i16 i8 u32 u16 u8; lengths of u32.
+ * DML_FEATURE_LEVEL_2_1: rank 4; types f32 f16 i32 i16 i8 u32 u16 u8; lengths of type u32.
  */
 #define TRUNDLE_FEATURE_LEVEL_2_1 8448
 
@@ -516,7 +521,7 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_FEATURE_LEVEL_4_0 16384
 
 /**
- * DML_FEATURE_LEVEL_5_0: also f64 i64 u64, and lengths of u64.
+ * DML_FEATURE_LEVEL_5_0: also types f64 i64 u64, and lengths of type u64.
  */
 #define TRUNDLE_FEATURE_LEVEL_5_0 20480
 
@@ -535,39 +540,40 @@ extern "C" {
 trundle_status trundle_dtype_from_name(const char *name, trundle_dtype *out);
 
 /**
- * Returns the name of an element type, without its bit order; "bytes" for TRUNDLE_DTYPE_BYTES + n, NULL if `dtype`
- * is not an element type. The string is static.
+ * Returns the name of an element type, without its bit order. Returns "bytes" for TRUNDLE_DTYPE_BYTES + n, and NULL if
+ * `dtype` is not an element type. The string is static.
  */
 const char *trundle_dtype_name(trundle_dtype dtype);
 
 /**
- * Returns the version of the running library, such as "0.1.0". The string is static. The header's version is
- * TRUNDLE_VERSION.
+ * Returns the version of the running library, such as "0.1.0". The string is static. TRUNDLE_VERSION is the version of
+ * the header.
  */
 const char *trundle_version(void);
 
 /**
- * Returns the message of the latest failed call in this thread; "" if no call has failed. The message names the
- * argument and its values. The string stays valid until the next failure in this thread, or until the thread ends.
+ * Returns the message of the last failed call in this thread, or "" if no call has failed. The message has the name of
+ * the argument and its values. The string is valid until the next failed call in this thread, or until the thread
+ * ends.
  */
 const char *trundle_last_error(void);
 
 /**
- * Sets how many threads each later call of this thread may use, this thread included. Other threads keep their own
- * setting.
+ * Sets the maximum number of threads for all later calls of this thread. The calling thread is one of them. The
+ * settings of other threads do not change.
  *
- * - `threads`: 1 for this thread alone; 0, the default, for the number in the environment variable
- *   TRUNDLE_NUM_THREADS, or the number of cores if it is not set.
+ * - `threads`: the maximum number. With 1, calls use only the calling thread. With 0, the default, it is the value of
+ *   the environment variable TRUNDLE_NUM_THREADS, or, if that is not set, the number of cores.
  *
- * A plan runs on no more threads than the setting when it was made, and no more than the setting of the thread
- * that runs it: a plan made for 4 threads runs on 2 if the setting is then 2, and on 4 if it is 8. Small tensors
- * are always moved by one thread.
+ * A run of a plan uses at most the number that was set when the plan was made, and at most the number that the running
+ * thread has set. For example, a plan that was made for 4 threads runs on 2 threads if the setting is 2, and on 4
+ * threads if it is 8. Small tensors are always moved by one thread.
  */
 void trundle_set_num_threads(size_t threads);
 
 /**
- * Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or else the
- * value of TRUNDLE_NUM_THREADS, or else the number of cores available to the process.
+ * Returns the maximum number of threads for calls of this thread: the number that trundle_set_num_threads() has set,
+ * or else the value of TRUNDLE_NUM_THREADS, or else the number of cores available to the process.
  */
 size_t trundle_num_threads(void);
 
@@ -576,7 +582,7 @@ size_t trundle_num_threads(void);
  *
  * - `data_desc`, `data`: the input.
  * - `shift`, `shift_len`: shifts in elements, one for each entry of `axes`, or one for all of them.
- * - `axes`, `axes_len`: axes to roll. Negative axes count from the end. If an axis repeats, its shifts add up.
+ * - `axes`, `axes_len`: axes to roll. Negative axes count from the end. If an axis is repeated, its shifts are added.
  * - `out_desc`, `out`: the output, with the sizes and the type of the input.
  *
  * Returns TRUNDLE_ERROR_AXIS, or TRUNDLE_ERROR_SHAPE if sizes or list lengths do not match, or
@@ -592,7 +598,7 @@ trundle_status trundle_roll(const struct trundle_tensor_desc *data_desc,
                             void *out);
 
 /**
- * Plans trundle_roll() for tensors with fixed descriptions.
+ * Plans trundle_roll() for tensors with these descriptions.
  *
  * - `data_desc`, `shift`, `shift_len`, `axes`, `axes_len`, `out_desc`: as in trundle_roll().
  * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
@@ -611,7 +617,7 @@ trundle_status trundle_roll_plan(const struct trundle_tensor_desc *data_desc,
  * Transposes axes: out.sizes[i] = data.sizes[order[i]]. Same as OpenVINO's Transpose-1.
  *
  * - `data_desc`, `data`: the input.
- * - `order`, `order_len`: each axis once, none of them negative. An empty list reverses the order of the axes.
+ * - `order`, `order_len`: each axis once, without negative numbers. An empty list reverses the order of the axes.
  * - `out_desc`, `out`: the output, with the transposed sizes and the type of the input.
  *
  * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -624,7 +630,7 @@ trundle_status trundle_transpose(const struct trundle_tensor_desc *data_desc,
                                  void *out);
 
 /**
- * Plans trundle_transpose() for tensors with fixed descriptions.
+ * Plans trundle_transpose() for tensors with these descriptions.
  *
  * - `data_desc`, `order`, `order_len`, `out_desc`: as in trundle_transpose().
  * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
@@ -654,7 +660,7 @@ trundle_status trundle_flip(const struct trundle_tensor_desc *data_desc,
                             void *out);
 
 /**
- * Plans trundle_flip() for tensors with fixed descriptions.
+ * Plans trundle_flip() for tensors with these descriptions.
  *
  * - `data_desc`, `axes`, `axes_len`, `out_desc`: as in trundle_flip().
  * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
@@ -668,14 +674,14 @@ trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
                                  struct trundle_plan **plan);
 
 /**
- * Reverses, for each position outside `axis`, the first `length` elements along `axis`, and copies the rest. Same
- * as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's
- * own structs.
+ * Reverses the first elements of each row along `axis`, and copies the others. A row consists of the elements with the
+ * same indices on all other axes, and each row has its own length. Same as DirectML's
+ * DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's structs.
  *
  * - `data_desc`, `data`: the input.
- * - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the sizes of the input, but 1 on `axis`. A length above
- *   the size of the axis counts as the size.
- * - `axis`: the axis to reverse along, below the rank.
+ * - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the number of elements to reverse in each row. It has the
+ *   sizes of the input, but size 1 on `axis`. A length greater than the size of the axis reverses the whole row.
+ * - `axis`: the axis along which elements are reversed; less than the rank.
  * - `out_desc`, `out`: the output, with the sizes and the type of the input.
  *
  * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -743,11 +749,11 @@ trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *d
                                              struct trundle_plan **plan);
 
 /**
- * Runs trundle_roll() in the memory of `data`. The result has the same description as the input.
+ * Runs trundle_roll() within the memory of `data`. The result has the same description as the input.
  *
- * The call swaps elements with extra memory of at most a sixteenth of the tensor, or 1 MiB if that is more. Types
- * whose elements share bytes, and some chains, are copied instead, with as much extra memory as the tensor. If the
- * process ends during the call, the content of the tensor is undefined.
+ * The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. For types whose
+ * elements share bytes, and for some chains, it copies the tensor and needs as much additional memory as the tensor.
+ * If the process ends during the call, the contents of the tensor are undefined.
  *
  * - `data_desc`, `data`: the tensor.
  * - `shift`, `shift_len`, `axes`, `axes_len`: as in trundle_roll().
@@ -762,7 +768,7 @@ trundle_status trundle_roll_in_place(const struct trundle_tensor_desc *data_desc
                                      size_t axes_len);
 
 /**
- * Runs trundle_flip() in the memory of `data`; see trundle_roll_in_place().
+ * Runs trundle_flip() within the memory of `data`; see trundle_roll_in_place().
  *
  * - `data_desc`, `data`: the tensor.
  * - `axes`, `axes_len`: as in trundle_flip().
@@ -775,14 +781,14 @@ trundle_status trundle_flip_in_place(const struct trundle_tensor_desc *data_desc
                                      size_t axes_len);
 
 /**
- * Runs trundle_transpose() in the memory of `data`; see trundle_roll_in_place().
+ * Runs trundle_transpose() within the memory of `data`; see trundle_roll_in_place(). This takes several times as long
+ * as a transpose to other memory.
  *
- * - `data_desc`, `data`: the tensor. If the sizes change, it must be packed and row-major, and the result is packed
- *   and row-major too.
+ * - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and the result is
+ *   row-major without gaps too.
  * - `order`, `order_len`: as in trundle_transpose().
  *
- * Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor. A transpose in
- * place takes several times as long as one into other memory.
+ * Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
  */
 trundle_status trundle_transpose_in_place(const struct trundle_tensor_desc *data_desc,
                                           void *data,
@@ -790,7 +796,7 @@ trundle_status trundle_transpose_in_place(const struct trundle_tensor_desc *data
                                           size_t order_len);
 
 /**
- * Runs trundle_reverse_subsequences() in the memory of `data`; see trundle_roll_in_place().
+ * Runs trundle_reverse_subsequences() within the memory of `data`; see trundle_roll_in_place().
  *
  * - `data_desc`, `data`: the tensor.
  * - `lengths_desc`, `lengths`, `axis`: as in trundle_reverse_subsequences().
@@ -804,7 +810,7 @@ trundle_status trundle_reverse_subsequences_in_place(const struct trundle_tensor
                                                      uint32_t axis);
 
 /**
- * Runs trundle_reverse_sequence() in the memory of `data`; see trundle_roll_in_place().
+ * Runs trundle_reverse_sequence() within the memory of `data`; see trundle_roll_in_place().
  *
  * - `data_desc`, `data`: the tensor.
  * - `lengths`, `lengths_len`, `axis`, `batch_axis`: as in trundle_reverse_sequence().
@@ -819,11 +825,11 @@ trundle_status trundle_reverse_sequence_in_place(const struct trundle_tensor_des
                                                  int64_t batch_axis);
 
 /**
- * Runs a chain with one input in the memory of `data`; see trundle_roll_in_place().
+ * Runs a chain with one input within the memory of `data`; see trundle_roll_in_place().
  *
  * - `chain`: as in trundle_chain_plan(). The result must have as many elements as the tensor.
- * - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be packed and row-major, and
- *   the result is packed and row-major too.
+ * - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be row-major without gaps, and
+ *   the result is row-major without gaps too.
  *
  * Returns the errors of trundle_chain_plan().
  */
@@ -832,15 +838,15 @@ trundle_status trundle_chain_in_place(const char *chain,
                                       void *data);
 
 /**
- * Gathers slices at indices along one axis; the axes of the indices replace that axis. Same as Gather of ONNX and
- * OpenVINO, and numpy's take.
+ * Gathers slices at indices along one axis. In the output, the axes of the indices replace this axis. Same as Gather
+ * of ONNX and OpenVINO, and numpy's take.
  *
  * - `data_desc`, `data`: the input.
  * - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
  *   of the axis.
- * - `axis`: the axis to index. A negative axis counts from the end.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the input, with the sizes
- *   of the indices in place of `axis`.
+ * - `axis`: the axis that the indices refer to. A negative axis counts from the end.
+ * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the input, but with the
+ *   sizes of the indices instead of the size of `axis`.
  *
  * Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
  * TRUNDLE_ERROR_DTYPE. If the output has no elements, the indices are not read.
@@ -854,7 +860,7 @@ trundle_status trundle_gather(const struct trundle_tensor_desc *data_desc,
                               void *out);
 
 /**
- * Plans trundle_gather() at the given indices.
+ * Plans trundle_gather() for these indices.
  *
  * - `data_desc`, `axis`, `out_desc`: as in trundle_gather().
  * - `indices_desc`, `indices`: as in trundle_gather(); they are read only during this call.
@@ -870,14 +876,14 @@ trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
                                    struct trundle_plan **plan);
 
 /**
- * Gathers one element for each index: out[i][j][k] = data[i][indices[i][j][k]][k] along the middle one of three
- * axes. Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
+ * Gathers one element for each index. For axis 1 of a tensor of rank 3, out[i][j][k] = data[i][indices[i][j][k]][k].
+ * Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
  *
  * - `data_desc`, `data`: the input.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis` its
- *   size is at most the input's; a smaller size reads only the first positions. Indices are as in
- *   trundle_gather().
- * - `axis`: the axis to index. A negative axis counts from the end.
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its
+ *   size must be at most the input's size; if it is smaller, only the first positions are read. Negative indices are
+ *   treated as in trundle_gather().
+ * - `axis`: the axis that the indices refer to. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
  *
  * Returns the errors of trundle_gather().
@@ -891,7 +897,7 @@ trundle_status trundle_gather_elements(const struct trundle_tensor_desc *data_de
                                        void *out);
 
 /**
- * Plans trundle_gather_elements() at the given indices.
+ * Plans trundle_gather_elements() for these indices.
  *
  * - `data_desc`, `axis`, `out_desc`: as in trundle_gather_elements().
  * - `indices_desc`, `indices`: as in trundle_gather_elements(); they are read only during this call.
@@ -907,17 +913,16 @@ trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *da
                                             struct trundle_plan **plan);
 
 /**
- * Gathers elements or slices at indices of several axes. Each row of the last axis of `indices` is one position,
- * with one index for each indexed axis. Same as GatherND of ONNX and OpenVINO.
+ * Gathers elements or slices at indices on several axes. Each row along the last axis of `indices` is one position: it
+ * has an index for each indexed axis. Same as GatherND of ONNX and OpenVINO.
  *
- * - `data_desc`, `data`: the input. Its axes are `batch_axes` batch axes, then the indexed axes, then the axes of
- *   the slices.
- * - `indices_desc`, `indices`: a tensor of i32 or i64, with at least one axis more than `batch_axes`. Its first
- *   `batch_axes` sizes are the input's. Indices are as in trundle_gather().
- * - `batch_axes`: the number of leading axes that the input and the indices share. Each element of the output
- *   comes from its own batch.
+ * - `data_desc`, `data`: the input. Its first axes are `batch_axes` batch axes. The indexed axes follow, and then the
+ *   axes of the slices.
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. The sizes of its batch axes
+ *   must be those of the input. Negative indices are treated as in trundle_gather().
+ * - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
  * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
- *   last axis, followed by the sizes of the slices.
+ *   last one, followed by the sizes of the slices.
  *
  * Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
  */
@@ -930,7 +935,7 @@ trundle_status trundle_gather_nd(const struct trundle_tensor_desc *data_desc,
                                  void *out);
 
 /**
- * Plans trundle_gather_nd() at the given indices.
+ * Plans trundle_gather_nd() for these indices.
  *
  * - `data_desc`, `batch_axes`, `out_desc`: as in trundle_gather_nd().
  * - `indices_desc`, `indices`: as in trundle_gather_nd(); they are read only during this call.
@@ -946,16 +951,17 @@ trundle_status trundle_gather_nd_plan(const struct trundle_tensor_desc *data_des
                                       struct trundle_plan **plan);
 
 /**
- * Copies the input, then writes each element of `updates` at its index along `axis`: along the middle one of three
- * axes, out[i][indices[i][j][k]][k] = updates[i][j][k]. Same as ScatterElements of ONNX and OpenVINO without a
- * reduction; like numpy's put_along_axis, but into another tensor.
+ * Copies the input, then writes each element of `updates` at its index along `axis`. For axis 1 of a tensor of rank 3,
+ * out[i][indices[i][j][k]][k] = updates[i][j][k]. Same as ScatterElements of ONNX and OpenVINO without a reduction.
+ * numpy's put_along_axis does the same, but without the copy.
  *
  * - `data_desc`, `data`: the input.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis` its
- *   size is at most the input's; a smaller size writes only to the first positions. Indices from -size to -1 count
- *   from the end of the axis. If indices repeat, the last one in row-major order wins.
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its
+ *   size must be at most the input's size; if it is smaller, only the first positions are updated. Indices from
+ *   -size to -1 count from the end of the axis. If several updates have the same destination, the last one in
+ *   row-major order wins.
  * - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
- * - `axis`: the axis to index. A negative axis counts from the end.
+ * - `axis`: the axis that the indices refer to. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
  *
  * Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -972,7 +978,7 @@ trundle_status trundle_scatter_elements(const struct trundle_tensor_desc *data_d
                                         void *out);
 
 /**
- * Plans trundle_scatter_elements() at the given indices.
+ * Plans trundle_scatter_elements() for these indices.
  *
  * - `data_desc`, `updates_desc`, `axis`, `out_desc`: as in trundle_scatter_elements().
  * - `indices_desc`, `indices`: as in trundle_scatter_elements(); they are read only during this call.
@@ -990,15 +996,16 @@ trundle_status trundle_scatter_elements_plan(const struct trundle_tensor_desc *d
                                              struct trundle_plan **plan);
 
 /**
- * Copies the input, then writes the elements or slices of `updates` at indices of several axes. Each row of the
- * last axis of `indices` is one position, with one index for each of the first axes of `data`. Same as ScatterND
- * of ONNX and OpenVINO without a reduction.
+ * Copies the input, then writes the elements or slices of `updates` at indices on several axes. Each row along the
+ * last axis of `indices` is one position: it has an index for each of the first axes of `data`. Same as ScatterND of
+ * ONNX and ScatterNDUpdate of OpenVINO, without a reduction.
  *
  * - `data_desc`, `data`: the input.
- * - `indices_desc`, `indices`: a tensor of i32 or i64. Indices are as in trundle_scatter_elements().
- * - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the
- *   indices without the last axis, followed by the sizes of the other axes of the input. A single update may have
- *   any number of axes of size 1.
+ * - `indices_desc`, `indices`: a tensor of i32 or i64. Negative and repeated indices are treated as in
+ *   trundle_scatter_elements().
+ * - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the indices
+ *   without the last one, followed by the sizes of the input's axes that have no index. If there is a single update
+ *   of one element, it may have any number of axes of size 1.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
  *
  * Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the
@@ -1014,7 +1021,7 @@ trundle_status trundle_scatter_nd(const struct trundle_tensor_desc *data_desc,
                                   void *out);
 
 /**
- * Plans trundle_scatter_nd() at the given indices.
+ * Plans trundle_scatter_nd() for these indices.
  *
  * - `data_desc`, `updates_desc`, `out_desc`: as in trundle_scatter_nd().
  * - `indices_desc`, `indices`: as in trundle_scatter_nd(); they are read only during this call.
@@ -1033,12 +1040,13 @@ trundle_status trundle_scatter_nd_plan(const struct trundle_tensor_desc *data_de
 /**
  * Concatenates tensors along one axis. Same as OpenVINO's Concat-1 and numpy's concatenate.
  *
- * - `inputs`, `count`: the inputs, with any strides. They have the same type and the same sizes except on `axis`.
- *   Several inputs may share memory.
- * - `axis`: the axis to concatenate along. A negative axis counts from the end.
- * - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of theirs.
+ * - `inputs`, `count`: the inputs, with any strides. They must have the same type, and equal sizes on all axes except
+ *   `axis`. Several inputs may share memory.
+ * - `axis`: the axis along which the inputs are concatenated. A negative axis counts from the end.
+ * - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
  *
- * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without inputs.
+ * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
+ * inputs.
  */
 trundle_status trundle_concatenate(const struct trundle_input *inputs,
                                    size_t count,
@@ -1047,12 +1055,12 @@ trundle_status trundle_concatenate(const struct trundle_input *inputs,
                                    void *out);
 
 /**
- * Plans trundle_concatenate() for tensors with fixed descriptions.
+ * Plans trundle_concatenate() for tensors with these descriptions.
  *
  * - `input_descs`, `count`: the descriptions of the inputs, stored one after another.
  * - `axis`, `out_desc`: as in trundle_concatenate().
- * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the inputs in this order,
- *   and frees it with trundle_plan_free().
+ * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), which takes the inputs in the same
+ *   order, and frees it with trundle_plan_free().
  *
  * Returns the errors of trundle_concatenate().
  */
@@ -1066,12 +1074,12 @@ trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_
  * Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
  *
  * - `data_desc`, `data`: the input.
- * - `widths`, `widths_len`: numbers of elements, none of them negative: before and after the first axis, before
- *   and after the second axis, and so on (twice the rank); or one pair for all axes; or one number for both ends
- *   of all axes.
+ * - `widths`, `widths_len`: the numbers of elements to add, which must not be negative. The list has two numbers for
+ *   each axis, in the order of the axes: the number before and the number after the tensor. It may also have one such
+ *   pair for all axes, or one number for both ends of all axes.
  * - `mode`: one of TRUNDLE_PAD_*.
- * - `value`: one element of the input's type for TRUNDLE_PAD_CONSTANT. The other modes do not read it.
- * - `out_desc`, `out`: the output, with the type of the input and its sizes plus the widths.
+ * - `value`: for TRUNDLE_PAD_CONSTANT, one element of the input's type. The other modes do not read it.
+ * - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
  *
  * Returns TRUNDLE_ERROR_NUMBER if a width is negative or the mode is unknown, TRUNDLE_ERROR_SHAPE or
  * TRUNDLE_ERROR_DTYPE.
@@ -1086,7 +1094,7 @@ trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
                            void *out);
 
 /**
- * Plans trundle_pad() for tensors with fixed descriptions.
+ * Plans trundle_pad() for tensors with these descriptions.
  *
  * - `data_desc`, `mode`, `out_desc`: as in trundle_pad().
  * - `widths`, `widths_len`, `value`: as in trundle_pad(); they are read only during this call.
@@ -1103,15 +1111,16 @@ trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
                                 struct trundle_plan **plan);
 
 /**
- * Splits a tensor into consecutive parts along one axis, the inverse of trundle_concatenate(). Same as OpenVINO's
- * Split-1 and VariadicSplit-1, and numpy's split.
+ * Splits a tensor into consecutive parts along one axis. It is the inverse of trundle_concatenate(). Same as
+ * OpenVINO's Split-1 and VariadicSplit-1, and numpy's split.
  *
  * - `data_desc`, `data`: the input.
- * - `outputs`, `count`: the parts, with the type of the input, its sizes except on `axis`, and any strides. Their
- *   sizes on `axis` add up to the input's. Outputs must not overlap each other.
+ * - `outputs`, `count`: the parts. They must have the type of the input, and its sizes on all axes except `axis`.
+ *   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
  * - `axis`: the axis to split. A negative axis counts from the end.
  *
- * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without outputs.
+ * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
+ * outputs.
  */
 trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
                              const void *data,
@@ -1120,12 +1129,12 @@ trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
                              int64_t axis);
 
 /**
- * Plans trundle_split() for tensors with fixed descriptions.
+ * Plans trundle_split() for tensors with these descriptions.
  *
  * - `data_desc`, `axis`: as in trundle_split().
  * - `output_descs`, `count`: the descriptions of the parts, stored one after another.
- * - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), to the parts in this order,
- *   and frees it with trundle_plan_free().
+ * - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), which takes the parts in the same
+ *   order, and frees it with trundle_plan_free().
  *
  * Returns the errors of trundle_split().
  */
@@ -1138,15 +1147,16 @@ trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
 /**
  * Runs a plan with one input and one output. Several threads may run the same plan at once.
  *
- * - `plan`: the plan. Plans with more inputs or outputs need trundle_plan_run_inputs(), trundle_plan_run_outputs()
- *   or trundle_plan_run_all().
- * - `data`, `out`: the tensors, laid out as described when the plan was made.
+ * - `plan`: the plan. For a plan with more inputs or outputs, use trundle_plan_run_inputs(),
+ *   trundle_plan_run_outputs() or trundle_plan_run_all().
+ * - `data`, `out`: the tensors, with the descriptions that were given when the plan was made.
  *
- * Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
+ * Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, and TRUNDLE_ERROR_OVERLAP if the output
+ * overlaps the input.
  *
- * A run allocates no memory, with two exceptions. Buffers between passes are allocated with the plan, but a run
- * concurrent with another one allocates its own. A move that splits into too many pieces is planned piece by piece
- * in each run; trundle_plan_describe() then says "in tiles".
+ * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan;
+ * but if a run begins while another thread runs the same plan, it allocates its own buffers. If a move has too many
+ * pieces for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
@@ -1156,12 +1166,12 @@ trundle_status trundle_plan_run(const struct trundle_plan *plan,
  * Runs a plan with several inputs and one output.
  *
  * - `plan`: the plan.
- * - `inputs`, `count`: the data of all inputs, in the order of the plan, laid out as described when the plan was
- *   made. Inputs may share memory.
- * - `out`: the output, laid out as described when the plan was made.
+ * - `inputs`, `count`: the data of all inputs, in the order of the plan, with the descriptions that were given when
+ *   the plan was made. Inputs may share memory.
+ * - `out`: the output, with the description that was given when the plan was made.
  *
- * Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and a list if there are more
- * than 64 inputs.
+ * Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
+ * are more than 64 inputs, it also allocates a list.
  */
 trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
                                        const void *const *inputs,
@@ -1172,12 +1182,12 @@ trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
  * Runs a plan with one input and several outputs.
  *
  * - `plan`: the plan.
- * - `data`: the input, laid out as described when the plan was made.
- * - `outputs`, `count`: the memory of all outputs, in the order of the plan, laid out as described when the plan
- *   was made. Outputs must not overlap each other.
+ * - `data`: the input, with the description that was given when the plan was made.
+ * - `outputs`, `count`: the memory of all outputs, in the order of the plan, with the descriptions that were given
+ *   when the plan was made. Outputs must not overlap each other.
  *
- * Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and lists if there are more
- * than 64 outputs.
+ * Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
+ * are more than 64 outputs, it also allocates lists.
  */
 trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
                                         const void *data,
@@ -1191,8 +1201,8 @@ trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
  * - `inputs`, `input_count`: as in trundle_plan_run_inputs().
  * - `outputs`, `output_count`: as in trundle_plan_run_outputs(). No output may overlap an input.
  *
- * Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and lists if there are more
- * than 64 inputs or outputs; the constants that a model moves count as inputs.
+ * Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
+ * are more than 64 inputs or outputs, it also allocates lists. The constants that a model moves count as inputs.
  */
 trundle_status trundle_plan_run_all(const struct trundle_plan *plan,
                                     const void *const *inputs,
@@ -1201,7 +1211,7 @@ trundle_status trundle_plan_run_all(const struct trundle_plan *plan,
                                     size_t output_count);
 
 /**
- * Gets the element type and the sizes of an output. Outputs of a model are packed and row-major.
+ * Gets the element type and the sizes of an output. Outputs of a model have no gaps and are row-major.
  *
  * - `plan`: the plan.
  * - `output`: the index of the output, from 0.
@@ -1218,13 +1228,14 @@ trundle_status trundle_plan_output(const struct trundle_plan *plan,
                                    uint32_t *rank);
 
 /**
- * Describes a plan for people: its passes over memory and, for each pass, the operators, the source of every
- * element, the loops, kernels and threads. The text has several lines and may change with any version.
+ * Writes a description of a plan for people. It has the passes over memory and, for each pass, the operators, the
+ * source of every element, the loops, the kernels and the threads. It has several lines, and may change with any
+ * version.
  *
  * - `plan`: the plan.
- * - `buffer`, `capacity`: a buffer of `capacity` bytes for the text in UTF-8 and a NUL. With a capacity of 0 only
- *   `needed` is written, and `buffer` may be NULL.
- * - `needed`: receives the size of the text in bytes, including the NUL; may be NULL.
+ * - `buffer`, `capacity`: a buffer of `capacity` bytes for the description in UTF-8 and a NUL. With a capacity of 0,
+ *   only `needed` is written, and `buffer` may be NULL.
+ * - `needed`: receives the size of the description in bytes, including the NUL; may be NULL.
  *
  * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small.
  */
@@ -1239,18 +1250,17 @@ trundle_status trundle_plan_describe(const struct trundle_plan *plan,
 void trundle_plan_free(struct trundle_plan *plan);
 
 /**
- * Plans a chain such as "flip(axes=[2]) | h w c -> c h w". Everything in docs/chains.md is supported, except that
- * lengths must be given as lists, not as files. The plan moves the elements in a single pass where that is
- * possible.
+ * Plans a chain such as "flip(axes=[2]) | h w c -> c h w". docs/chains.md describes the chain language. Lengths and
+ * indices must be lists; files are not read. If possible, the plan moves the elements in a single pass.
  *
  * - `chain`: a C string in UTF-8, which may be freed after the call.
- * - `data_desc`: the input. A chain with more inputs, such as "concat(_, b)", needs trundle_chain_plan_inputs().
+ * - `data_desc`: the input. For a chain with more inputs, such as "concat(_, b)", use trundle_chain_plan_inputs().
  * - `out_desc`: the output, with the type of the input and the sizes from trundle_chain_out_sizes().
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_CHAIN if the text is invalid, or the status of the stage that does not fit, such as
- * TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines: the part of the
- * chain, carets below it, and often a correction.
+ * Returns TRUNDLE_ERROR_CHAIN if the string is not a chain. If a stage does not fit its input, returns the error of
+ * the stage, such as TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines:
+ * the error, the chain with carets below the fault, and often a suggestion.
  */
 trundle_status trundle_chain_plan(const char *chain,
                                   const struct trundle_tensor_desc *data_desc,
@@ -1263,12 +1273,13 @@ trundle_status trundle_chain_plan(const char *chain,
  *
  * - `chain`: as in trundle_chain_plan().
  * - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use every
- *   input, and may use no others.
- * - `input_descs`: `count` descriptions, one after another, of tensors of the same type.
+ *   input, and must not use any other.
+ * - `input_descs`: `count` descriptions, stored one after another. The inputs must have the same type.
  * - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_CHAIN if the names do not match the chain; otherwise the errors of trundle_chain_plan().
+ * Returns TRUNDLE_ERROR_CHAIN if the names are not those of the chain's inputs, and the errors of
+ * trundle_chain_plan().
  */
 trundle_status trundle_chain_plan_inputs(const char *chain,
                                          const char *const *names,
@@ -1283,7 +1294,7 @@ trundle_status trundle_chain_plan_inputs(const char *chain,
  * - `chain`, `names`, `input_descs`, `count`: as in trundle_chain_plan_inputs().
  * - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes().
  *
- * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small; otherwise the errors of
+ * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
  * trundle_chain_plan_inputs().
  */
 trundle_status trundle_chain_out_sizes_inputs(const char *chain,
@@ -1298,11 +1309,11 @@ trundle_status trundle_chain_out_sizes_inputs(const char *chain,
  * Computes the output sizes of a chain.
  *
  * - `chain`, `data_desc`: as in trundle_chain_plan().
- * - `sizes`, `capacity`: a buffer for `capacity` sizes, outermost first. With a capacity of 0 only the rank is
+ * - `sizes`, `capacity`: a buffer for `capacity` sizes, the outermost first. With a capacity of 0, only the rank is
  *   written, and `sizes` may be NULL.
  * - `rank`: receives the number of sizes.
  *
- * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small; otherwise the errors of
+ * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
  * trundle_chain_plan().
  */
 trundle_status trundle_chain_out_sizes(const char *chain,
@@ -1312,23 +1323,24 @@ trundle_status trundle_chain_out_sizes(const char *chain,
                                        uint32_t *rank);
 
 /**
- * Opens a model, whose weight files must be in the same folder. docs/models.md lists the supported operators. The
- * files are not used after the call.
+ * Opens a model. Its weight files must be in the same folder. docs/models.md lists the supported operators. The files
+ * are not used after the call.
  *
- * - `path`: a C string that ends with .onnx for ONNX, or .xml for OpenVINO IR.
+ * - `path`: a C string. It must end with .onnx for ONNX, or .xml for OpenVINO IR.
  * - `links`: one of TRUNDLE_LINKS_*.
  * - `model`: receives the model, which the caller frees with trundle_model_free().
  *
  * Returns TRUNDLE_ERROR_FILE, TRUNDLE_ERROR_MODEL, TRUNDLE_ERROR_NUMBER for unknown `links`, or
- * TRUNDLE_ERROR_UNSUPPORTED if the model computes; the message then counts the operators that compute, by name.
+ * TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then lists the names of the operators that compute,
+ * and how often each occurs.
  */
 trundle_status trundle_model_open(const char *path,
                                   trundle_links links,
                                   struct trundle_model **model);
 
 /**
- * Describes a model for people: inputs with types and sizes, operators, outputs. The text has several lines and may
- * change with any version.
+ * Writes a description of a model for people: the inputs with their types and sizes, the operators and the outputs. It
+ * has several lines, and may change with any version.
  *
  * - `model`: the model.
  * - `buffer`, `capacity`, `needed`: as in trundle_plan_describe().
@@ -1351,28 +1363,28 @@ size_t trundle_model_input_count(const struct trundle_model *model);
 size_t trundle_model_output_count(const struct trundle_model *model);
 
 /**
- * Returns the name of input `input`, from 0, in UTF-8; NULL if there is no such input. The string is valid until
- * the model is freed.
+ * Returns the name of the input with index `input`, counted from 0, in UTF-8; NULL if there is no such input. The
+ * string is valid until the model is freed.
  */
 const char *trundle_model_input_name(const struct trundle_model *model,
                                      size_t input);
 
 /**
- * Returns the name of output `output`, from 0, in UTF-8; NULL if there is no such output. The string is valid
- * until the model is freed. For the type and the sizes of an output see trundle_plan_output().
+ * Returns the name of the output with index `output`, counted from 0, in UTF-8; NULL if there is no such output. The
+ * string is valid until the model is freed. trundle_plan_output() gets the type and the sizes of an output.
  */
 const char *trundle_model_output_name(const struct trundle_model *model,
                                       size_t output);
 
 /**
- * Gets the element type and the sizes that a model requires of an input.
+ * Gets the element type and the sizes that an input of a model must have.
  *
  * - `model`: the model.
  * - `input`: the index of the input, from 0.
  * - `dtype`: receives the element type; may be NULL.
- * - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that is not fixed is -1;
- *   trundle_model_describe() shows its limits. If the input accepts any rank, TRUNDLE_RANK_ANY is written to
- *   `rank` and nothing to `sizes`.
+ * - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that may vary is written as -1;
+ *   trundle_model_describe() shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to
+ *   `rank`, and nothing to `sizes`.
  *
  * Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if it holds strings, or
  * TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
@@ -1385,11 +1397,12 @@ trundle_status trundle_model_input(const struct trundle_model *model,
                                    uint32_t *rank);
 
 /**
- * Finds the inputs whose elements control the moves of a model, such as an order of axes, a size or an index.
+ * Finds the inputs whose elements control how a model moves other tensors, such as an order of axes, a size or an
+ * index.
  *
  * - `model`: the model.
- * - `input_descs`, `data`, `count`: as in trundle_model_plan(), with the data of every input that might control
- *   moves.
+ * - `input_descs`, `data`, `count`: as in trundle_model_plan(). `data` must have the data of every input that might
+ *   control moves.
  * - `decides`: receives `count` entries: 1 for an input that controls moves, 0 for any other.
  *
  * Returns the errors of trundle_model_plan().
@@ -1401,19 +1414,19 @@ trundle_status trundle_model_deciding_inputs(const struct trundle_model *model,
                                              uint8_t *decides);
 
 /**
- * Plans a model for inputs of fixed sizes. trundle_plan_output() gets the types and sizes of the outputs;
- * trundle_plan_run_all() runs the plan with the inputs in the same order.
+ * Plans a model for inputs of fixed sizes. trundle_plan_output() gets the types and sizes of the outputs.
+ * trundle_plan_run_all() runs the plan; it takes the inputs in the same order.
  *
  * - `model`: the model, which may be freed before the plan.
- * - `input_descs`, `count`: descriptions of all inputs of the model, in its order, stored one after another. They
- *   are packed and row-major.
- * - `data`: `count` pointers: the data of the inputs whose elements control the moves, NULL for the others; see
- *   trundle_model_deciding_inputs(). The elements are read only during this call, but a run of the plan needs
- *   valid pointers for these inputs too. May be NULL if no input controls moves.
+ * - `input_descs`, `count`: the descriptions of all inputs of the model, in the order of the model, stored one after
+ *   another. Inputs must be row-major, without gaps.
+ * - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), the
+ *   pointer to its data; for any other input, NULL. The elements are read only during this call, but runs of the
+ *   plan need valid pointers for these inputs too. `data` may be NULL if no input controls moves.
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if the inputs do not fit the model, or TRUNDLE_ERROR_MODEL if
- * the operators do not fit the inputs or data is missing; the message then names the input.
+ * Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model. Returns TRUNDLE_ERROR_MODEL
+ * if the operators do not fit the inputs, or if the data of an input is missing; the message then has its name.
  */
 trundle_status trundle_model_plan(const struct trundle_model *model,
                                   const struct trundle_tensor_desc *input_descs,
@@ -1422,17 +1435,18 @@ trundle_status trundle_model_plan(const struct trundle_model *model,
                                   struct trundle_plan **plan);
 
 /**
- * Frees a model that no call is using. NULL is ignored. Plans of the model stay valid.
+ * Frees a model. No call may be using it. NULL is ignored. Plans of the model stay valid.
  */
 void trundle_model_free(struct trundle_model *model);
 
 /**
- * Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the rest. A length
- * above the size of the axis counts as the size. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+ * Reverses the first elements of each row along `Axis`, and copies the others. A row consists of the elements with the
+ * same indices on all other axes, and each row has its own length. A length greater than the size of the axis reverses
+ * the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
  *
- * - `desc`: the operator's tensors and its axis.
- * - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support it at this level;
- *   see trundle_directml_check_reverse_subsequences().
+ * - `desc`: the tensors and the axis of the operator.
+ * - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support the operator at this
+ *   level; see trundle_directml_check_reverse_subsequences().
  * - `input`, `lengths`, `output`: the first bytes of the buffers. The call accesses only bytes that the tensors
  *   cover.
  *
@@ -1445,11 +1459,11 @@ trundle_status trundle_directml_reverse_subsequences(const struct TRUNDLE_REVERS
                                                      void *output);
 
 /**
- * Checks a description without moving elements. With a feature level, it also checks that DirectML's tables for
- * that level have the ranks and types, that no size is 0, that there are at most 2^32 - 1 elements, and that every
+ * Checks a description without moving elements. With a feature level, it also checks four conditions: DirectML
+ * supports the ranks and types at this level; no size is 0; a tensor has at most 2^32 - 1 elements; every
  * TotalTensorSizeInBytes is at least the size from trundle_directml_minimum_buffer_bytes().
  *
- * - `desc`: the operator's tensors and its axis.
+ * - `desc`: the tensors and the axis of the operator.
  * - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*.
  *
  * Returns TRUNDLE_ERROR_FEATURE_LEVEL, TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -1459,9 +1473,9 @@ trundle_status trundle_directml_check_reverse_subsequences(const struct TRUNDLE_
                                                            trundle_feature_level feature_level);
 
 /**
- * Computes the smallest buffer for a tensor, whatever its TotalTensorSizeInBytes: (dot(Sizes - 1, Strides) + 1)
- * elements in bytes, rounded up to a multiple of 4. Same as DirectML's DMLCalcBufferTensorSize, but in 64 bits
- * throughout.
+ * Computes the size of the smallest buffer for a tensor: the bytes of (dot(Sizes - 1, Strides) + 1) elements, rounded
+ * up to a multiple of 4. TotalTensorSizeInBytes is ignored. Same as DirectML's DMLCalcBufferTensorSize, but all
+ * calculations have 64 bits.
  *
  * - `desc`: the tensor.
  * - `bytes`: receives the size in bytes.
