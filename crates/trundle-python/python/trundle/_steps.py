@@ -397,7 +397,7 @@ def repetition(
     new = [word for word in moved if word not in of_x]
     names = [word for word in new if not word.isdecimal()]
     if len(set(names)) != len(names):
-        raise ValueError(f"a new axis stands twice in the pattern {pattern!r}")
+        raise ValueError(f"a new axis occurs twice in the pattern {pattern!r}")
     for name in sizes:
         if name not in of_x and name not in names:
             raise ValueError(f"the pattern {pattern!r} has no axis {name!r}")
