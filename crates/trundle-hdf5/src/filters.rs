@@ -159,7 +159,7 @@ mod tests {
         for (packed, most, why) in [
             (&[1, b'a', b'b', 3 << 5, 1][..], 6, "more than 6"),
             (&[5, b'a'], 9, "too early"),
-            (&[0, b'a', 2 << 5, 1], 9, "copy of nothing"),
+            (&[0, b'a', 2 << 5, 1], 9, "before the first byte"),
             (&[0, b'a', 7 << 5], 9, "too early"),
         ] {
             assert!(lzf(packed, most).is_err_and(|error| error.contains(why)), "{packed:?}");

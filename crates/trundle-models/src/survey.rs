@@ -165,7 +165,7 @@ mod tests {
             survey.finish("Concat, Transpose").unwrap_err().to_string(),
             "Gather \"n\": not supported: Conv (1 node), Relu (2 nodes), which compute; \
              Gather (1 node), which moves elements but is not implemented; \
-             Foo of domain a (1 node), which is not known; what is: Concat, Transpose"
+             Foo of domain a (1 node), which is not known; supported: Concat, Transpose"
         );
         assert!(Survey::default().finish("").is_ok());
     }

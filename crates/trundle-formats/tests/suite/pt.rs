@@ -220,7 +220,7 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (parameter(&[&conjugated[..], b"\x88N"].concat()), conjugated_view),
         (
             tensor_with(&marks(&[("conj", b"\x89"), ("neg", b"\x88")])),
-            "is a negated view, which is not read: save x.resolve_neg() instead of x",
+            "is a negated view, which is not read: save x.resolve_neg() instead",
         ),
         (tensor_with(&marks(&[("conj", b"K\x01")])), "has metadata \"conj\", which are not read"),
         (tensor_with(&marks(&[("scale", b"\x89")])), "has metadata \"scale\", which are not read"),

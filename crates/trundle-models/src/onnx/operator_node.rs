@@ -45,7 +45,7 @@ impl OperatorNode<'_, '_> {
     /// Refuses inputs and outputs that do not match `version`.
     pub(super) fn check(&self, version: &OperatorVersion) -> Checked<()> {
         if version.one_output && self.outputs != 1 {
-            return wrong!("it lists {} outputs, but produces 1", self.outputs);
+            return wrong!("it lists {} outputs, but produces one", self.outputs);
         }
         let Some([required, optional]) = version.inputs else { return Ok(()) };
         for (number, name) in required.iter().enumerate() {

@@ -136,7 +136,7 @@ fn all_that_is_not_supported_is_named_with_its_count() {
                     Compress (1 node), which moves elements but is not implemented; \
                     NonZero (1 node), whose output shape depends on its elements; \
                     SequenceLength (1 node), which holds graphs or lists of tensors; \
-                    a\\u{1b}[31mb (1 node), which is not known; what is: CenterCropPad, ";
+                    a\\u{1b}[31mb (1 node), which is not known; supported: CenterCropPad, ";
     assert!(refused.starts_with(expected), "{refused}");
 }
 

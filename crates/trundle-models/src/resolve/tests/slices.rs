@@ -266,7 +266,7 @@ fn pads_beyond_a_mirror_are_refused_where_the_text_does() {
         &[],
         "a pad of 4 along axis 0 of size 3, where mode symmetric has 3 at most",
     );
-    refuse(pad(1, PadMode::Edge, true), &[0], &[], "axis 0 has no elements, and cannot be padded");
+    refuse(pad(1, PadMode::Edge, true), &[0], &[], "axis 0 has no elements to pad with (width 1)");
 }
 
 #[test]
