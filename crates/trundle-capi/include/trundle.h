@@ -139,8 +139,7 @@ typedef struct trundle_output {
 } trundle_output;
 
 /**
- * Where symbolic links to the files of a model may lead: one of TRUNDLE_LINKS_*.
- */
+ * To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*. /
 typedef int32_t trundle_links;
 
 /**
@@ -1045,8 +1044,7 @@ trundle_status trundle_scatter_nd_plan(const struct trundle_tensor_desc *data_de
  * - `axis`: the axis along which the inputs are concatenated. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
  *
- * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
- * inputs.
+ * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
  */
 trundle_status trundle_concatenate(const struct trundle_input *inputs,
                                    size_t count,
@@ -1074,15 +1072,14 @@ trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_
  * Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
  *
  * - `data_desc`, `data`: the input.
- * - `widths`, `widths_len`: the numbers of elements to add, which must not be negative. The list has two numbers for
- *   each axis, in the order of the axes: the number before and the number after the tensor. It may also have one such
- *   pair for all axes, or one number for both ends of all axes.
+ * - `widths`, `widths_len`: how many elements to add, each 0 or more. The list has two numbers for each axis (before,
+ *   after), or one such pair for all axes, or one number for both ends of all axes.
  * - `mode`: one of TRUNDLE_PAD_*.
  * - `value`: for TRUNDLE_PAD_CONSTANT, one element of the input's type. The other modes do not read it.
  * - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
  *
- * Returns TRUNDLE_ERROR_NUMBER if a width is negative or the mode is unknown, TRUNDLE_ERROR_SHAPE or
- * TRUNDLE_ERROR_DTYPE.
+ * Returns TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if a width is negative or the mode is
+ * unknown.
  */
 trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
                            const void *data,

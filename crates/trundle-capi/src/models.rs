@@ -30,7 +30,7 @@ pub struct trundle_model {
     outputs: Vec<CString>,
 }
 
-/// Where symbolic links to the files of a model may lead: one of TRUNDLE_LINKS_*.
+/// To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*.
 pub type trundle_links = i32;
 
 /// Links may lead only into the folder of the model. Use this for models from untrusted sources.

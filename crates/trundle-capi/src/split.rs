@@ -79,7 +79,7 @@ pub unsafe extern "C" fn trundle_split_plan(
 /// Plans a split into consecutive parts.
 ///
 /// # Safety
-/// As [`Descriptor::read`], for each description.
+/// Each description must satisfy [`Descriptor::read`].
 unsafe fn splitting(
     data: Descriptor,
     descs: impl Iterator<Item = *const trundle_tensor_desc>,

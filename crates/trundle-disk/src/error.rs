@@ -200,7 +200,8 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
     move |source| {
         let source = match (source.kind(), source.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
-            // A library made this error. Its text would be only a file name, so the kind of the error is more useful.
+            // An error without a number of the system comes from a library. Its text is only a file name; its kind
+            // says more.
             (kind, None) => kind.into(),
             (_, Some(_)) => source,
         };

@@ -26,7 +26,7 @@ pub struct Leftover {
     pub output: String,
     /// The part that the names of all files have in common: `OUTPUT-PLAN`.
     pub tag: String,
-    /// Whether the files are in use, and why they exist if not.
+    /// Whether the files are in use, or the reason why a run left them.
     pub state: LeftoverState,
     /// The files and folders.
     pub files: Vec<LeftFile>,

@@ -29,15 +29,16 @@ pub struct Window {
 /// stands for positions before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
-/// The number of bytes at the end of a source window from which no element is moved. They are there because an element
-/// that begins before them may end in them.
+/// The number of bytes at the end of a source window in which no moved element begins. An element that begins before
+/// these bytes may end in them.
 const OVERLAP: usize = 32;
 
 /// Elements of more than this many bytes (or packed elements) may be split if they do not fit in a window.
 const UNDIVIDED: usize = 64;
 
 impl Windows {
-    /// The maximum size of a window in bytes. Tests use very small windows, so there is a lower limit.
+    /// The maximum size of a window in bytes. It is never below 4096, because tests ask for windows that are too
+    /// small.
     fn bytes(&self) -> usize {
         self.bytes.max(4096).max(16 * self.alignment)
     }
@@ -98,7 +99,8 @@ impl Windows {
     }
 }
 
-/// The window from `offset` to `end`, which ends at most where the buffer ends.
+/// The window from `offset` to `end`, which is rounded up to a multiple of 16. The window ends at the latest at the
+/// end of the buffer, rounded up likewise.
 fn window(offset: usize, end: usize, buffer: usize) -> Window {
     let end = end.next_multiple_of(16).min(buffer.next_multiple_of(16));
     Window { offset, bytes: end.saturating_sub(offset).max(16) }

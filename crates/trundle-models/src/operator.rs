@@ -133,7 +133,7 @@ pub enum Operator {
     },
     /// Splits the data along an axis, one part for each output.
     Split {
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
         /// The sizes of the parts.
         parts: Parts,
@@ -151,9 +151,9 @@ pub enum Operator {
     },
     /// Repeats the data along one axis, as the first version of ONNX's Tile.
     TileAxis {
-        /// The number of repeats; one entry.
+        /// The number of repeats, a list of one entry.
         repeats: Integers,
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
     },
     /// Broadcasts the data to a larger shape.
@@ -181,8 +181,8 @@ pub enum Operator {
         /// The elements to pad with.
         mode: PadMode,
         /// Whether the data is padded before it is cropped, as in OpenVINO's Pad, so that the padding may
-        /// repeat elements that a negative amount crops. A mirror image may then be at most as long as the
-        /// data, or one element shorter if it omits the outermost element.
+        /// repeat elements that a negative amount crops. An amount may then be at most the size of the
+        /// data, or the size - 1 if the mirror image omits the outermost element.
         once: bool,
     },
     /// Moves blocks of channels (axis 1) to the axes after it.
@@ -293,7 +293,7 @@ pub enum Operator {
     /// [`Take`](trundle_core::ops::Take): selects the elements at indices along an axis. Input 1 holds the
     /// indices.
     Gather {
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
         /// The number of batch axes of data and indices. A negative number is added to the rank of the
         /// indices.
@@ -328,7 +328,7 @@ pub enum Operator {
     /// Replaces slices of the data by input 2, at the positions from which [`Operator::Gather`] would read.
     /// Negative indices are refused.
     ScatterUpdate {
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
     },
     /// Replaces a slice of the data by input 1.
@@ -465,8 +465,8 @@ pub enum ZeroSize {
     Zero,
 }
 
-/// The entries of a strided slice that have a special meaning. A mask has 1 for such an entry; missing
-/// entries are 0.
+/// The entries of a strided slice that have a special meaning. A mask has 1 for each such entry. A mask
+/// that is too short is extended by 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StridedSliceMasks {
     /// The entry of `begin` is ignored: the slice starts at the first element in the direction of the
@@ -548,12 +548,13 @@ pub enum LeastScale {
     One,
 }
 
-/// The position in the data that index x along an axis of a resize's output reads.
+/// For index x on an axis of a resize's output: the position in the data from which the element is taken.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinates {
     /// (x + 0.5) / scale - 0.5.
     HalfPixel,
-    /// Like `HalfPixel`, but centred on the output as it would be without rounding its size down.
+    /// Like `HalfPixel`, but centred for the exact output size, scale times data size, without rounding
+    /// down.
     HalfPixelSymmetric,
     /// Like `HalfPixel`, but 0 if the output size is 1.
     PytorchHalfPixel,
