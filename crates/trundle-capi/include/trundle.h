@@ -71,7 +71,7 @@ typedef int32_t trundle_status;
 
 /**
  * An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. The numbers
- * 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
+ * 1 to 13 are as in DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
  *
  * Elements smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
  * number of the type.
@@ -360,9 +360,8 @@ typedef uint32_t trundle_feature_level;
 
 /**
  * Unsigned 4-bit integer; two in a byte, low bits first. Elements smaller than a byte are packed without padding at
- * the ends of rows. The data pointer is the address of a byte, and the first element in this byte is the one at index
- * 0 of every axis.
- */
+ * the ends of rows. The element at index 0 of every axis must be the first in its byte; the data pointer is the
+ * address of this byte. /
 #define TRUNDLE_DTYPE_U4 12
 
 /**
@@ -917,8 +916,8 @@ trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *da
  *
  * - `data_desc`, `data`: the input. Its first axes are `batch_axes` batch axes. The indexed axes follow, and then the
  *   axes of the slices.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. The sizes of its batch axes
- *   must be those of the input. Negative indices are treated as in trundle_gather().
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. Its batch axes must have the
+ *   sizes of the input's. Negative indices are treated as in trundle_gather().
  * - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
  * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
  *   last one, followed by the sizes of the slices.
@@ -1116,9 +1115,7 @@ trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
  *   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
  * - `axis`: the axis to split. A negative axis counts from the end.
  *
- * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
- * outputs.
- */
+ * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0. /
 trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
                              const void *data,
                              const struct trundle_output *outputs,
@@ -1275,9 +1272,8 @@ trundle_status trundle_chain_plan(const char *chain,
  * - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_CHAIN if the names are not those of the chain's inputs, and the errors of
- * trundle_chain_plan().
- */
+ * Returns TRUNDLE_ERROR_CHAIN if the names are not the names of the chain's inputs, and the errors of
+ * trundle_chain_plan(). /
 trundle_status trundle_chain_plan_inputs(const char *chain,
                                          const char *const *names,
                                          const struct trundle_tensor_desc *input_descs,

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::fork_safe::ForkSafe;
 use crate::scope;
 
-/// Minimum number of bytes per thread. Waking a thread takes the caller 5 to 10 us, in which it could copy half a
+/// Minimum number of bytes per thread. Waking a thread takes the caller 5 to 10 us, enough time to copy half a
 /// megabyte. The other thread must also get cache lines from the caller's core. Measured (docs/kernels.md): two threads
 /// are slower than one up to 1 MiB, as fast at 2 MiB, and faster from 4 MiB on.
 const LEAST_THREAD_BYTES: usize = 1 << 20;
@@ -24,7 +24,7 @@ pub(crate) fn threads_for(bytes: usize, most: usize) -> usize {
 }
 
 /// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads including the calling one. The threads
-/// are those of the [scope](crate::scope)'s pool, if it has one. Threads take the tasks in order.
+/// come from the [scope](crate::scope)'s pool, if it has one. Threads take the tasks in order.
 ///
 /// While another caller uses the built-in pool, all tasks run on the calling thread. Waiting for the pool would not be
 /// faster, because the cores are busy.

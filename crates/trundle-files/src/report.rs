@@ -75,7 +75,7 @@ impl Decided {
     /// other work, returns a single object.
     ///
     /// # Errors
-    /// The same as those of [`Decided::plan_text`].
+    /// The errors of [`Decided::plan_text`].
     pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
         let Decided { decision, jobs, opened, inputs, .. } = self;
         let job = &jobs[0];

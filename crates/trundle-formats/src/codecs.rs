@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The codecs of a chunked tensor, in the order in which they encode.
+/// The codecs of a chunked tensor, in the order of encoding.
 ///
 /// As text: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Codecs {
     /// Returns the working memory in bytes of a thread that encodes chunks of `chunk_bytes` bytes. Its input and output
     /// are not included.
     ///
-    /// The numbers for zstd are those of `ZSTD_estimateCCtxSize` in zstd 1.5 for inputs of this size, rounded to whole
+    /// The numbers for zstd come from `ZSTD_estimateCCtxSize` of zstd 1.5 for inputs of this size, rounded to whole
     /// MiB.
     pub fn encoding_bytes(&self, chunk_bytes: usize) -> usize {
         let of_codec = |codec: &Codec| -> usize {

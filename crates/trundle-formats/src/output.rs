@@ -81,7 +81,7 @@ impl Output {
     /// Checks that an output in `format`, a file or a folder, can be created, like [`Output::check`].
     ///
     /// # Errors
-    /// The same as those of [`Output::check`]. An error is also returned if a folder to overwrite does not have the
+    /// The errors of [`Output::check`]. An error is also returned if a folder to overwrite does not have the
     /// format.
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
@@ -104,7 +104,7 @@ impl Output {
     /// [`Output::create_tagged`]. It cannot resume a folder.
     ///
     /// # Errors
-    /// The same as those of [`Output::create_tagged`] and [`Output::check_as`].
+    /// The errors of [`Output::create_tagged`] and [`Output::check_as`].
     pub fn create_as(
         format: &Format,
         path: &Path,
@@ -145,7 +145,7 @@ impl Output {
     /// [keeps](Output::keep) the file, a later run with the same `tag` finds it.
     ///
     /// # Errors
-    /// The same as those of [`Output::create`]. [`Problem::Busy`] is also returned if another process writes the file.
+    /// The errors of [`Output::create`]. [`Problem::Busy`] is also returned if another process writes the file.
     pub fn create_tagged(
         path: &Path,
         overwrite: bool,
@@ -223,7 +223,7 @@ impl Output {
     /// what the format does not state.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open_as`]. An error is also returned if the output is not a regular file.
+    /// The errors of [`TensorFile::open_as`]. An error is also returned if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let format = Format::of(&self.path)?;
         match &self.target {
@@ -257,7 +257,7 @@ impl Output {
     /// Gives the output its final name.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be written to the disk, or if a file was created at the path meanwhile and
+    /// [`Error`] if the data cannot be written to the disk, or if another process has created a file at the path and
     /// `overwrite` is false. The path is then unchanged. A complete result that cannot be renamed is kept under another
     /// name, which is in the error: [`Problem::Kept`].
     pub fn finish(mut self) -> Result<(), Error> {

@@ -9,8 +9,8 @@ use crate::{Access, GpuBlock, Pattern};
 /// The limits of a device for windows. They are usually smaller than its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// The maximum size of a window in bytes, usually 128 MiB or 2 GiB. If it is less than 4096 bytes or 16 times the
-    /// alignment, the greater of these is used.
+    /// The maximum size of a window in bytes, usually 128 MiB or 2 GiB. It is raised to 4096 bytes and to 16 times
+    /// the alignment if it is smaller.
     pub bytes: usize,
     /// The alignment of windows in bytes, a power of two that is at least 16.
     pub alignment: usize,
@@ -25,8 +25,8 @@ pub struct Window {
     pub bytes: usize,
 }
 
-/// The maximum number of grains in a window. Positions in kernels have 32 bits, and the upper half of these numbers
-/// stands for positions before the window.
+/// The maximum number of grains in a window. Positions in kernels have 32 bits. Their upper half stands for positions
+/// before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
 /// The number of bytes at the end of a source window in which no moved element begins. An element that begins before
@@ -181,7 +181,7 @@ fn halved(
     None
 }
 
-/// The dimension with the largest `reach` among those that can be split, and its reach.
+/// The divisible dimension with the largest `reach`, and its reach.
 fn longest(
     part: &BlockPart,
     block: &GpuBlock,

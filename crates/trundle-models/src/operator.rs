@@ -301,8 +301,8 @@ pub enum Operator {
         /// How indices outside the axis are treated.
         rule: IndexRule,
     },
-    /// For each index in input 1, returns the element of the data at that index along the axis. The
-    /// positions along all other axes are those of the index.
+    /// For each index in input 1, returns the element of the data at that index along the axis. The element
+    /// and the index have the same position along all other axes.
     GatherElements {
         /// The axis.
         axis: i64,

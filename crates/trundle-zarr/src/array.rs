@@ -183,7 +183,7 @@ impl ZarrArray {
     /// Reads a chunk into `out`, which must have exactly [`chunk_bytes`](ZarrArray::chunk_bytes) bytes.
     ///
     /// # Errors
-    /// The same as those of [`ZarrArray::read_chunk`].
+    /// The errors of [`ZarrArray::read_chunk`].
     pub fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> Result<(), Error> {
         let Some(in_place) = self.in_place else {
             out.copy_from_slice(&self.read_chunk(index)?);
@@ -382,7 +382,7 @@ fn codec(metadata: &MetadataV3) -> Value {
 }
 
 impl ZarrArray {
-    /// Returns the metadata of the array as it is stored, in JSON.
+    /// Returns the stored metadata of the array, in JSON.
     pub fn metadata(&self) -> &str {
         &self.metadata
     }
@@ -393,8 +393,8 @@ impl ZarrArray {
     }
 }
 
-/// Returns the axis names. If the metadata does not state them, takes them from the attribute in which xarray stores
-/// them, and removes the attribute.
+/// Returns the axis names. If the metadata does not state them, takes them from xarray's attribute, and removes the
+/// attribute.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
     let names = array.dimension_names().clone().unwrap_or_default();
     let rank = array.shape().len();
@@ -408,7 +408,7 @@ fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<Str
     kept.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// The attribute in which xarray stores axis names in version 2 of Zarr.
+/// The attribute that xarray uses for axis names in version 2 of Zarr.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 fn element_type(array: &Inner) -> Result<String, Error> {

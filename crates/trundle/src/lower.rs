@@ -212,7 +212,7 @@ impl Lowering<'_> {
     /// Lowers the passes of the program. If `direct`, the passes write outputs in the given layouts; otherwise they
     /// write contiguous buffers.
     ///
-    /// Returns false if the program cannot be written directly in these layouts.
+    /// Returns false if the program cannot be written directly in the layouts.
     fn put_passes(&mut self, direct: bool) -> Result<bool> {
         let layouts = match (direct, self.layouts) {
             (true, Some((_, out))) => {
@@ -308,8 +308,8 @@ impl Lowering<'_> {
         self.moves.steps.push(Step { source, target, work });
     }
 
-    /// The buffer from which a tensor is read. An input or a constant is read from its own buffer, even if it is also
-    /// an output.
+    /// The buffer with a tensor to read. An input or a constant is read from its own buffer, even if it is also an
+    /// output.
     fn source(&mut self, id: TensorId) -> BufferId {
         match &self.program.tensor(id).made {
             Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
@@ -328,8 +328,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A contiguous buffer from which a tensor is read. If the tensor's layout is not contiguous, adds a step that
-    /// copies it.
+    /// A contiguous buffer with a tensor to read. If the tensor's layout is not contiguous, adds a step that copies
+    /// it.
     fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
         let layout = self.layout(id)?;
         if !self.is_contiguous(id, &layout) {
@@ -340,7 +340,7 @@ impl Lowering<'_> {
         Ok(self.source(id))
     }
 
-    /// The layout in which a tensor is read.
+    /// The layout for reading a tensor.
     fn layout(&self, id: TensorId) -> Result<Layout> {
         match (&self.program.tensor(id).made, self.layouts) {
             (Made::Given(input), Some((inputs, _))) if !self.contiguous.contains(&id) => {

@@ -52,7 +52,7 @@ pub struct Step<Work> {
 pub enum Moves<'a> {
     /// One move, which is planned when the runner is created.
     One(&'a Move),
-    /// Many moves, each of which is planned when it runs.
+    /// Many moves. Each is planned when it runs.
     Tiles(Tiles),
 }
 
@@ -107,7 +107,7 @@ impl<B: Backend> fmt::Display for Plans<B> {
     }
 }
 
-/// The number of bytes of temporary buffers that a runner of these steps needs.
+/// The number of bytes of temporary buffers that a runner needs for these steps.
 pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
@@ -175,8 +175,7 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, least_bytes, sizes, constants, temporaries })
     }
 
-    /// Plans a sequence of moves from one input to one output, in which each move reads the result of the previous
-    /// one.
+    /// Plans a sequence of moves from one input to one output. Each move reads the result of the previous one.
     ///
     /// Allocates the temporary buffers.
     ///

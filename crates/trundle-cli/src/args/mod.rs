@@ -101,7 +101,7 @@ pub(crate) enum Command {
     },
 }
 
-// Headings of the options that commands share. `-h` shows only those in [`help::SHOWN`].
+// Headings of the options that commands share. `-h` shows only the options in [`help::SHOWN`].
 const INPUT: &str = "Input";
 const OUTPUT: &str = "Output";
 const CHUNKED: &str = "Zarr output";
@@ -339,7 +339,7 @@ pub(crate) struct ReportArgs {
     pub quiet: bool,
 }
 
-/// Options of a plan in addition to those of the command.
+/// Options of a plan in addition to the command's own.
 #[derive(Debug, Args)]
 #[command(next_help_heading = OUTPUT)]
 pub(crate) struct DryRunArgs {

@@ -135,7 +135,7 @@ pub(super) type Evaluated<T> = Result<T, NotOne>;
 
 /// The reason why a coordinate is not a single form over the whole region.
 pub(super) enum NotOne {
-    /// The caller must evaluate the coordinate again over each of these parts.
+    /// The caller must evaluate the coordinate again over each part.
     Cut(Vec<Region>),
     /// The coordinate is not linear over any parts.
     Never,
@@ -236,7 +236,7 @@ impl Region {
         })
     }
 
-    /// Returns the error with the two parts of the region, in each of which the coordinate `cut` is linear.
+    /// Returns the error with two parts of the region. In each part, the coordinate `cut` is linear.
     fn at_cut<T>(&self, cut: &CutForm) -> Evaluated<T> {
         Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
@@ -611,7 +611,7 @@ mod tests {
         elements
     }
 
-    /// A 3 x 6 tensor, with an additional coordinate along its rows, of which 2, 6 and 5 elements are reversed.
+    /// A 3 x 6 tensor, with an additional coordinate that reverses 2, 6 and 5 elements of its rows.
     fn with_row() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);

@@ -31,7 +31,7 @@ use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError
 
 /// A graph of tensors. Each is an input, a constant, or is made by moving or joining earlier tensors.
 ///
-/// The methods that add a tensor check that its shape and element width fit those of the earlier tensors.
+/// The methods that add a tensor check that its shape and element width fit the earlier tensors.
 ///
 /// ```
 /// use trundle_core::{Program, Shape, ops::Flip};
@@ -124,7 +124,7 @@ impl Made {
         matches!(self, Made::Given(_) | Made::Fill(_))
     }
 
-    /// The tensors from which this one is made.
+    /// The source tensors of this tensor.
     pub fn of(&self) -> &[TensorId] {
         match self {
             Made::Given(_) | Made::Fill(_) => &[],
@@ -343,7 +343,7 @@ impl Program {
         Ok(self)
     }
 
-    /// The definitions of all tensors, in the order in which they were added.
+    /// The definitions of all tensors, in the order of their addition.
     pub fn tensors(&self) -> &[Definition] {
         &self.tensors
     }
