@@ -139,7 +139,8 @@ typedef struct trundle_output {
 } trundle_output;
 
 /**
- * To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*. /
+ * To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*.
+ */
 typedef int32_t trundle_links;
 
 /**
@@ -361,7 +362,8 @@ typedef uint32_t trundle_feature_level;
 /**
  * Unsigned 4-bit integer; two in a byte, low bits first. Elements smaller than a byte are packed without padding at
  * the ends of rows. The element at index 0 of every axis must be the first in its byte; the data pointer is the
- * address of this byte. /
+ * address of this byte.
+ */
 #define TRUNDLE_DTYPE_U4 12
 
 /**
@@ -1115,7 +1117,8 @@ trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
  *   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
  * - `axis`: the axis to split. A negative axis counts from the end.
  *
- * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0. /
+ * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
+ */
 trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
                              const void *data,
                              const struct trundle_output *outputs,
@@ -1273,7 +1276,8 @@ trundle_status trundle_chain_plan(const char *chain,
  * - `plan`: receives the plan, which the caller frees.
  *
  * Returns TRUNDLE_ERROR_CHAIN if the names are not the names of the chain's inputs, and the errors of
- * trundle_chain_plan(). /
+ * trundle_chain_plan().
+ */
 trundle_status trundle_chain_plan_inputs(const char *chain,
                                          const char *const *names,
                                          const struct trundle_tensor_desc *input_descs,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The way in which elements of 1, 2, 3, 4 or 6 bits share bytes.
+/// How elements of 1, 2, 3, 4 or 6 bits share bytes.
 ///
 /// A *group* is the smallest number of elements that fill whole bytes. The groups of a tensor follow each other
 /// without padding, also at the ends of rows.

@@ -100,7 +100,7 @@ fn axes_of(rank: usize, negative_allowed: bool) -> String {
     }
 }
 
-/// Compares the number of elements of `sizes` with that of `shape`, for the end of a message.
+/// Compares the numbers of elements of `sizes` and `shape`, for the end of a message.
 fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
     let elements = shape.elements();
     let inferred = sizes.iter().filter(|size| **size == -1).count();

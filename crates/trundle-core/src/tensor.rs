@@ -7,7 +7,7 @@ use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 
 /// A read-only view of a tensor: a borrowed buffer with a layout.
 ///
-/// `T` is the type of the items of the buffer. It is either `u8`, and the [`DType`] describes the elements in these
+/// `T` is the type of the items of the buffer. It is either `u8`, and the [`DType`] describes the elements in the
 /// bytes, or the type of the elements, which may be any type that is `Copy`.
 ///
 /// ```

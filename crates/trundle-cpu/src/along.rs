@@ -1,8 +1,8 @@
 //! Reads or writes elements at indices along an axis. The indices are an argument of each call, and no plan is made.
 //!
 //! A plan for a gather stores its indices in a table. If indices are used only once, making the table takes as long as
-//! moving the elements, so these functions read the indices directly. The results are those of the operators `Take` and
-//! `TakeAlongAxis`; `crates/trundle-cpu/tests/suite/along.rs` checks that.
+//! moving the elements, so these functions read the indices directly. The results equal the results of the operators
+//! `Take` and `TakeAlongAxis`; `crates/trundle-cpu/tests/suite/along.rs` checks that.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -73,7 +73,7 @@ pub enum Problem {
     /// A job cannot be divided into tasks, or does not match the planned tasks.
     #[error("{0}")]
     Tasks(String),
-    /// Tasks of an earlier stage are not done yet. Contains the numbers of these tasks.
+    /// Tasks of an earlier stage are not done yet. Contains their numbers.
     #[error("{} done yet: {}", are_missing(.0), ranges(.0))]
     MissingTasks(Vec<usize>),
     /// The output was read back and differs from the source.

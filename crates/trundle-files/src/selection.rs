@@ -17,7 +17,7 @@ use crate::names::{cannot_keep, check_readable, listed, not_found, select};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
-/// What is done with each tensor of a file.
+/// The fate of each tensor of a file.
 pub(crate) type Choice = Fates<TensorChain>;
 
 #[derive(Debug)]

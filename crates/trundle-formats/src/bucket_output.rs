@@ -194,7 +194,7 @@ impl BucketOutput {
     /// [`Problem`] if the metadata cannot be written, or if another process has written a store at the same path.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
         let _writing = self.writing();
-        // Another run may have claimed the path since then.
+        // Another run may now have claimed the path.
         if !self.is_there() {
             return Err(Problem::Busy);
         }

@@ -28,7 +28,7 @@ pub(crate) const PLANNED: &str = "planned";
 pub(crate) struct SharedFolder {
     place: PathBuf,
     overwrite: bool,
-    /// The temporary path, from which the output is renamed to its final path.
+    /// The temporary path of the output before it is renamed to its final path.
     part: PathBuf,
     work: PathBuf,
     /// The work folder, opened with a shared lock; `None` on systems that cannot open folders.

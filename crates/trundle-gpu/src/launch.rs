@@ -143,7 +143,7 @@ pub struct IndexSum {
     pub entry: u32,
     /// The stride of each loop in the table, in entries.
     pub strides: Vec<u32>,
-    /// The factor by which the entry is multiplied.
+    /// The factor of the entry.
     pub scale: u32,
 }
 

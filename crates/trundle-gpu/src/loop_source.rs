@@ -1,4 +1,4 @@
-//! The source positions of a loop in the form that kernels use: two runs, of which the second may be empty.
+//! The source positions of a loop in the form that kernels use: two runs. The second may be empty.
 
 use trundle_core::{Block, CutAt, Loop, Run, Source};
 

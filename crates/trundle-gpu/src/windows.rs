@@ -25,8 +25,8 @@ pub struct Window {
     pub bytes: usize,
 }
 
-/// The maximum number of grains in a window. Positions in kernels have 32 bits. Their upper half stands for positions
-/// before the window.
+/// The maximum number of grains in a window. Positions in kernels are 32-bit numbers. The upper half of the numbers
+/// stands for positions before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
 /// The number of bytes at the end of a source window in which no moved element begins. An element that begins before

@@ -61,7 +61,7 @@ pub(crate) const AHEAD_BYTES: usize = 4096;
 pub struct Next {
     pub(crate) src: *const u8,
     dst: *mut u8,
-    /// The distance between the lines of the source in the order in which they are read, in bytes.
+    /// The distance between the lines of the source in reading order, in bytes.
     step: isize,
 }
 

@@ -71,7 +71,7 @@ use crate::tensor::{Elements, Output, Tensor};
 pub(crate) struct Chain {
     open: OpenChain,
     text: String,
-    /// The arrays that the chain takes: the unnamed one, `_`, and those with a name.
+    /// The arrays that the chain takes: the unnamed one, `_`, and the named ones.
     inputs: Vec<Operand>,
     /// Whether the chain only moves the elements of the unnamed array.
     is_map: bool,

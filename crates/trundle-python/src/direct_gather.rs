@@ -1,8 +1,8 @@
 //! Gathers and scatters that read the caller's indices directly. They need contiguous arrays and contiguous 64-bit
 //! indices. Indices of numpy's other integer types are cast.
 //!
-//! All other calls make a plan, in which the indices become a table. If single elements are moved, making the table
-//! takes longer than the move.
+//! All other calls make a plan, whose table has the indices. If single elements are moved, making the table takes
+//! longer than the move.
 
 use numpy::Element;
 use pyo3::prelude::*;

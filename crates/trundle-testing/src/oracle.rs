@@ -344,7 +344,7 @@ impl Naive {
         })
     }
 
-    /// Replaces elements by those of another tensor, one after another. `to` sets the position of each.
+    /// Replaces elements by elements of another tensor, one after another. `to` sets the position of each.
     fn updated(&self, updates: &Naive, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut updated = self.clone();
         let mut place = vec![0; self.shape.len()];

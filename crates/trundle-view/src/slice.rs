@@ -220,8 +220,8 @@ fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usiz
 }
 
 /// Returns whether the last axis has colour channels. Its name decides; if it has no name, the sizes of the
-/// other axes must be like those of a picture. Only a u8 tensor may have more axes at the front, such as a
-/// batch of images.
+/// other axes must be like a picture's. Only a u8 tensor may have more axes at the front, such as a batch
+/// of images.
 fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
     let [before @ .., rows, columns, channels] = sizes else { return false };
     if !is_channels(*channels) {

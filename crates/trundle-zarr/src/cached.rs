@@ -7,7 +7,7 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
-/// The system is asked to write files of at least this size to the disk immediately.
+/// Files of at least this size are written to the disk immediately.
 #[cfg(target_os = "linux")]
 const LARGE_BYTES: u64 = 1 << 20;
 

@@ -179,7 +179,7 @@ impl Block {
         });
     }
 
-    /// Calls `visit` with every offset, stride and scale from which source and destination offsets are computed.
+    /// Calls `visit` with every offset, stride and scale that determines source and destination offsets.
     pub(super) fn for_each_distance(&self, mut visit: impl FnMut(isize)) {
         visit(self.src_offset);
         visit(self.dst_offset);

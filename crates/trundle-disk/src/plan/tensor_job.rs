@@ -292,8 +292,8 @@ impl Unplanned {
         self.job.element.dtype()
     }
 
-    /// Resolves chunks, shards and codecs: those that are requested, otherwise those of the source that still fit after
-    /// the operators.
+    /// Resolves chunks, shards and codecs: the requested ones, otherwise the source's, if they still fit after the
+    /// operators.
     pub(crate) fn chunking(
         &self,
         format: &Format,

@@ -305,8 +305,7 @@ fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    // If every cut leaves a half whose sources are not boxes, prefer an axis of which a single index has boxes as
-    // sources.
+    // If every cut leaves a half whose sources are not boxes, prefer an axis with boxes as sources of a single index.
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;

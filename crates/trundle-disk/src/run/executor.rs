@@ -374,7 +374,7 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Returns the file from which a group reads an input of a tensor.
+    /// Returns the file that a group reads for an input of a tensor.
     fn source_of<'f>(
         &'f self,
         run: GroupRun<'f>,

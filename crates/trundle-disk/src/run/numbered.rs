@@ -283,7 +283,7 @@ impl NumberedJob {
             return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
         }
         let done = self.done(number, task, sources, observer);
-        // If the task had already been done, another process may have finished the job meanwhile.
+        // If the task had already been done, another process may already have finished the job.
         match done {
             Err(_) if self.is_finished() => Ok(false),
             done => done.map(|()| true),
@@ -375,7 +375,7 @@ impl NumberedJob {
     /// Renames the output when all tasks are done, and removes the files that the tasks shared.
     ///
     /// # Errors
-    /// [`Error`] if a task is running or not done, or if the output cannot be renamed. In these cases all files remain.
+    /// [`Error`] if a task is running or not done, or if the output cannot be renamed. All files then remain.
     pub fn finish(self, observer: &dyn Observer) -> Result<(), Error> {
         let missing = self.missing()?;
         if !missing.is_empty() {

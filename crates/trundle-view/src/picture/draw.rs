@@ -34,7 +34,7 @@ pub(crate) enum Tones {
     Floats,
 }
 
-/// A picture, and what is needed to read it.
+/// A picture, and information for reading it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     /// The picture.
