@@ -94,8 +94,9 @@ macro_rules! view {
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) or
-            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds) if it does not. For a writable
-            /// view, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements overlap.
+            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds) if the layout reaches outside
+            /// `bytes`. For a writable view, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout)
+            /// if elements overlap.
             pub fn new(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,

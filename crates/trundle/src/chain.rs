@@ -285,7 +285,7 @@ impl Chain {
         })
     }
 
-    /// The number of indices that the scatters of the chain keep in memory, without the indices that the chain has.
+    /// The number of indices that the scatters of the chain keep in memory, without the indices in the chain itself.
     ///
     /// `inputs` are the shapes of the [inputs](Chain::inputs). See [`Program::indices_of_update`].
     ///

@@ -39,10 +39,10 @@ impl StepMoves {
 /// How to move a tensor that has too many boxes for one move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooMany {
-    /// Move it in tiles, between contiguous buffers.
+    /// Move the tensor in tiles, between contiguous buffers.
     Tiles,
-    /// Move it by one move of the composed maps. This requires that each tensor of the program is moved from the
-    /// previous tensor.
+    /// Move the tensor by one move of the composed maps. Each tensor of the program must be moved from the previous
+    /// tensor.
     Directly,
 }
 
@@ -283,7 +283,7 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// Makes one move of the composed maps from one tensor to a later one.
+    /// Makes one move of the composed maps from one tensor to a later tensor.
     fn composed(&self, from: TensorId, target: TensorId, out: Option<&Layout>) -> Result<Move> {
         let (width, contiguous) = (self.program.tensor(target).width, self.packed(target)?);
         let (src, dst) = (self.layout(from)?, out.unwrap_or(&contiguous));
@@ -361,7 +361,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Composes the maps from one tensor to a later one, in a program where each tensor is moved from the previous one.
+/// Composes the maps from one tensor to a later tensor. Each tensor of the program must be moved from the previous
+/// tensor.
 ///
 /// # Errors
 /// The errors of [`IndexMap::then`].
@@ -374,7 +375,7 @@ pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Re
     })
 }
 
-/// One pass over memory. It usually runs one or more neighbouring operators of a chain.
+/// One pass over memory. A pass usually runs one or more neighbouring operators of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPass {
     /// The indices of the operators that the pass completes. Empty for a copy, and for a pass that does only a part of

@@ -33,8 +33,8 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share the memory for the tensors between passes. If two runs overlap in time, the second allocates such
-/// memory.
+/// Clones share the memory for the tensors between passes. If two runs overlap in time, the second run allocates memory
+/// of its own.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,

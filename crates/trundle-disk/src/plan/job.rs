@@ -63,8 +63,8 @@ pub struct PlanOptions {
     pub max_bytes: u64,
     /// The part of the limit that is already in use when the job begins: by the process, and by files in memory.
     pub held_bytes: u64,
-    /// The storage of the files. If `None`, and the plan depends on the storage, an earlier measurement is used or a
-    /// short probe measures it.
+    /// The storage of the files. If `None`, and the plan depends on the storage, an earlier measurement is used, or a
+    /// short measurement of the storage is made.
     pub storage: Option<Storage>,
     /// The number of threads that move elements in memory (default: all cores).
     pub threads: Option<usize>,
@@ -145,8 +145,8 @@ impl Job {
     /// Plans to write tensors of the first file to an output of `format`, and also `metadata` if the format can store
     /// it.
     ///
-    /// Chains may name tensors of the other files. Planning writes nothing to the output, and reads at most a short
-    /// probe of the files.
+    /// Chains may name tensors of the other files. Planning writes nothing to the output. It reads at most a small part
+    /// of the files, to measure the storage.
     ///
     /// # Errors
     /// [`Error`] if a chain does not fit its tensors, the format cannot represent a result, or the memory is not enough
@@ -176,7 +176,7 @@ impl Job {
     }
 
     /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning writes nothing
-    /// to the output, and reads at most a short probe of the files.
+    /// to the output. It reads at most a small part of the files, to measure the storage.
     ///
     /// # Errors
     /// [`Error`] in the same cases as [`Job::new`], and if an input does not have the shape and type that the program
@@ -323,8 +323,8 @@ impl Job {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// Returns the number of concurrent reads. It is the number that the storage handles, or with codecs the number of
-    /// cores if that is larger.
+    /// Returns the number of concurrent reads. The storage determines the number. With codecs, the number is at least
+    /// the number of cores.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
