@@ -112,7 +112,7 @@ impl Stream {
     /// # Safety
     /// As [`Stream::free`].
     unsafe fn free_now(self, address: u64) {
-        // If the device is lost, there is no memory to free, so errors are ignored.
+        // A lost device has no memory to free, so errors are ignored.
         let Ok(_current) = self.context.current() else { return };
         if self.context.has_pools {
             // SAFETY: the caller guarantees that the memory was allocated here and that no later work uses it.

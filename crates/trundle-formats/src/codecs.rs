@@ -263,7 +263,7 @@ impl FromStr for Codec {
 
 const LEVELS: (u8, u8) = (0, MOST_LEVEL);
 
-/// Parses a number within these limits. Returns `None` if there is no word.
+/// Parses a number within these limits. Returns `None` without a word.
 fn number<T>(word: Option<&str>, what: &str, (least, most): (T, T)) -> Result<Option<T>, String>
 where
     T: FromStr + PartialOrd + fmt::Display,
@@ -273,7 +273,7 @@ where
     read.map(Some).ok_or_else(|| format!("\"{word}\" is not {what}: {least} to {most}"))
 }
 
-/// Checks that a word is in the list. Returns `None` if there is no word.
+/// Checks that a word is in the list. Returns `None` without a word.
 fn one_of<'a>(word: Option<&str>, known: &[&'a str]) -> Result<Option<&'a str>, String> {
     let Some(word) = word else { return Ok(None) };
     let found = known.iter().find(|known| **known == word);

@@ -6,8 +6,8 @@ use trundle_core::{Block, CutAt, Loop, Run, Source};
 /// at `i · first_stride` if i is less than `cut`, and at `second_offset + i · second_stride` otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopSource {
-    /// The first iteration of the second run, or the loop's length if there is no second run. Not used if a table cuts
-    /// the loop.
+    /// The first iteration of the second run, or the loop's length without a second run. Not used if a table cuts the
+    /// loop.
     pub cut: usize,
     /// The stride before the cut.
     pub first_stride: isize,

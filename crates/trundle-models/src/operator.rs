@@ -233,9 +233,9 @@ pub enum Operator {
         /// The amounts of zero padding, before and after. The padding is applied before the data is
         /// resized. The lists begin with the first axis.
         pads: [Vec<i64>; 2],
-        /// The formula for the position in the data that an output index reads.
+        /// The formula for the position in the data of an output index.
         coordinates: Coordinates,
-        /// How to round that position to an index.
+        /// How to round the position to an index.
         nearest: Nearest,
         /// The smallest scale allowed.
         least: LeastScale,
@@ -270,7 +270,7 @@ pub enum Operator {
     Eye {
         /// The shape.
         sizes: EyeSizes,
-        /// The offset of the diagonal to the right, in columns; one entry.
+        /// The offset of the diagonal to the right, in columns; a list of one entry.
         diagonal: Integers,
         /// The element type (default: the type of input 0).
         element: Option<DType>,
@@ -278,7 +278,7 @@ pub enum Operator {
     /// Keeps a diagonal of the last two axes and the elements on one side of it. All other elements become
     /// zero.
     Trilu {
-        /// The offset of the diagonal to the right, in columns; one entry, 0 if omitted.
+        /// The offset of the diagonal to the right, in columns; a list of one entry, 0 if omitted.
         diagonal: Option<Integers>,
         /// Whether to keep the right (upper) side instead of the left.
         is_upper: bool,
@@ -314,7 +314,7 @@ pub enum Operator {
         /// Whether the batch axes are merged in the output, as in OpenVINO's GatherND-5.
         merges_batch: bool,
     },
-    /// Replaces elements of the data by the elements of input 2, at the positions from which
+    /// Replaces elements of the data by the elements of input 2, at the positions that
     /// [`Operator::GatherElements`] would read.
     ScatterElements {
         /// The axis.
@@ -322,10 +322,10 @@ pub enum Operator {
         /// Whether negative indices count from the end. Otherwise they are refused.
         counts_back: bool,
     },
-    /// Replaces elements or slices of the data by input 2, at the positions from which
-    /// [`Operator::GatherNd`] would read.
+    /// Replaces elements or slices of the data by input 2, at the positions that [`Operator::GatherNd`]
+    /// would read.
     ScatterNd,
-    /// Replaces slices of the data by input 2, at the positions from which [`Operator::Gather`] would read.
+    /// Replaces slices of the data by input 2, at the positions that [`Operator::Gather`] would read.
     /// Negative indices are refused.
     ScatterUpdate {
         /// The axis, a list of one entry.
@@ -343,8 +343,8 @@ pub enum Operator {
         steps: Option<Integers>,
     },
     /// Writes the rows of input 1 into the data, as ONNX's TensorScatter. The data is a cache that holds
-    /// one sequence for each batch entry. The optional input 2 holds, for each batch entry, the position at
-    /// which its first row is written; without it, that is 0.
+    /// one sequence for each batch entry. The optional input 2 holds, for each batch entry, the position
+    /// for its first row; without input 2, the position is 0.
     TensorScatter {
         /// The sequence axis; not the first.
         axis: i64,
@@ -378,9 +378,9 @@ pub enum EyeSizes {
     OfData,
     /// Given sizes.
     Given {
-        /// How many rows; one entry.
+        /// The number of rows, a list of one entry.
         rows: Integers,
-        /// How many columns; one entry.
+        /// The number of columns, a list of one entry.
         columns: Integers,
         /// The sizes of the axes before the matrix; none if omitted.
         batch: Option<Integers>,
@@ -531,11 +531,12 @@ pub enum BroadcastRule {
 /// The meaning of the sizes of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AspectRatio {
-    /// They are the output sizes.
+    /// The sizes are the output sizes.
     Stretched,
-    /// They are upper bounds: all axes have the same scale, and no axis becomes longer than its bound.
+    /// The sizes are upper bounds: all axes have the same scale, and no axis becomes longer than its bound.
     NotLarger,
-    /// They are lower bounds: all axes have the same scale, and no axis becomes shorter than its bound.
+    /// The sizes are lower bounds: all axes have the same scale, and no axis becomes shorter than its
+    /// bound.
     NotSmaller,
 }
 

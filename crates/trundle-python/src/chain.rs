@@ -424,7 +424,7 @@ impl Chain {
     /// Reads the arrays of a call. All must have the kind and dtype of the first one.
     ///
     /// # Errors
-    /// TypeError for a missing array, or one of another kind or dtype.
+    /// TypeError for a missing array, or an array of another kind or dtype.
     fn tensors<'py>(
         &self,
         x: Option<&Bound<'py, PyAny>>,

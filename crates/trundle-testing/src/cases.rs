@@ -308,7 +308,7 @@ impl LayoutNumbers {
         self.nested(shape, width, &[false; MOST_RANK])
     }
 
-    /// Returns a layout in which each stride spans all axes with smaller strides, with gaps between.
+    /// Returns a layout with gaps. Each stride spans all axes with smaller strides.
     fn nested(&self, shape: &[usize], width: usize, repeated: &[bool; MOST_RANK]) -> Layout {
         let mut strides = vec![0isize; shape.len()];
         let mut extent = width;

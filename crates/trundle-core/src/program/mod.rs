@@ -29,7 +29,7 @@ use crate::ops::{Scalar, out_of_range};
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
-/// A graph of tensors. Each is an input, a constant, or is made by moving or joining earlier tensors.
+/// A graph of tensors. Each tensor is an input, a constant, or is made by moving or joining earlier tensors.
 ///
 /// The methods that add a tensor check that its shape and element width fit the earlier tensors.
 ///
@@ -219,7 +219,7 @@ impl Program {
         }
     }
 
-    /// Adds a tensor of shape `shape` in which every element is the only element of `from`, a tensor of rank 0.
+    /// Adds a tensor of shape `shape` that repeats the only element of `from`, a tensor of rank 0.
     ///
     /// # Errors
     /// As [`Program::moved`].
@@ -233,7 +233,7 @@ impl Program {
     /// sum of the tensors' sizes.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if `parts` is empty or the program lacks one of them,
+    /// [`OpError::NumberOutOfRange`] if `parts` is empty or the program lacks one of the parts,
     /// [`ShapeError::AxisOutOfRange`] if the first tensor has no such axis, [`DTypeError::WidthsDiffer`] or
     /// [`ShapeError::ShapeMismatch`] if the tensors do not fit each other, [`ShapeError::TooLarge`] if the result
     /// cannot be addressed.

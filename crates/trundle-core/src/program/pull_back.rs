@@ -1,4 +1,4 @@
-//! Pulls one tensor of a program, the target, back to the tensors from which one pass can read it.
+//! Pulls one tensor of a program, the target, back to tensors. One pass then makes the target from them.
 //!
 //! A pull-back begins with the whole target as one region. It visits the tensors from the last to the first, and
 //! pulls the regions at each tensor back to its source tensors: through a map, or to the parts of a join. So each

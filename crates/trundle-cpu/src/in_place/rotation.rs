@@ -9,8 +9,8 @@
 //! starts a segment: a sequence of positions, each of them taking the byte of the next. The last position of a segment
 //! takes the byte of another base position. (The three-distance theorem gives the lengths of the segments.)
 //!
-//! When one part is short enough, its bytes are saved. The segments are then moved in an order in which no base
-//! position is overwritten before it is read.
+//! When one part is short enough, its bytes are saved. The segments are then moved in an order that reads every base
+//! position before overwriting it.
 
 use std::fmt;
 use std::ops::Range;

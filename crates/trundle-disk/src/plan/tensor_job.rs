@@ -173,9 +173,9 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// Applies `chain` to tensors: `inputs`, which are the job's inputs from index `first`. The first of them is the
-    /// tensor that the chain moves. If `order` is given, the bytes are written in this order, and no header states it.
-    /// Otherwise the output is row-major, or column-major if its header can state that and no element moves.
+    /// Applies `chain` to the tensors `inputs`, which are the job's inputs from index `first`. The chain moves the
+    /// first tensor. If `order` is given, the bytes are written in this order, and no header states it. Otherwise the
+    /// output is row-major, or column-major if its header can state that and no element moves.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,

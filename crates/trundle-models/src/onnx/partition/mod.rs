@@ -80,7 +80,7 @@ pub struct Subgraph {
     pub written: Vec<String>,
     /// The indices of the nodes that move elements.
     members: Vec<usize>,
-    /// The indices of all nodes that move elements or decide how elements are moved.
+    /// The indices of the nodes that move elements or decide how elements are moved.
     nodes: Vec<usize>,
 }
 
