@@ -138,7 +138,7 @@ impl Layout {
     /// Returns `None` if the result cannot be described by strides, for example because rows with gaps between them
     /// would be merged.
     ///
-    /// The n-th element in row-major order is at the same byte in both layouts.
+    /// Law: the n-th element in row-major order is at the same byte in both layouts.
     pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() != shape.elements() {
             return None;
