@@ -53,7 +53,7 @@
 #define TRUNDLE_RANK_ANY 4294967295u
 
 /**
- * A model whose operators only move elements. It does not change, so several threads may use it at once.
+ * A model whose operators only move elements. The model does not change, so several threads may use it at once.
  */
 typedef struct trundle_model trundle_model;
 
@@ -919,7 +919,7 @@ trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *da
  * - `data_desc`, `data`: the input. Its first axes are `batch_axes` batch axes. The indexed axes follow, and then the
  *   axes of the slices.
  * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. Its batch axes must have the
- *   sizes of the input's. Negative indices are treated as in trundle_gather().
+ *   same sizes as in the input. Negative indices are treated as in trundle_gather().
  * - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
  * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
  *   last one, followed by the sizes of the slices.
@@ -1151,9 +1151,9 @@ trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
  * Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, and TRUNDLE_ERROR_OVERLAP if the output
  * overlaps the input.
  *
- * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan;
- * but if a run begins while another thread runs the same plan, it allocates its own buffers. If a move has too many
- * pieces for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
+ * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan; but
+ * a run that begins while another thread runs the same plan allocates its own buffers. If a move has too many pieces
+ * for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
@@ -1383,7 +1383,7 @@ const char *trundle_model_output_name(const struct trundle_model *model,
  *   trundle_model_describe() shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to
  *   `rank`, and nothing to `sizes`.
  *
- * Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if it holds strings, or
+ * Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if the input holds strings, or
  * TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
  */
 trundle_status trundle_model_input(const struct trundle_model *model,
