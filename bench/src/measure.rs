@@ -11,8 +11,7 @@ use crate::copy::Copy;
 use crate::error::Error;
 use crate::record::{CaseRecord, rounded, rounded_time};
 
-/// A measured time includes as many runs as are needed to take so long, so that reading the clock takes a
-/// negligible part of it.
+/// The least time to measure. Shorter moves are run several times, so that reading the clock is negligible.
 const LEAST_TIME: Duration = Duration::from_millis(1);
 
 /// Two tensors that all cases share. So no case has to wait for the system to map new pages.
@@ -138,7 +137,7 @@ pub(crate) fn measure(
     let (src, dst) = (&buffers.src[..bytes], &mut buffers.dst[..bytes]);
     copy.choose(src, dst).map_err(run_error)?;
 
-    // Otherwise the result of the previous case might be correct for this case, too.
+    // Cleared, because the previous case's result might be correct for this case too.
     dst.fill(0);
     subject.run(src, dst).map_err(run_error)?;
     verify(case, &subject.shape, src, dst)?;
@@ -211,8 +210,7 @@ fn time_in_turn(
     Ok(all)
 }
 
-/// Returns the speed that `times` mean, relative to the speed that `others` mean: the median over all
-/// rounds.
+/// Returns the speed of `times` relative to that of `others`: the median of the rounds' ratios.
 pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
     rounded(median(times.iter().zip(others).map(|(time, other)| other / time).collect()))
 }
@@ -237,8 +235,8 @@ fn kernels(plan: &Plan) -> String {
     names.join(" ")
 }
 
-/// Compares elements of the output with the operators, applied one after another. Checks all elements near
-/// both ends and a sample of the others.
+/// Compares elements of the output with the result of the operators, applied one after another. Checks all
+/// elements near both ends and a sample of the others.
 fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Error> {
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;

@@ -53,7 +53,7 @@
 #define TRUNDLE_RANK_ANY 4294967295u
 
 /**
- * A model whose operators only move elements. It does not change, so several threads may use it at once.
+ * A model whose operators only move elements. The model does not change, so several threads may use it at once.
  */
 typedef struct trundle_model trundle_model;
 
@@ -71,7 +71,7 @@ typedef int32_t trundle_status;
 
 /**
  * An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. The numbers
- * 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
+ * 1 to 13 are as in DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
  *
  * Elements smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
  * number of the type.
@@ -139,7 +139,7 @@ typedef struct trundle_output {
 } trundle_output;
 
 /**
- * Where symbolic links to the files of a model may lead: one of TRUNDLE_LINKS_*.
+ * To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*.
  */
 typedef int32_t trundle_links;
 
@@ -361,8 +361,8 @@ typedef uint32_t trundle_feature_level;
 
 /**
  * Unsigned 4-bit integer; two in a byte, low bits first. Elements smaller than a byte are packed without padding at
- * the ends of rows. The data pointer is the address of a byte, and the first element in this byte is the one at index
- * 0 of every axis.
+ * the ends of rows. The element at index 0 of every axis must be the first in its byte; the data pointer is the
+ * address of this byte.
  */
 #define TRUNDLE_DTYPE_U4 12
 
@@ -918,8 +918,8 @@ trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *da
  *
  * - `data_desc`, `data`: the input. Its first axes are `batch_axes` batch axes. The indexed axes follow, and then the
  *   axes of the slices.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. The sizes of its batch axes
- *   must be those of the input. Negative indices are treated as in trundle_gather().
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. Its batch axes must have the
+ *   same sizes as in the input. Negative indices are treated as in trundle_gather().
  * - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
  * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
  *   last one, followed by the sizes of the slices.
@@ -1045,8 +1045,7 @@ trundle_status trundle_scatter_nd_plan(const struct trundle_tensor_desc *data_de
  * - `axis`: the axis along which the inputs are concatenated. A negative axis counts from the end.
  * - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
  *
- * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
- * inputs.
+ * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
  */
 trundle_status trundle_concatenate(const struct trundle_input *inputs,
                                    size_t count,
@@ -1074,15 +1073,14 @@ trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_
  * Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
  *
  * - `data_desc`, `data`: the input.
- * - `widths`, `widths_len`: the numbers of elements to add, which must not be negative. The list has two numbers for
- *   each axis, in the order of the axes: the number before and the number after the tensor. It may also have one such
- *   pair for all axes, or one number for both ends of all axes.
+ * - `widths`, `widths_len`: how many elements to add, each 0 or more. The list has two numbers for each axis (before,
+ *   after), or one such pair for all axes, or one number for both ends of all axes.
  * - `mode`: one of TRUNDLE_PAD_*.
  * - `value`: for TRUNDLE_PAD_CONSTANT, one element of the input's type. The other modes do not read it.
  * - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
  *
- * Returns TRUNDLE_ERROR_NUMBER if a width is negative or the mode is unknown, TRUNDLE_ERROR_SHAPE or
- * TRUNDLE_ERROR_DTYPE.
+ * Returns TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if a width is negative or the mode is
+ * unknown.
  */
 trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
                            const void *data,
@@ -1119,8 +1117,7 @@ trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
  *   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
  * - `axis`: the axis to split. A negative axis counts from the end.
  *
- * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
- * outputs.
+ * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
  */
 trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
                              const void *data,
@@ -1154,9 +1151,9 @@ trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
  * Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, and TRUNDLE_ERROR_OVERLAP if the output
  * overlaps the input.
  *
- * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan;
- * but if a run begins while another thread runs the same plan, it allocates its own buffers. If a move has too many
- * pieces for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
+ * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan; but
+ * a run that begins while another thread runs the same plan allocates its own buffers. If a move has too many pieces
+ * for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
@@ -1278,7 +1275,7 @@ trundle_status trundle_chain_plan(const char *chain,
  * - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_CHAIN if the names are not those of the chain's inputs, and the errors of
+ * Returns TRUNDLE_ERROR_CHAIN if the names are not the names of the chain's inputs, and the errors of
  * trundle_chain_plan().
  */
 trundle_status trundle_chain_plan_inputs(const char *chain,
@@ -1386,7 +1383,7 @@ const char *trundle_model_output_name(const struct trundle_model *model,
  *   trundle_model_describe() shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to
  *   `rank`, and nothing to `sizes`.
  *
- * Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if it holds strings, or
+ * Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if the input holds strings, or
  * TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
  */
 trundle_status trundle_model_input(const struct trundle_model *model,

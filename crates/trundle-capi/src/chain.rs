@@ -57,7 +57,7 @@ pub unsafe extern "C" fn trundle_chain_plan(
 /// - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
 /// - `plan`: receives the plan, which the caller frees.
 ///
-/// Returns TRUNDLE_ERROR_CHAIN if the names are not those of the chain's inputs, and the errors of
+/// Returns TRUNDLE_ERROR_CHAIN if the names are not the names of the chain's inputs, and the errors of
 /// trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_plan_inputs(

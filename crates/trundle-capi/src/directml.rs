@@ -172,8 +172,8 @@ unsafe fn read_operator<'a>(
 /// Reads the description of `argument`.
 ///
 /// # Safety
-/// If the pointer is aligned and not null, it points to a description. The pointers in the description point to
-/// `DimensionCount` entries each, and no thread writes to these during `'a`.
+/// If the pointer is aligned and not null, it points to a description. Each pointer in the description points to
+/// `DimensionCount` entries, and no thread writes to the entries during `'a`.
 unsafe fn read_tensor<'a>(
     argument: &str,
     desc: *const TRUNDLE_BUFFER_TENSOR_DESC,

@@ -11,7 +11,7 @@ use super::memory;
 use super::status::{TRUNDLE_ERROR_UNKNOWN_DTYPE, trundle_status};
 
 /// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. The numbers
-/// 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
+/// 1 to 13 are as in DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
 ///
 /// Elements smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
 /// number of the type.
@@ -40,8 +40,8 @@ pub const TRUNDLE_DTYPE_U64: trundle_dtype = 10;
 /// Signed 64-bit integer.
 pub const TRUNDLE_DTYPE_I64: trundle_dtype = 11;
 /// Unsigned 4-bit integer; two in a byte, low bits first. Elements smaller than a byte are packed without padding at
-/// the ends of rows. The data pointer is the address of a byte, and the first element in this byte is the one at index
-/// 0 of every axis.
+/// the ends of rows. The element at index 0 of every axis must be the first in its byte; the data pointer is the
+/// address of this byte.
 pub const TRUNDLE_DTYPE_U4: trundle_dtype = 12;
 /// Signed 4-bit integer; two in a byte, low bits first.
 pub const TRUNDLE_DTYPE_I4: trundle_dtype = 13;

@@ -64,7 +64,7 @@ impl Failure {
         Failure::new(TRUNDLE_ERROR_INTERNAL, format!("internal error of the library: {said}"))
     }
 
-    /// Stores the message as that of the last failed call in this thread.
+    /// Stores the message of the last failed call in this thread.
     fn keep(self) {
         let mut bytes = self.message.into_bytes();
         bytes.retain(|byte| *byte != 0);

@@ -122,8 +122,8 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
 ///
 /// - `data_desc`, `data`: the input. Its first axes are `batch_axes` batch axes. The indexed axes follow, and then the
 ///   axes of the slices.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. The sizes of its batch axes
-///   must be those of the input. Negative indices are treated as in trundle_gather().
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. Its batch axes must have the
+///   same sizes as in the input. Negative indices are treated as in trundle_gather().
 /// - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
 /// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
 ///   last one, followed by the sizes of the slices.

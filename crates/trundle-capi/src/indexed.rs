@@ -61,7 +61,7 @@ impl Indexed {
     /// Reads the descriptions of a gather.
     ///
     /// # Safety
-    /// As [`Descriptor::read`], for each.
+    /// Each description must satisfy [`Descriptor::read`].
     pub(crate) unsafe fn gather(
         indexing: Indexing,
         data: *const trundle_tensor_desc,
@@ -78,7 +78,7 @@ impl Indexed {
     /// Reads the descriptions of a scatter.
     ///
     /// # Safety
-    /// As [`Descriptor::read`], for each.
+    /// Each description must satisfy [`Descriptor::read`].
     pub(crate) unsafe fn scatter(
         indexing: Indexing,
         data: *const trundle_tensor_desc,

@@ -44,8 +44,7 @@ pub const TRUNDLE_PAD_WRAP: trundle_pad_mode = 4;
 /// - `axis`: the axis along which the inputs are concatenated. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
 ///
-/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
-/// inputs.
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_concatenate(
     inputs: *const trundle_input,
@@ -91,15 +90,14 @@ pub unsafe extern "C" fn trundle_concatenate_plan(
 /// Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `widths`, `widths_len`: the numbers of elements to add, which must not be negative. The list has two numbers for
-///   each axis, in the order of the axes: the number before and the number after the tensor. It may also have one such
-///   pair for all axes, or one number for both ends of all axes.
+/// - `widths`, `widths_len`: how many elements to add, each 0 or more. The list has two numbers for each axis (before,
+///   after), or one such pair for all axes, or one number for both ends of all axes.
 /// - `mode`: one of TRUNDLE_PAD_*.
 /// - `value`: for TRUNDLE_PAD_CONSTANT, one element of the input's type. The other modes do not read it.
 /// - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
 ///
-/// Returns TRUNDLE_ERROR_NUMBER if a width is negative or the mode is unknown, TRUNDLE_ERROR_SHAPE or
-/// TRUNDLE_ERROR_DTYPE.
+/// Returns TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if a width is negative or the mode is
+/// unknown.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_pad(
     data_desc: *const trundle_tensor_desc,
@@ -153,7 +151,7 @@ pub unsafe extern "C" fn trundle_pad_plan(
 /// Plans a concatenation.
 ///
 /// # Safety
-/// As [`Descriptor::read`], for each description.
+/// Each description must satisfy [`Descriptor::read`].
 pub(crate) unsafe fn concatenation(
     descs: impl Iterator<Item = *const trundle_tensor_desc>,
     axis: i64,
@@ -172,7 +170,7 @@ pub(crate) unsafe fn concatenation(
 /// Reads descriptions of tensors, which must have the same type.
 ///
 /// # Safety
-/// As [`Descriptor::read`], for each description.
+/// Each description must satisfy [`Descriptor::read`].
 pub(crate) unsafe fn read_parts(
     descs: impl Iterator<Item = *const trundle_tensor_desc>,
 ) -> Result<Vec<Descriptor>> {
@@ -191,7 +189,7 @@ pub(crate) unsafe fn read_parts(
 /// Plans a padding. The value is read only for TRUNDLE_PAD_CONSTANT.
 ///
 /// # Safety
-/// If `value` is aligned and not null, it points to an element of the input's type.
+/// If `value` is aligned and not null, it must point to an element of the input's type.
 pub(crate) unsafe fn padding(
     pair: Pair,
     widths: &[i64],

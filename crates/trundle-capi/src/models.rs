@@ -22,7 +22,7 @@ use super::status::{
     TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status,
 };
 
-/// A model whose operators only move elements. It does not change, so several threads may use it at once.
+/// A model whose operators only move elements. The model does not change, so several threads may use it at once.
 pub struct trundle_model {
     model: Model,
     /// The names of the inputs as C strings.
@@ -30,7 +30,7 @@ pub struct trundle_model {
     outputs: Vec<CString>,
 }
 
-/// Where symbolic links to the files of a model may lead: one of TRUNDLE_LINKS_*.
+/// To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*.
 pub type trundle_links = i32;
 
 /// Links may lead only into the folder of the model. Use this for models from untrusted sources.
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn trundle_model_output_name(
 ///   trundle_model_describe() shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to
 ///   `rank`, and nothing to `sizes`.
 ///
-/// Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if it holds strings, or
+/// Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if the input holds strings, or
 /// TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_input(

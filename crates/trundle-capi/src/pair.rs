@@ -19,7 +19,7 @@ pub(crate) struct Pair {
 
 impl Pair {
     /// # Safety
-    /// As [`Descriptor::read`], for both.
+    /// Both descriptions must satisfy [`Descriptor::read`].
     pub(crate) unsafe fn read(
         data: *const trundle_tensor_desc,
         out: *const trundle_tensor_desc,

@@ -121,8 +121,8 @@ impl trundle_plan {
     /// Checks the memory of all tensors, and runs the plan.
     ///
     /// The outputs must not overlap each other, the inputs, or `others`, which is other memory that the call reads. The
-    /// memory of all outputs is collected first. Then each input is compared with it, so no list of the inputs' memory
-    /// is necessary.
+    /// memory of all outputs is collected first. Then each input is compared with this memory, so no list of the
+    /// inputs' memory is necessary.
     ///
     /// # Safety
     /// The memory that the tensors cover belongs to the caller. During the call, no other thread writes to it or reads
@@ -219,9 +219,9 @@ pub(crate) fn described(own: &Descriptor) -> (&Shape, Width) {
 /// Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, and TRUNDLE_ERROR_OVERLAP if the output
 /// overlaps the input.
 ///
-/// A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan;
-/// but if a run begins while another thread runs the same plan, it allocates its own buffers. If a move has too many
-/// pieces for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
+/// A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan; but
+/// a run that begins while another thread runs the same plan allocates its own buffers. If a move has too many pieces
+/// for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run(
     plan: *const trundle_plan,

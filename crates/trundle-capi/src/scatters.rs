@@ -214,7 +214,7 @@ fn counted(updates: &Layout, shape: &Shape) -> Result<Layout> {
     })
 }
 
-/// Expresses a scatter as one along a single axis of contiguous row-major tensors. The indices must be in range.
+/// Expresses a scatter as a scatter along a single axis of contiguous row-major tensors. The indices must be in range.
 /// Returns `None` if that is not possible or if there are no elements.
 fn along(
     indexing: Indexing,

@@ -30,8 +30,7 @@ pub struct trundle_output {
 ///   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
 /// - `axis`: the axis to split. A negative axis counts from the end.
 ///
-/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if there are no
-/// outputs.
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_split(
     data_desc: *const trundle_tensor_desc,
@@ -79,7 +78,7 @@ pub unsafe extern "C" fn trundle_split_plan(
 /// Plans a split into consecutive parts.
 ///
 /// # Safety
-/// As [`Descriptor::read`], for each description.
+/// Each description must satisfy [`Descriptor::read`].
 unsafe fn splitting(
     data: Descriptor,
     descs: impl Iterator<Item = *const trundle_tensor_desc>,

@@ -87,7 +87,7 @@ pub(crate) fn status_of_model(error: &ModelError) -> trundle_status {
         }
         ModelError::Unsupported(_) => TRUNDLE_ERROR_UNSUPPORTED,
         ModelError::Input(_) => TRUNDLE_ERROR_SHAPE,
-        // The other errors are those of stopped runs. No C function can stop a run.
+        // The other errors mean a stopped run. No C function can stop a run.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

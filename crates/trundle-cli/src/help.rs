@@ -96,7 +96,7 @@ fn with_detail(command: Command, detail: Detail) -> Command {
         _ => arg,
     });
     if !hidden.is_empty() {
-        after.push_str(&format!("\n\nAlso in --help: {}", hidden.join(", ")));
+        after.push_str(&format!("\n\nMore options in --help: {}", hidden.join(", ")));
     }
     command.after_help(after)
 }
@@ -136,8 +136,8 @@ pub(crate) fn chain() -> String {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  trundle demo                                            see it work
-  trundle transpose volume.npy -o xyz.npy                 z y x to x y z
+  trundle demo                              # see it work
+  trundle transpose volume.npy -o xyz.npy   # z y x to x y z
   trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
   trundle concat january.npy february.npy -o both.npy --axis 0
@@ -150,12 +150,12 @@ Exit codes: 0 success, 1 failed while running (cmp: files differ), 2 wrong usage
 Environment:
   TRUNDLE_NUM_THREADS  Number of threads if --threads is not given
   TRUNDLE_SIMD         Instruction set: portable, neon, avx2, avx512 or avx512vbmi
-  TRUNDLE_TUNING       File of a tuning record; `off` ignores the record that `tune` kept";
+  TRUNDLE_TUNING       File from `tune -o`; `off` ignores the settings that `tune` saved";
 
 const TRANSPOSE: &str = "\
 Examples:
-  trundle transpose volume.npy -o xyz.npy               z y x to x y z
-  trundle transpose volume.npy -o xyz.npy --row-major   not only the header
+  trundle transpose volume.npy -o xyz.npy               # z y x to x y z
+  trundle transpose volume.npy -o xyz.npy --row-major   # always moves elements
   trundle transpose image.npy -o chw.npy --order 2,0,1  h w c to c h w
   trundle transpose huge.npy -o out.npy --max-mem 512M --verify";
 
@@ -163,11 +163,11 @@ const ROLL: &str = "\
 Examples:
   trundle roll spectrum.npy -o out.npy --shift 128 --axes 0,1
   trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2
-  trundle roll era5.zarr -o out.zarr --shift 720 --dims lon   arrays with this axis";
+  trundle roll era5.zarr -o out.zarr --shift 720 --dims lon   # arrays with lon";
 
 const REVERSE: &str = "\
 Examples:
-  trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204     three rows
+  trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204   # three rows
   trundle reverse x.npy -o out.npy --axis 1 --lengths lengths.npy
   trundle reverse x.npy -o out.npy --axis 1 --batch-axis 0 --lengths 312,87
 A list or file has one length per row in row-major order, or per batch index.
@@ -176,14 +176,14 @@ Lengths above the axis size are clamped, or refused with --batch-axis.";
 const FLIP: &str = "\
 Examples:
   trundle flip image.npy -o upside-down.npy --axes 0
-  trundle flip bgr.npy -o rgb.npy --axes -1             the last axis: channels
-  trundle flip era5.zarr -o north-up.zarr --dims lat    arrays with this axis
+  trundle flip bgr.npy -o rgb.npy --axes -1            # the last axis: channels
+  trundle flip era5.zarr -o north-up.zarr --dims lat   # arrays with lat
 To reverse only the first elements of each row, use `reverse`.";
 
 const ROT90: &str = "\
 Examples:
-  trundle rot90 image.npy -o turned.npy                 counterclockwise
-  trundle rot90 image.npy -o turned.npy --k -1          clockwise
+  trundle rot90 image.npy -o turned.npy          # counterclockwise
+  trundle rot90 image.npy -o turned.npy --k -1   # clockwise
   trundle rot90 batch.npy -o turned.npy --k 2 --axes 1,2";
 
 pub(crate) const APPLY: &str = "\
@@ -197,10 +197,11 @@ The language is described in docs/chains.md.";
 pub(crate) const TASK: &str = "\
 Examples:
   trundle plan apply in.zarr \"t y x -> y x t\" -o out.zarr --tasks plan.json
-  seq 0 99 | xargs -P8 -n1 trundle task plan.json       for a plan of 100 tasks
+  seq 0 99 | xargs -P8 -n1 trundle task plan.json   # for a plan of 100 tasks
   sbatch --array=0-99 --wrap \"trundle task plan.json --array\"
   trundle finish plan.json
-Tasks may be repeated, interrupted or run twice at once. See docs/files.md.";
+A task may be repeated, interrupted, or run by two processes at the same time.
+See docs/files.md.";
 
 pub(crate) const CONVERT: &str = "\
 Examples:
@@ -231,7 +232,7 @@ Examples:
 Numbers start at 0. {} pads them with zeros to equal length.";
 
 pub(crate) const SPLIT_OUTPUT: &str =
-    "Files to write; {} stands for the number of the part, as do %d and %03d";
+    "Files to write; {}, %d or %03d stands for the number of the part";
 
 pub(crate) const RELAYOUT: &str = "\
 Examples:
@@ -266,7 +267,7 @@ Supported operators are listed in docs/models.md.";
 pub(crate) const FUSE: &str = "\
 Examples:
   trundle fuse model.onnx -o fused.onnx
-  trundle plan model.onnx                               shows what would be fused
+  trundle plan model.onnx   # shows what would be fused
 The new model runs in ONNX Runtime with trundle's operators, here from Python:
   options = onnxruntime.SessionOptions()
   options.register_custom_ops_library(trundle.onnx_library())
@@ -281,7 +282,7 @@ Examples:
 
 pub(crate) const CMP: &str = "\
 Examples:
-  trundle cmp model.safetensors model.npz               matches tensors by name
+  trundle cmp model.safetensors model.npz   # matches tensors by name
   trundle cmp era5.zarr t2m.npy --tensor t2m --max-mem 512M
   trundle cmp weights.bin weights.npy --dtype f16 --shape 4096,-1
 Types, shapes and bits are compared: 0.0 differs from -0.0. Formats, byte orders, memory orders
@@ -291,47 +292,47 @@ Exit codes: 0 equal, 1 different, 2 wrong usage or failed while running, 3 input
 
 pub(crate) const VIEW: &str = "\
 Examples:
-  trundle view volume.npy                               the middle, in the terminal
-  trundle view volume.npy --slice 12,:,: -o slice.png   one slice, as a PNG
-  trundle view volume.npy --slice 12,5,:                one row
-  trundle view chw.npy --slice :,:,:                    colours";
+  trundle view volume.npy                               # the middle slice
+  trundle view volume.npy --slice 12,:,: -o slice.png   # one slice, as a PNG
+  trundle view volume.npy --slice 12,5,:                # one row
+  trundle view chw.npy --slice :,:,:                    # colours";
 
 pub(crate) const CLEAN: &str = "\
 Examples:
-  trundle clean                                         lists, deletes nothing
+  trundle clean                    # lists, deletes nothing
   trundle clean /data --force
-  trundle clean s3://bucket/path                        stores there and one level below";
+  trundle clean s3://bucket/path   # stores there and one level below";
 
 pub(crate) const DEMO: &str = "\
 Examples:
-  trundle demo                                          into folder trundle-demo
-  trundle demo /tmp/demo --size 512                     512 MiB";
+  trundle demo                        # into folder trundle-demo
+  trundle demo /tmp/demo --size 512   # 512 MiB";
 
 pub(crate) const TUNE: &str = "\
 Examples:
-  trundle tune                  a few seconds; close other programs first
-  trundle tune --dry-run        does not keep the settings
-  trundle tune -o record.txt    for other machines: TRUNDLE_TUNING=record.txt
-  trundle tune --forget         back to the built-in settings";
+  trundle tune                 # a few seconds; close other programs first
+  trundle tune --dry-run       # does not save the settings
+  trundle tune -o record.txt   # used if TRUNDLE_TUNING=record.txt is set
+  trundle tune --forget        # back to the built-in settings";
 
 pub(crate) const BENCH: &str = "\
 Examples:
-  trundle bench                                         a few cases of each suite
-  trundle bench transpose --rounds 15                   only transposes, 15 timings
+  trundle bench                         # a few cases of each suite
+  trundle bench transpose --rounds 15   # only transposes, 15 timings
   trundle bench --all --svg speed.svg --json speed.json
-A fraction of 1 is the speed of a copy of the same bytes. Close other programs.";
+Close other programs. A fraction of 1 is the speed of a copy of the same bytes.";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:
   trundle completions bash > ~/.local/share/bash-completion/completions/trundle
-  trundle completions zsh > ~/.zfunc/_trundle           with ~/.zfunc in fpath
+  trundle completions zsh > ~/.zfunc/_trundle   # with ~/.zfunc in fpath
   trundle completions fish > ~/.config/fish/completions/trundle.fish";
 
 pub(crate) const MAN: &str = "\
 Examples:
-  trundle man transpose | man -l -                      reads one page
+  trundle man transpose | man -l -   # reads one page
   trundle man plan roll > trundle-plan-roll.1
-  trundle man > trundle.1                               all pages in one file";
+  trundle man > trundle.1            # all pages in one file";
 
 #[cfg(test)]
 mod tests {

@@ -108,9 +108,10 @@ impl<R: CommandOptions> FromArgMatches for OperatorCommand<R> {
 fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
     let [word, others @ ..] = dim_words(parameter) else { return None };
     let help = match (parameter.kind.is_single(), parameter.name) {
-        (true, "batch_axis") => "Batch axis by name, if the file names axes",
-        (true, _) => "Axis by name, if the file names axes",
-        (false, _) => "Axes by name, such as lat,lon, if the file names axes",
+        (true, "batch_axis") => "Batch axis by name, if the file has axis names",
+        (true, _) => "Axis by name, if the file has axis names",
+        (false, "order") => "Axis names in the new order, if the file has axis names",
+        (false, _) => "Axis names, such as lat,lon, if the file has axis names",
     };
     let arg = Arg::new(*word)
         .long(word.replace('_', "-"))

@@ -25,7 +25,7 @@ pub(crate) enum Label {
     Hint,
 }
 
-/// Writes a message after its label, in the colours of the parser's messages.
+/// Writes a message after its label, in the colours of clap's messages.
 fn labelled(label: Label, message: &str, is_coloured: bool) -> String {
     let styles = Styles::styled();
     let (text, style) = match label {
@@ -79,8 +79,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_raw(&shown_lines(text))
 }
 
-/// Prints a result unchanged, such as the colours of a picture or the tabs of a script. It is not an error
-/// if the reader stops early.
+/// Prints a result unchanged, such as a picture with control sequences for colours, or a shell script with
+/// tabs. It is not an error if the reader stops early.
 ///
 /// # Errors
 /// If writing to stdout fails, for example because a disk is full.

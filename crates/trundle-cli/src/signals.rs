@@ -64,8 +64,8 @@ pub(crate) fn clean_up_when_stopped() {
     let _ = is_ready.recv();
 }
 
-/// Returns whether a signal was ignored when the program was started, as `nohup` does. Always false on
-/// systems other than Linux.
+/// Returns whether the parent process had set the signal to be ignored, as `nohup` does with SIGHUP. Always
+/// false on systems other than Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

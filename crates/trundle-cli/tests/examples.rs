@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use npy::{PLAIN, Style, Tensor};
 use safetensors::Named;
 
-/// Returns the files in the folder in which the examples run.
+/// Returns the files in the working folder of the examples.
 fn inputs() -> [(&'static str, Vec<u8>); 10] {
     let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
     let batch = Tensor::counting(&[3, 4]);

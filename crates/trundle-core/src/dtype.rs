@@ -184,8 +184,8 @@ dtypes! {
 impl DType {
     /// The element type of the Rust type `T`.
     ///
-    /// For numbers, `bool`, and `MaybeUninit` of these, it is a named type. For any other `T` it is `Bytes` with the
-    /// size of `T`.
+    /// For numbers, `bool`, and their `MaybeUninit`, it is a named type. For any other `T` it is `Bytes` with the size
+    /// of `T`.
     ///
     /// ```
     /// # use trundle_core::DType;

@@ -14,7 +14,7 @@ refusals! {
             argument: &'static str,
             /// The first byte that the layout reaches.
             first: isize,
-            /// The byte after the last one that the layout reaches.
+            /// One past the last byte that the layout reaches.
             end: isize,
             /// The size of the buffer in bytes.
             buffer: usize,
@@ -27,7 +27,7 @@ refusals! {
             bits: usize,
             /// The first element that the layout reaches, counted from the start of the buffer.
             first: isize,
-            /// The element after the last one that the layout reaches.
+            /// One past the last element that the layout reaches.
             end: isize,
             /// The size of the buffer in bytes.
             buffer: usize,
@@ -111,7 +111,7 @@ impl Layout {
     ) -> Result<Layout> {
         shape.bytes(width)?;
         let mut strides_bytes = vec![0; shape.rank()];
-        // An empty tensor needs no strides. The product of its other sizes may be larger than any stride.
+        // An empty tensor needs no strides, and the product of its nonzero sizes may overflow a stride.
         if shape.elements() > 0 {
             let mut stride = width.cast_signed();
             for axis in fastest_first {
@@ -138,7 +138,7 @@ impl Layout {
     /// Returns `None` if the result cannot be described by strides, for example because rows with gaps between them
     /// would be merged.
     ///
-    /// Law: the element with row-major number n is at the same byte in both layouts.
+    /// Law: the n-th element in row-major order is at the same byte in both layouts.
     pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() != shape.elements() {
             return None;
@@ -250,14 +250,14 @@ impl Layout {
             .into())
     }
 
-    /// Checks that no two elements share a byte, so that the layout can be written. For this check, sub-byte elements
-    /// take one byte each.
+    /// Checks that no two elements share a byte, so that a tensor can be written with this layout. For this check,
+    /// sub-byte elements take one byte each.
     ///
     /// # Errors
     /// [`LayoutError::OverlappingLayout`] if two elements share a byte, and also for a few interleaved layouts of three
     /// or more axes for which the search takes too long. [`ShapeError::TooLarge`] as in [`Layout::span`].
     pub fn check_writable(&self, width: usize) -> Result<()> {
-        // This ensures that no sum of strides below overflows.
+        // Fails if a sum of strides in the following code could overflow.
         self.span(width)?;
         let element = width as u128;
         let axes = self.shape.iter().zip(&self.strides_bytes).filter(|(size, _)| **size > 1).map(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The way in which elements of 1, 2, 3, 4 or 6 bits share bytes.
+/// How elements of 1, 2, 3, 4 or 6 bits share bytes.
 ///
 /// A *group* is the smallest number of elements that fill whole bytes. The groups of a tensor follow each other
 /// without padding, also at the ends of rows.
@@ -29,7 +29,7 @@ pub enum BitOrder {
     /// The bits of each element are in two places. Only for elements of 3 and 6 bits.
     ///
     /// The low 2 bits (of 3) or the low 4 bits (of 6) of the elements fill the first two bytes of a group, from the
-    /// most significant bits down. The remaining 1 or 2 bits of the elements fill the third byte in the same way.
+    /// most significant bits down. The upper 1 or 2 bits of the elements fill the third byte in the same way.
     Split,
 }
 
@@ -159,8 +159,8 @@ pub enum Width {
 crate::fingerprint!(enum Width { "bytes" Bytes(bytes), "packed" SubByte(packing) });
 
 impl Width {
-    /// The number of units that a [`Layout`](crate::Layout) counts for one element: its bytes, or 1 for a sub-byte
-    /// element, because layouts describe sub-byte elements as if each took one byte.
+    /// The size of an element in the units of a [`Layout`](crate::Layout): its bytes, or 1 for a sub-byte element,
+    /// because layouts describe sub-byte elements as if each took one byte.
     pub const fn units(self) -> usize {
         match self {
             Width::Bytes(bytes) => bytes,

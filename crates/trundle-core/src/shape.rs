@@ -100,7 +100,7 @@ fn axes_of(rank: usize, negative_allowed: bool) -> String {
     }
 }
 
-/// Compares the number of elements of `sizes` with that of `shape`, for the end of a message.
+/// Compares the numbers of elements of `sizes` and `shape`, for the end of a message.
 fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
     let elements = shape.elements();
     let inferred = sizes.iter().filter(|size| **size == -1).count();
@@ -175,7 +175,7 @@ impl Shape {
     /// Creates a shape from its sizes, the outermost first. Without sizes, the shape has rank 0 and one element.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if a size exceeds `isize::MAX`, or the product of all sizes does.
+    /// [`ShapeError::TooLarge`] if a size or the product of all sizes exceeds `isize::MAX`.
     pub fn new(sizes: impl Into<Vec<usize>>) -> Result<Shape, ShapeError> {
         let sizes = sizes.into();
         let limit = isize::MAX.unsigned_abs();
@@ -344,7 +344,7 @@ impl fmt::Display for Brackets<'_> {
     }
 }
 
-/// Converts an axis that may be negative, and then counts from the end, to one that counts from the front.
+/// Converts an axis to its number from the front. A negative axis counts from the end.
 ///
 /// # Errors
 /// [`ShapeError::AxisOutOfRange`] with the name `argument` if the axis is outside `-rank..rank`.

@@ -7,7 +7,7 @@ use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 
 /// A read-only view of a tensor: a borrowed buffer with a layout.
 ///
-/// `T` is the type of the items of the buffer. It is either `u8`, and the [`DType`] describes the elements in these
+/// `T` is the type of the items of the buffer. It is either `u8`, and the [`DType`] describes the elements in the
 /// bytes, or the type of the elements, which may be any type that is `Copy`.
 ///
 /// ```
@@ -94,8 +94,9 @@ macro_rules! view {
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) or
-            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds) if it does not. For a writable
-            /// view, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements overlap.
+            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds) if the layout reaches outside
+            /// `bytes`. For a writable view, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout)
+            /// if elements overlap.
             pub fn new(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,

@@ -1,8 +1,8 @@
 //! Reads or writes elements at indices along an axis. The indices are an argument of each call, and no plan is made.
 //!
 //! A plan for a gather stores its indices in a table. If indices are used only once, making the table takes as long as
-//! moving the elements, so these functions read the indices directly. The results are those of the operators `Take` and
-//! `TakeAlongAxis`; `crates/trundle-cpu/tests/suite/along.rs` checks that.
+//! moving the elements, so these functions read the indices directly. The operators `Take` and `TakeAlongAxis` give the
+//! same results; `crates/trundle-cpu/tests/suite/along.rs` checks that.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,9 +19,9 @@ use crate::threads::{TASKS_PER_THREAD, for_each_task};
 
 /// Describes a row-major tensor and one of its axes: `outer` x `size` x `inner` elements of `width` bytes.
 ///
-/// The methods read (take) or write (put) `count` elements along the axis. The part that is read or written therefore
-/// has `outer` x `count` x `inner` elements. Tensors are passed as bytes. `threads` is the maximum number of threads.
-/// Negative indices count from the end of the axis.
+/// The methods read (take) or write (put) `count` elements along the axis. So they read or write `outer` x `count` x
+/// `inner` elements. Tensors are passed as bytes. `threads` is the maximum number of threads. Negative indices count
+/// from the end of the axis.
 ///
 /// ```
 /// use trundle_cpu::Along;

@@ -11,7 +11,7 @@ pub struct StepPart {
     pub step: usize,
     /// First unit.
     pub first: usize,
-    /// Index after that of the last unit.
+    /// One past the index of the last unit.
     pub end: usize,
 }
 

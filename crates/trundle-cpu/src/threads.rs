@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::fork_safe::ForkSafe;
 use crate::scope;
 
-/// Minimum number of bytes per thread. To wake a thread takes the caller 5 to 10 us, in which it could copy half a
+/// Minimum number of bytes per thread. Waking a thread takes the caller 5 to 10 us, enough time to copy half a
 /// megabyte. The other thread must also get cache lines from the caller's core. Measured (docs/kernels.md): two threads
 /// are slower than one up to 1 MiB, as fast at 2 MiB, and faster from 4 MiB on.
 const LEAST_THREAD_BYTES: usize = 1 << 20;
@@ -24,7 +24,7 @@ pub(crate) fn threads_for(bytes: usize, most: usize) -> usize {
 }
 
 /// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads including the calling one. The threads
-/// are those of the [scope](crate::scope)'s pool, if it has one. Threads take the tasks in order.
+/// come from the [scope](crate::scope)'s pool, if it has one. Threads take the tasks in order.
 ///
 /// While another caller uses the built-in pool, all tasks run on the calling thread. Waiting for the pool would not be
 /// faster, because the cores are busy.
@@ -155,7 +155,7 @@ impl Pool {
             }
             state.job = Some(job);
             state.seats = helpers;
-            // If a task of the previous caller panicked on its own thread, that caller did not reset this flag.
+            // If a task panicked on the previous caller's thread, that caller did not reset this flag.
             state.panicked = false;
         }
         for _ in 0..helpers {
@@ -171,7 +171,7 @@ impl Pool {
         assert!(!std::mem::take(&mut self.state().panicked), "a task of a move panicked");
     }
 
-    /// Starts a helper thread, which runs until the process ends. Returns false if the system starts no thread.
+    /// Starts a helper thread, which runs until the process ends. Returns false if the system cannot start one.
     fn start_worker(&'static self) -> bool {
         std::thread::Builder::new()
             .name("trundle".to_owned())

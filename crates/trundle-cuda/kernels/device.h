@@ -83,8 +83,8 @@ INLINE void store_bits(u64 at, u32 made, u32 covered) {
     atomicOr(word, made << shift);
 }
 
-// Selects four of eight bytes. Bytes 0 to 3 are those of `a`, and bytes 4 to 7 those of `b`. The lowest 4 bits of
-// `which` are the index of the lowest byte of the result, the next 4 bits that of the next byte, and so on.
+// Selects four of eight bytes. Bytes 0 to 3 come from `a`, and bytes 4 to 7 from `b`. The lowest 4 bits of `which` are
+// the index of the lowest byte of the result, the next 4 bits the index of the next byte, and so on.
 INLINE u32 bytes_of(u32 a, u32 b, u32 which) {
     return __byte_perm(a, b, which);
 }

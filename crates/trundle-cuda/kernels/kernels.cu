@@ -52,7 +52,7 @@ static void without_barrier(const Launch& launch, u64) {
 
 KERNEL(without_barrier, 1, without_barrier)
 
-// src/tests/layout.rs compares these values with those of the struct in Rust.
+// src/tests/layout.rs compares these values with the struct in Rust.
 #define EXPORTED(name, value)                                                                                         \
     extern "C" {                                                                                                      \
     extern const u64 name;                                                                                            \

@@ -61,8 +61,8 @@ struct Launch {
     u64 cut_per_length;
     u64 cut_first_per_length;
     u64 cut_second_per_length;
-    // The positions of the first element's entries in the length table and in the first index table, and the factor by
-    // which entries of the index table are multiplied. The factor is 0 if there is no index table.
+    // The positions of the first element's entries in the length table and in the first index table, and the factor for
+    // entries of the index table. The factor is 0 without an index table.
     u32 length_entry;
     u32 index_entry;
     u64 index_scale;

@@ -12,8 +12,8 @@ INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
     return value & ones(bits);
 }
 
-// Reads element `src` of the source, and returns its bits where they belong in a destination group, in which the
-// element has the index `within`. The bits are contiguous or in two fields. Also sets these bits in `covered`.
+// Reads element `src` of the source, and returns its bits at their place in a destination group. The element has
+// the index `within` in the group. The bits are contiguous or in two fields. Also sets these bits in `covered`.
 INLINE u32 moved_bits(const Launch& launch, u64 src, u32 within, u32& covered) {
     const u64 group = launch.src + src / launch.group * launch.group_bytes;
     const u32 from = u32(src % launch.group);

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct NoDevice {
     /// The index of the requested device, counted from 0.
     pub ordinal: usize,
-    /// The names under which the driver library was looked for.
+    /// The names of the driver library that were tried.
     pub libraries: &'static [&'static str],
     /// The reason, such as the driver's error or an unsupported compute capability.
     pub found: String,

@@ -7,7 +7,7 @@ use trundle_gpu::GpuBlock;
 pub(crate) struct Rows {
     /// Indices of the loops that the kernel gets. Loops of one iteration are left out, unless a table cuts them.
     pub(crate) kept: Vec<usize>,
-    /// Number of these loops that go over rows.
+    /// Number of loops over rows.
     pub(crate) outer: usize,
     pub(crate) rows: usize,
     /// Size of a row in bytes or packed elements.
@@ -51,7 +51,7 @@ impl Rows {
     }
 }
 
-/// Returns the indices of all loops except those of one iteration that no table cuts.
+/// Returns the indices of all loops except uncut loops of one iteration.
 pub(crate) fn kept(block: &GpuBlock) -> Vec<usize> {
     let loops = &block.block.loops;
     let is_kept = |at: &usize| loops[*at].len > 1 || loops[*at].cut_by_table().is_some();

@@ -112,7 +112,7 @@ impl Stream {
     /// # Safety
     /// As [`Stream::free`].
     unsafe fn free_now(self, address: u64) {
-        // If the device is lost, there is no memory to free, so errors are ignored.
+        // A lost device has no memory to free, so errors are ignored.
         let Ok(_current) = self.context.current() else { return };
         if self.context.has_pools {
             // SAFETY: the caller guarantees that the memory was allocated here and that no later work uses it.
@@ -128,7 +128,7 @@ impl Stream {
     /// Fills the range with zeros.
     ///
     /// # Safety
-    /// The range must stay valid until this operation has finished, and no other code may use it meanwhile.
+    /// The range must stay valid until this operation has finished, and no other code may use it before then.
     pub(crate) unsafe fn zero(self, address: u64, bytes: usize) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
         // SAFETY: the caller guarantees that the range is valid and not shared.
@@ -173,7 +173,7 @@ impl Stream {
     ///
     /// # Safety
     /// Both ranges must be valid until this operation has finished, and must not overlap. No other code may use them
-    /// meanwhile.
+    /// before then.
     pub(crate) unsafe fn copy(self, src: u64, dst: u64, bytes: usize) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
         // SAFETY: the caller guarantees that the ranges are valid and do not overlap.
@@ -190,8 +190,8 @@ impl Stream {
     /// Enqueues kernel launches, in order.
     ///
     /// # Safety
-    /// All memory that the launches read or write must be valid until they have finished. Meanwhile, no other code may
-    /// write memory that they read, or access memory that they write.
+    /// All memory that the launches read or write must be valid until they have finished. Until then, no other code
+    /// may write memory that they read, or access memory that they write.
     pub(crate) unsafe fn launch(self, launches: &[Launch], ends: &Ends) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
         for launch in launches {

@@ -24,7 +24,8 @@ impl TileShape {
         let elements = TILE_BYTES / width.next_power_of_two();
         let longest = 1 << (LONGEST_LINE * unit.max(4) / width).ilog2();
         let fitting = |steps: usize| steps.next_power_of_two().clamp(elements / longest, longest);
-        // If both loops are long, the tile is at least as long in the direction of writing as in that of reading.
+        // If both loops are long, the tile is at least as long in the direction of writing as in the direction of
+        // reading.
         let square = 1 << (elements.ilog2() / 2);
         let across = fitting(across).min(square.max(elements / fitting(along)));
         TileShape { across, along: elements / across }

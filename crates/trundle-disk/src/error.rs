@@ -73,7 +73,7 @@ pub enum Problem {
     /// A job cannot be divided into tasks, or does not match the planned tasks.
     #[error("{0}")]
     Tasks(String),
-    /// Tasks of an earlier stage are not done yet. Contains the numbers of these tasks.
+    /// Tasks of an earlier stage are not done yet. Contains their numbers.
     #[error("{} done yet: {}", are_missing(.0), ranges(.0))]
     MissingTasks(Vec<usize>),
     /// The output was read back and differs from the source.
@@ -200,7 +200,8 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
     move |source| {
         let source = match (source.kind(), source.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
-            // A library made this error. Its text would be only a file name, so the kind of the error is more useful.
+            // An error without a number of the system comes from a library. Its text is only a file name; its kind
+            // says more.
             (kind, None) => kind.into(),
             (_, Some(_)) => source,
         };

@@ -16,7 +16,7 @@ pub(crate) fn notes(choice: &Choice) -> Vec<String> {
 }
 
 /// Returns a message with advice for each named axis along which tensors of the output were moved differently. `picks`
-/// states whether the request names tensors.
+/// is true if the user selected tensors by name.
 pub(crate) fn warnings(
     operation: &Operation,
     headers: &[Header],
@@ -75,7 +75,7 @@ fn apart<'a>(
     let mut first_of = BTreeMap::new();
     let mut own: Vec<usize> =
         choice.wanted(|moved| (&moved.chain, &[])).iter().map(|wanted| wanted.index).collect();
-    // Coordinates are visited first, so that a message names a coordinate if one is concerned.
+    // Coordinates are visited first, so that a message names a coordinate if one of its two tensors is a coordinate.
     own.sort_by_key(|index| headers[*index].shape.rank() != 1);
     for index in own {
         let header = &headers[index];

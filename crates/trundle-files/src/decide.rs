@@ -37,7 +37,7 @@ pub struct Decided {
     pub(crate) untrue: Vec<String>,
 }
 
-/// What is done with each tensor. There is one variant for each kind of work.
+/// The fate of each tensor. There is one variant for each kind of work.
 pub(crate) enum Decision {
     Chain { operation: Operation, choice: Choice },
     Join(Joined),

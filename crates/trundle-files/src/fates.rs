@@ -3,7 +3,7 @@
 use trundle::Chain;
 use trundle_disk::{Input, Wanted};
 
-/// What is done with a tensor.
+/// What the operation does with a tensor.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate<M> {
     /// Operators move the tensor.
@@ -14,7 +14,7 @@ pub(crate) enum Fate<M> {
     LeftOut,
 }
 
-/// What is done with each tensor of a file, in the order of the file.
+/// The fates of all tensors of a file, in the order of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Fates<M>(pub Vec<Fate<M>>);
 

@@ -1,4 +1,4 @@
-//! Input files, and what the user states about them.
+//! Input files, and the user's statements about them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 use crate::failure::{Failure, Setting};
 use crate::request::{Description, Written};
 
-/// The path of a file, and what the user states about the file.
+/// The path of a file, and the user's statements about the file.
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
@@ -58,7 +58,7 @@ impl Description {
     /// state these themselves.
     ///
     /// # Errors
-    /// The same as those of [`Description::of`].
+    /// The errors of [`Description::of`].
     pub fn of_all(&self, paths: &[&Path]) -> Result<Vec<Input>, Failure> {
         let says_itself = |path: &Path| {
             Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name())

@@ -81,7 +81,7 @@ impl Files {
 /// `chosen` contains, for each tensor, its index in each file.
 ///
 /// # Errors
-/// If any attributes differ, except those in `ignored`. The message lists the attributes with their values.
+/// If any attributes differ, except the `ignored` ones. The message lists the attributes with their values.
 fn check_meaning(
     inputs: &[Input],
     opened: &[TensorFile],

@@ -276,7 +276,7 @@ fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, 
 /// Returns the tensor files that a chain names, except for its main input.
 ///
 /// # Errors
-/// If the chain does not use the inputs input, or two tensors would come from stdin.
+/// If the chain does not use its main input, or two tensors would come from stdin.
 fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     let (mut takes_input, mut files) = (false, Vec::new());
     for operand in chain.inputs() {

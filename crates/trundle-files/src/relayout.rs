@@ -98,8 +98,8 @@ impl Relaid {
         each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
     }
 
-    /// Returns three numbers of tensors: those that are moved, those whose axes already have the new order, and those
-    /// that no rule names.
+    /// Returns the numbers of tensors that are moved, that already have the new order of axes, and that no rule
+    /// names.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for fate in &self.fates {

@@ -75,7 +75,7 @@ impl Decided {
     /// other work, returns a single object.
     ///
     /// # Errors
-    /// The same as those of [`Decided::plan_text`].
+    /// The errors of [`Decided::plan_text`].
     pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
         let Decided { decision, jobs, opened, inputs, .. } = self;
         let job = &jobs[0];
@@ -352,7 +352,7 @@ fn encoded_line(job: &Job) -> String {
     }
 }
 
-/// Describes the reads and writes of those tensors for whose index `is_told` returns true.
+/// Describes the reads and writes of the tensors whose index `is_told` accepts.
 fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));

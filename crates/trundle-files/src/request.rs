@@ -182,11 +182,11 @@ pub struct Destination {
     pub path: Option<PathBuf>,
     /// The format. It takes precedence over the file extension.
     pub format: Option<Written<&'static Format>>,
-    /// The chunk sizes (default: those of the source).
+    /// The chunk sizes (default: the source's).
     pub chunks: Option<Written<ChunkSizes>>,
-    /// The shard sizes (default: those of the source if `chunks` is not set).
+    /// The shard sizes (default: the source's if `chunks` is not set).
     pub shards: Option<Written<ChunkSizes>>,
-    /// The codecs of the chunks (default: those of the source).
+    /// The codecs of the chunks (default: the source's).
     pub codecs: Option<Written<Codecs>>,
     /// Whether to copy chunks without decoding them, and to refuse work that would need to decode them.
     pub metadata_only: bool,
@@ -235,7 +235,7 @@ impl Resources {
     }
 
     /// Returns the limits for work on `files`. If a file is in a bucket and the storage is not given, the storage is
-    /// that of a bucket.
+    /// [`Storage::BUCKET`].
     pub(crate) fn among<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Resources {
         let in_bucket = || files.into_iter().any(is_url);
         let bucket = || in_bucket().then_some(StorageChoice::Kind(Storage::BUCKET));

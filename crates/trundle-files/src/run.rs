@@ -151,7 +151,7 @@ impl Decided {
 /// Runs jobs on the same files, each with its own output. No output gets its name before all are complete.
 ///
 /// # Errors
-/// The same as those of [`Decided::run`].
+/// The errors of [`Decided::run`].
 pub fn run_jobs(
     jobs: Vec<(Job, PathBuf)>,
     sources: &mut [Source<'_>],

@@ -17,7 +17,7 @@ use crate::names::{cannot_keep, check_readable, listed, not_found, select};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
-/// What is done with each tensor of a file.
+/// The fate of each tensor of a file.
 pub(crate) type Choice = Fates<TensorChain>;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Choice {
     /// are left out if `only` is true or a file of `format` holds a single tensor.
     ///
     /// # Errors
-    /// The same as those of [`select`]. An error is also returned if the operation does not fit a chosen tensor; the
+    /// The errors of [`select`]. An error is also returned if the operation does not fit a chosen tensor; the
     /// message lists the tensors that it fits. A tensor that would be copied but cannot be read is also an error.
     pub(crate) fn of(
         operation: &Operation,

@@ -138,7 +138,7 @@ impl Parted {
     }
 
     pub(crate) fn metadata(&self, file: &TensorFile) -> Metadata {
-        // The axes of a part are those of the whole tensor.
+        // A part has the axes of the whole tensor.
         axes::still_true_of(file, &self.fates.map(|cut| Some((0..cut.rank).collect())))
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 type Attributes = serde_json::Map<String, Value>;
 
-/// Converts attributes to pairs of strings, for other formats. A string stays as it is, unless it could be parsed as
+/// Converts attributes to pairs of strings, for other formats. A string is unchanged, unless it could be parsed as
 /// JSON. All other values become JSON.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
@@ -19,7 +19,7 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
 }
 
 /// Converts attributes to pairs of strings, for a format whose attributes cannot be objects. A string that contains a
-/// JSON object stays as it is. [`of_metadata_without_objects`] is the inverse.
+/// JSON object is unchanged. [`of_metadata_without_objects`] is the inverse.
 #[cfg(feature = "hdf5")]
 pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String, String)> {
     let pairs = attributes.into_iter().flat_map(|(key, value)| match value {

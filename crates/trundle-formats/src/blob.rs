@@ -131,7 +131,7 @@ pub trait Blob: Debug + Send + Sync {
     /// Fills `buffer` from the bytes at `offset`.
     ///
     /// # Errors
-    /// The same as those of [`Blob::read_at`], and [`io::ErrorKind::UnexpectedEof`] if the blob is too short.
+    /// The errors of [`Blob::read_at`], and [`io::ErrorKind::UnexpectedEof`] if the blob is too short.
     fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !buffer.is_empty() {
             match self.read_at(buffer, offset) {
@@ -147,7 +147,7 @@ pub trait Blob: Debug + Send + Sync {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// The same as those of [`Blob::write_at`].
+    /// The errors of [`Blob::write_at`].
     fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write_at(bytes, offset) {

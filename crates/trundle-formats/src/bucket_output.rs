@@ -33,8 +33,8 @@ static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 /// A Zarr store that is being written to a bucket.
 ///
 /// Objects cannot be renamed, so chunks are written to their final keys. [`finish`](BucketOutput::finish) then writes
-/// the metadata, that of the root last, which makes the store visible. If an unfinished store is dropped, its objects
-/// are removed unless it is [kept](BucketOutput::keep).
+/// the metadata. The root's metadata comes last and makes the store visible. If an unfinished store is dropped, its
+/// objects are removed unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
     pub(crate) objects: Objects,
@@ -105,7 +105,7 @@ impl BucketOutput {
     /// Begins a store at a URL. The tag must be unique.
     ///
     /// # Errors
-    /// The same as those of [`BucketOutput::check`]. An error is also returned if the bucket cannot be written to.
+    /// The errors of [`BucketOutput::check`]. An error is also returned if the bucket cannot be written to.
     pub(crate) fn begin(
         url: &str,
         overwrite: bool,
@@ -194,7 +194,7 @@ impl BucketOutput {
     /// [`Problem`] if the metadata cannot be written, or if another process has written a store at the same path.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
         let _writing = self.writing();
-        // Meanwhile another run may have claimed the path.
+        // Another run may now have claimed the path.
         if !self.is_there() {
             return Err(Problem::Busy);
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The codecs of a chunked tensor, in the order in which they encode.
+/// The codecs of a chunked tensor, in the order of encoding.
 ///
 /// As text: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Codecs {
     /// Returns the working memory in bytes of a thread that encodes chunks of `chunk_bytes` bytes. Its input and output
     /// are not included.
     ///
-    /// The numbers for zstd are those of `ZSTD_estimateCCtxSize` in zstd 1.5 for inputs of this size, rounded to whole
+    /// The numbers for zstd come from `ZSTD_estimateCCtxSize` of zstd 1.5 for inputs of this size, rounded to whole
     /// MiB.
     pub fn encoding_bytes(&self, chunk_bytes: usize) -> usize {
         let of_codec = |codec: &Codec| -> usize {
@@ -263,7 +263,7 @@ impl FromStr for Codec {
 
 const LEVELS: (u8, u8) = (0, MOST_LEVEL);
 
-/// Parses a number within these limits. Returns `None` if there is no word.
+/// Parses a number within these limits. Returns `None` without a word.
 fn number<T>(word: Option<&str>, what: &str, (least, most): (T, T)) -> Result<Option<T>, String>
 where
     T: FromStr + PartialOrd + fmt::Display,
@@ -273,7 +273,7 @@ where
     read.map(Some).ok_or_else(|| format!("\"{word}\" is not {what}: {least} to {most}"))
 }
 
-/// Checks that a word is in the list. Returns `None` if there is no word.
+/// Checks that a word is in the list. Returns `None` without a word.
 fn one_of<'a>(word: Option<&str>, known: &[&'a str]) -> Result<Option<&'a str>, String> {
     let Some(word) = word else { return Ok(None) };
     let found = known.iter().find(|known| **known == word);

@@ -14,7 +14,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Returns the error for a file in which no entry can be read. It names this entry.
+    /// Returns the error for a file without readable entries. The error names this entry.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::member(self.name, self.problem)
     }

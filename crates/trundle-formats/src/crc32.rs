@@ -1,4 +1,4 @@
-//! CRC-32 as in zip archives and zlib. The polynomial is that of IEEE 802.3.
+//! CRC-32 as in zip archives and zlib. The polynomial comes from IEEE 802.3.
 
 use crc32fast::Hasher;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Shown;
 
-/// A problem, and the file that has it. The message is a single line, in which control characters of names are escaped.
+/// A problem, and the file that has it. The message is a single line. Control characters of names are escaped.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", Shown(.file), Shown(.problem))]
 pub struct Error {
@@ -62,7 +62,7 @@ pub enum Problem {
     UnknownEnding {
         /// The extension with its dot; empty if the path has none.
         ending: String,
-        /// The known extensions, each with its dot. For an output, only those of formats that can be written.
+        /// The known extensions, each with its dot. For an output, only the extensions of formats that can be written.
         known: Vec<String>,
     },
     /// The output exists.

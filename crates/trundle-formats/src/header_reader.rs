@@ -47,7 +47,7 @@ impl<'a> HeaderReader<'a> {
     /// Skips the next `bytes` bytes.
     ///
     /// # Errors
-    /// The same as those of [`HeaderReader::bytes`].
+    /// The errors of [`HeaderReader::bytes`].
     pub(crate) fn skip(&mut self, part: &'static str, bytes: u64) -> Result<(), Problem> {
         self.advance(bytes)?;
         let got = io::copy(&mut (&mut self.input).take(bytes), &mut io::sink())
@@ -61,7 +61,7 @@ impl<'a> HeaderReader<'a> {
     /// Reads the next line. The line feed at its end, and a carriage return before it, are removed.
     ///
     /// # Errors
-    /// The same as those of [`HeaderReader::bytes`]. An error is also returned if the source ends before the line does.
+    /// The errors of [`HeaderReader::bytes`]. An error is also returned if the source ends before the line does.
     pub(crate) fn line(&mut self, part: &'static str) -> Result<Vec<u8>, Problem> {
         let mut line = Vec::new();
         loop {

@@ -26,7 +26,7 @@ pub struct Leftover {
     pub output: String,
     /// The part that the names of all files have in common: `OUTPUT-PLAN`.
     pub tag: String,
-    /// Whether the files are in use, and why they exist if not.
+    /// Whether the files are in use, or the reason why a run left them.
     pub state: LeftoverState,
     /// The files and folders.
     pub files: Vec<LeftFile>,
@@ -71,7 +71,8 @@ pub enum Removal {
     Failed(PathBuf, io::Error),
 }
 
-/// Lists the temporary files in `folder`, grouped by run. If `output_tag` is given, lists only those of that output.
+/// Lists the temporary files in `folder`, grouped by run. If `output_tag` is given, lists only the files of that
+/// output.
 ///
 /// If `folder` is the URL of a bucket, lists the unfinished stores at the URL and in the folders directly below it.
 ///
@@ -195,7 +196,7 @@ impl Leftover {
                 Err(error) => return Removal::Failed(path.clone(), error),
             };
             match file.try_lock() {
-                // Another file may have taken the name meanwhile.
+                // Another file may now have the name.
                 Ok(()) if is_at(&file, path) => locked.push((file, path)),
                 Ok(()) | Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {
                     return Removal::InUse;
@@ -234,7 +235,7 @@ enum Use {
 /// Tests whether a process holds the lock of the file at `path`. `is_shared` states whether processes hold it as a
 /// shared lock.
 fn use_of(path: &Path, is_shared: bool) -> Use {
-    // This test holds the lock only for a moment. A process that fails to lock the file meanwhile tries again.
+    // This test holds the lock only for a moment. A process that fails to lock the file in this moment tries again.
     let try_lock = |file: File| if is_shared { file.try_lock() } else { file.try_lock_shared() };
     match open_as_is(path, false).map(try_lock) {
         Ok(Ok(())) => Use::None,

@@ -6,7 +6,7 @@
 //! determines the format.
 //!
 //! - .npy: versions 1.0, 2.0 and 3.0 are read with every type except Python objects. Bytes after the data are ignored,
-//!   as in `numpy.load`. Files are written like those of `numpy.save`.
+//!   as in `numpy.load`. Files are written as by `numpy.save`.
 //! - .npz: several tensors. Stored and deflated members are read. Members are written stored, as in `numpy.savez`.
 //! - .safetensors: read and written with all types, with the order of the tensors, and with metadata.
 //! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. If a file of another format stores the bits of a type that the

@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads an escape sequence, of which the backslash was already read. Returns `None` if it continues the line.
+    /// Reads an escape sequence after its backslash. Returns `None` if it continues the line.
     fn escape(&mut self) -> Result<Option<char>, SyntaxError> {
         let char = match self.peek() {
             Some('\n') => {

@@ -3,7 +3,7 @@
 //!
 //! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs of files (`.hdr`, `.img`) and
 //! compressed files (`.nii.gz`) are refused. The format lists the fastest axis first, so the order of the sizes is
-//! reversed: x, y, z, t becomes shape [t, z, y, x]. Numbers are moved as they are stored. Their scaling (`scl_slope`,
+//! reversed: x, y, z, t becomes shape [t, z, y, x]. The stored numbers are moved. Their scaling (`scl_slope`,
 //! `scl_inter`) becomes metadata if it has an effect. A warning names the other fields that are used, such as the
 //! affine transformation.
 //!

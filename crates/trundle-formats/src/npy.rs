@@ -4,9 +4,9 @@
 //! characters would refuse large structured types. Bytes after the data, such as further arrays, are skipped with a
 //! warning.
 //!
-//! Files have the same bytes as those that `numpy.save` writes for a contiguous array. Elements of types that numpy
-//! does not have are written as their bits, packed elements as a 1-D array of their bytes. A [`TensorHint`] restores
-//! these types when the file is read.
+//! Files have the bytes that `numpy.save` writes for a contiguous array. Elements of types that numpy does not have
+//! are written as their bits, packed elements as a 1-D array of their bytes. A [`TensorHint`] restores these types
+//! when the file is read.
 
 use std::fmt::Write as _;
 use std::io::Read;

@@ -250,7 +250,7 @@ fn text(line: Vec<u8>) -> String {
         .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect())
 }
 
-/// Unescapes a key or a value, in which `\n` stands for a line feed and `\\` for a backslash.
+/// Unescapes a key or a value: `\n` stands for a line feed and `\\` for a backslash.
 fn unescaped(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text.chars();

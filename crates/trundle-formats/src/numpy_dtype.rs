@@ -34,7 +34,7 @@ fn too_large(descr: &Literal) -> Problem {
 
 /// Parses a type string: a byte order, a kind, a size, and a unit if it is a time. Examples: `<f4`, `|S3`, `<M8[ns]`.
 ///
-/// As in numpy, a missing byte order means that of the machine, and a byte order that has no effect is ignored.
+/// As in numpy, a missing byte order means the machine's, and a byte order that has no effect is ignored.
 fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let descr = Literal::Str(text.to_owned());
     let unknown = || expected("a type string as '<f4', '|S3' or '<M8[ns]'", &descr);

@@ -25,11 +25,12 @@ const MAX_LINKS: usize = 40;
 
 /// An output that is being written: a file, or the folder of a format whose files are folders.
 ///
-/// The output has a temporary name in the same folder until [`Output::finish`] renames it. If it is dropped before, it
-/// is removed.
+/// The output has a temporary name in the same folder until [`Output::finish`] renames it. An output that is dropped
+/// before is removed.
 ///
-/// If the path is a symbolic link, the link stays and its target is replaced. A file that replaces another one gets its
-/// permissions; other new files get the default permissions. Pipes, devices and stdout are written directly.
+/// If the path is a symbolic link, the link stays and its target is replaced. A file that replaces another file gets
+/// the old file's permissions; other new files get the default permissions. Pipes, devices and stdout are written
+/// directly.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -81,7 +82,7 @@ impl Output {
     /// Checks that an output in `format`, a file or a folder, can be created, like [`Output::check`].
     ///
     /// # Errors
-    /// The same as those of [`Output::check`]. An error is also returned if a folder to overwrite does not have the
+    /// The errors of [`Output::check`]. An error is also returned if a folder to overwrite does not have the
     /// format.
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder else { return Output::check(path, overwrite) };
@@ -104,7 +105,7 @@ impl Output {
     /// [`Output::create_tagged`]. It cannot resume a folder.
     ///
     /// # Errors
-    /// The same as those of [`Output::create_tagged`] and [`Output::check_as`].
+    /// The errors of [`Output::create_tagged`] and [`Output::check_as`].
     pub fn create_as(
         format: &Format,
         path: &Path,
@@ -145,7 +146,7 @@ impl Output {
     /// [keeps](Output::keep) the file, a later run with the same `tag` finds it.
     ///
     /// # Errors
-    /// The same as those of [`Output::create`]. [`Problem::Busy`] is also returned if another process writes the file.
+    /// The errors of [`Output::create`]. [`Problem::Busy`] is also returned if another process writes the file.
     pub fn create_tagged(
         path: &Path,
         overwrite: bool,
@@ -219,11 +220,11 @@ impl Output {
         }
     }
 
-    /// Opens the unfinished output for reading. The file extension of the path determines the format. `hint` states
-    /// what the format does not state.
+    /// Opens the unfinished output for reading. The file extension of the path determines the format. `hint` states the
+    /// properties that the format does not state.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open_as`]. An error is also returned if the output is not a regular file.
+    /// The errors of [`TensorFile::open_as`]. An error is also returned if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let format = Format::of(&self.path)?;
         match &self.target {
@@ -235,8 +236,8 @@ impl Output {
         }
     }
 
-    /// Waits until everything that was written so far would survive a power failure, so that [`Output::finish`] is
-    /// quick. Does nothing for streams and for outputs in a bucket.
+    /// Waits until all data that was written so far would survive a power failure, so that [`Output::finish`] is quick.
+    /// Does nothing for streams and for outputs in a bucket.
     ///
     /// # Errors
     /// [`Error`] if the data cannot be written to the disk.
@@ -257,7 +258,7 @@ impl Output {
     /// Gives the output its final name.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be written to the disk, or if a file was created at the path meanwhile and
+    /// [`Error`] if the data cannot be written to the disk, or if another process has created a file at the path and
     /// `overwrite` is false. The path is then unchanged. A complete result that cannot be renamed is kept under another
     /// name, which is in the error: [`Problem::Kept`].
     pub fn finish(mut self) -> Result<(), Error> {
@@ -453,14 +454,14 @@ fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir())
 }
 
-/// Returns whether `path` is the file or folder `other` or is within it, after all links are resolved. Neither has to
-/// exist.
+/// Returns whether `path` is the file or folder `other` or is within `other`, after all links are resolved. Neither
+/// path has to exist.
 pub fn is_within(path: &Path, other: &Path) -> bool {
     real_path(path).starts_with(real_path(other))
 }
 
-/// Returns whether an output at one path would replace an input at the other path. This is so if both paths lead to the
-/// same file, or one contains the other. Streams never overlap.
+/// Returns whether an output at one path would replace an input at the other path. That is the case if both paths lead
+/// to the same file, or one path contains the other. Streams never overlap.
 pub fn overlaps(path: &Path, other: &Path) -> bool {
     if is_stream(path) || is_stream(other) {
         return false;
@@ -468,7 +469,7 @@ pub fn overlaps(path: &Path, other: &Path) -> bool {
     is_within(path, other) || is_within(other, path) || is_same_file(path, other)
 }
 
-/// Resolves links and `..` in that part of a path that exists. Returns a URL unchanged.
+/// Resolves links and `..` in the existing part of a path. Returns a URL unchanged.
 fn real_path(path: &Path) -> PathBuf {
     let of_folder = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())

@@ -22,13 +22,13 @@ pub(crate) const PLANNED: &str = "planned";
 
 /// An output that several processes write. It has a temporary name in the folder of its final path.
 ///
-/// Next to it is the work folder, which contains the files that the processes share: intermediates of passes, and notes
+/// Next to it is the work folder, which contains the files that the processes share: the data between passes, and notes
 /// about finished parts.
 #[derive(Debug)]
 pub(crate) struct SharedFolder {
     place: PathBuf,
     overwrite: bool,
-    /// The temporary path, from which the output is renamed to its final path.
+    /// The temporary path of the output before it is renamed to its final path.
     part: PathBuf,
     work: PathBuf,
     /// The work folder, opened with a shared lock; `None` on systems that cannot open folders.
@@ -63,7 +63,8 @@ impl SharedFolder {
         made.map(|()| shared)
     }
 
-    /// Joins an output that another process has begun. Returns `Err(is_finished)` if it is no longer being written.
+    /// Takes part in writing an output that another process has begun. `id` identifies the output, see [`id_of`].
+    /// Returns `Err(is_finished)` if no process writes the output any more.
     pub(crate) fn join(
         format: &Format,
         path: &Path,
@@ -75,7 +76,8 @@ impl SharedFolder {
         let mut shared = SharedFolder::at(format, path, true, tag)?;
         shared.overwrite = overwrite;
         // If the output replaces a folder, both are exchanged, and the old folder is at `part` until it is removed. If
-        // the process ends before it has removed the old folder, only the id shows that the output is finished.
+        // the process ends before it has removed the old folder, only the identifier of the folder shows that the
+        // output is finished.
         let is_finished = id.is_some() && id == id_of(&shared.place).as_deref();
         match !is_finished && shared.take()? && shared.part.exists() {
             true => Ok(Ok(shared)),

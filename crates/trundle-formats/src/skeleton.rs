@@ -161,8 +161,8 @@ pub(crate) fn check_names(format: &'static str, tensors: &[Described<'_>]) -> Re
     })
 }
 
-/// Returns whether `tensors` is a single tensor that is the only content of the file. The metadata of the tensor is
-/// then that of the file.
+/// Returns whether `tensors` is a single tensor that is the only content of the file. The tensor and the file then have
+/// the same metadata.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn is_whole(tensors: &[Described<'_>]) -> bool {
     matches!(tensors, [Described { annotations: Some(only), .. }] if only.is_whole)

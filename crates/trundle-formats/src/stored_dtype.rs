@@ -162,7 +162,7 @@ impl StoredDType {
         self.byte_order
     }
 
-    /// Returns the name for messages. It is the name of the [`DType`] if there is one, otherwise that of numpy: `U3`
+    /// Returns the name for messages. It is the name of the [`DType`] if there is one, otherwise numpy's name: `U3`
     /// (characters), `S3` and `V8` (bytes; `V` is also used for structured types), `datetime64[ns]`, `float128`.
     pub fn name(&self) -> &str {
         &self.name

@@ -36,9 +36,9 @@ struct Registry {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Writing,
-    /// It renames complete files, see [`begin_finishing`].
+    /// The process renames complete files, see [`begin_finishing`].
     Finishing,
-    /// It is about to end, see [`remove_temporary_files`]. No new file may be created.
+    /// The process is about to end, see [`remove_temporary_files`]. No new file may be created.
     Removed,
 }
 
@@ -69,9 +69,9 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
 
 /// Disables [`remove_temporary_files`], which is necessary before complete outputs are renamed.
 ///
-/// If the program ended between two renames, some outputs would be new and some would be old. If it ended after the
-/// last rename, a finished job would look like an interrupted one. The effect lasts until the process creates another
-/// temporary file.
+/// If the program ended between two renames, some outputs would be new and some would be old. If the program ended
+/// after the last rename, a finished job would look like an interrupted one. The effect lasts until the process creates
+/// another temporary file.
 ///
 /// # Errors
 /// If the files were already removed.

@@ -142,7 +142,7 @@ pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
 }
 
 /// Renames the folder at `path` to `place`. An existing file or folder is replaced only if `overwrite` is true, and a
-/// folder only if it has the same format. Returns the new path of what was replaced.
+/// folder only if it has the same format. Returns the new path of the replaced file or folder.
 pub(crate) fn rename_to_place(
     path: &Path,
     place: &Path,
@@ -171,7 +171,8 @@ fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
     fs::rename(path, place).map_err(renaming)
 }
 
-/// Exchanges the folder at `path` with the folder or file at `place`. Returns the new path of what was at `place`.
+/// Exchanges the folder at `path` with the folder or file at `place`. Returns the new path of the file or folder that
+/// was at `place`.
 fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
     let found = fs::symlink_metadata(place).map_err(renaming)?;
     let is_replaced = |at: &Path| match fs::symlink_metadata(at) {
@@ -200,8 +201,8 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
             },
         }
     }
-    // If no atomic exchange is possible, `place` does not exist for a moment. Meanwhile the old folder has a name that
-    // no process removes.
+    // If no atomic exchange is possible, `place` does not exist for a moment. During this moment, the old folder has a
+    // name that no process removes.
     let aside = free_name(path).ok_or_else(|| renaming(io::ErrorKind::AlreadyExists.into()))?;
     fs::rename(place, &aside).map_err(renaming)?;
     match fs::rename(path, place).map_err(renaming) {

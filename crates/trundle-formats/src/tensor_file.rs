@@ -57,7 +57,7 @@ impl TensorFile {
     /// Opens the file like [`TensorFile::open`]. `hint` states what the file does not state.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open`]. An error is also returned if neither `hint` nor the file states a
+    /// The errors of [`TensorFile::open`]. An error is also returned if neither `hint` nor the file states a
     /// property that is needed, or if `hint` contradicts the file.
     pub fn open_as(path: &Path, hint: &TensorHint) -> Result<TensorFile, Error> {
         TensorFile::open_from(Format::of_ending(path), hint, path)
@@ -70,7 +70,7 @@ impl TensorFile {
     /// as .npy.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open_as`].
+    /// The errors of [`TensorFile::open_as`].
     pub fn open_from(
         format: Option<&'static Format>,
         hint: &TensorHint,
@@ -113,7 +113,7 @@ impl TensorFile {
     /// format without names.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open_as`], but truncated data is detected only when it is loaded. Formats
+    /// The errors of [`TensorFile::open_as`], but truncated data is detected only when it is loaded. Formats
     /// that must be read from their end (.npz and .pt) are refused.
     pub fn from_reader(
         format: &'static Format,
@@ -127,7 +127,7 @@ impl TensorFile {
     /// Reads a file in memory. `name` is the name of the file in messages, and of a tensor in a format without names.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::open_as`].
+    /// The errors of [`TensorFile::open_as`].
     pub fn from_bytes(
         format: &'static Format,
         hint: &TensorHint,
@@ -160,7 +160,7 @@ impl TensorFile {
     }
 
     /// Returns the entries that are not tensors, or that are tensors that cannot be read: members of an .npz with
-    /// Python objects or in another format, and quantised tensors of a .gguf. A file in which no tensor can be read is
+    /// Python objects or in another format, and quantised tensors of a .gguf. A file without readable tensors is
     /// refused when it is opened.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.contents.listing().unreadable
@@ -232,7 +232,7 @@ impl TensorFile {
     /// Copies the data of the tensor at `index` to `out` in parts.
     ///
     /// # Errors
-    /// The same as those of [`TensorFile::load`]. An error is also returned if `out` returns an error. A wrong CRC-32
+    /// The errors of [`TensorFile::load`]. An error is also returned if `out` returns an error. A wrong CRC-32
     /// or truncated data is detected only after the data was written to `out`.
     ///
     /// # Panics

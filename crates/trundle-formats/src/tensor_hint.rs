@@ -1,10 +1,10 @@
-//! What the caller states about a file because the file does not state it.
+//! Properties of a file that the caller states because the file does not.
 
 use trundle_core::{Shape, Width};
 
 use crate::{Header, Order, Problem, StoredDType};
 
-/// Describes a tensor in addition to what its file states.
+/// Properties of a tensor that its file does not state.
 ///
 /// - Raw bytes need an element type and a shape.
 /// - An .npy file may store the bits of a type that it cannot state. Its elements are read as `element` if the file
@@ -107,7 +107,7 @@ impl TensorHint {
     /// Applies the hint to each tensor of a file that it fits. The other tensors are unchanged.
     ///
     /// # Errors
-    /// Those of [`TensorHint::apply`] for the first tensor, if the hint does not fit any tensor.
+    /// The errors of [`TensorHint::apply`] for the first tensor, if the hint does not fit any tensor.
     pub(crate) fn apply_to_any(&self, in_file: Vec<Header>) -> Result<Vec<Header>, Problem> {
         if *self == TensorHint::default() {
             return Ok(in_file);
@@ -134,7 +134,7 @@ impl TensorHint {
     /// Applies the hint to chunked tensors. It cannot change their shapes or the widths of their elements.
     ///
     /// # Errors
-    /// The same as those of [`TensorHint::apply_to_any`]. [`Problem::HintDiffers`] is also returned if the hint would
+    /// The errors of [`TensorHint::apply_to_any`]. [`Problem::HintDiffers`] is also returned if the hint would
     /// change a shape or a width.
     #[cfg(any(feature = "zarr", feature = "hdf5"))]
     pub(crate) fn apply_to_chunked(&self, in_file: &[Header]) -> Result<Vec<Header>, Problem> {

@@ -97,7 +97,7 @@ pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
 /// number of data bytes written so far.
 ///
 /// # Errors
-/// The same as those of [`check_output`] and [`Format::write_to`].
+/// The errors of [`check_output`] and [`Format::write_to`].
 pub fn write(
     path: &Path,
     tensors: &[NamedTensor<'_>],
@@ -112,7 +112,7 @@ pub fn write(
 /// [`Output::read_back`] opens the result, and [`Output::finish`] gives it its final name.
 ///
 /// # Errors
-/// The same as those of [`write()`].
+/// The errors of [`write()`].
 pub fn stage(
     path: &Path,
     tensors: &[NamedTensor<'_>],

@@ -1,4 +1,4 @@
-//! The units in which kernels access memory.
+//! The units of memory accesses of kernels.
 
 use std::fmt;
 

@@ -46,8 +46,8 @@ impl fmt::Display for Kernel {
 }
 
 /// A launch of a kernel, which moves a block or a part of it from one window to another. Offsets, strides, and sizes of
-/// elements and rows count grains of the [`Access`]. Negative values are stored modulo 2^32, and kernels add numbers
-/// modulo 2^32.
+/// elements and rows are in grains, the smallest units of the [`Access`]. Negative values are stored modulo 2^32, and
+/// kernels add numbers modulo 2^32.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The index of the block in the [`GpuMove`](crate::GpuMove).
@@ -60,7 +60,8 @@ pub struct Launch {
     pub src: Window,
     /// The window of the destination that is bound.
     pub dst: Window,
-    /// The range of bytes of the source buffer that is read. With an index table, not every byte in it may be read.
+    /// The range of bytes of the source buffer that is read. With an index table, some bytes of this range are possibly
+    /// not read.
     pub reads: Range<usize>,
     /// The range of bytes of the destination buffer that is written.
     pub writes: Range<usize>,
@@ -127,9 +128,9 @@ pub struct LengthCut {
     pub start: u32,
     /// The change of the cut if the length grows by 1: 1 or -1.
     pub per_length: u32,
-    /// The change of the first run's begin if the length grows by 1.
+    /// The change of the first run's start if the length grows by 1.
     pub first_per_length: u32,
-    /// The change of the second run's begin if the length grows by 1.
+    /// The change of the second run's start if the length grows by 1.
     pub second_per_length: u32,
     /// The table entry that contains the length. Its scale is 1.
     pub length: IndexSum,
@@ -142,7 +143,7 @@ pub struct IndexSum {
     pub entry: u32,
     /// The stride of each loop in the table, in entries.
     pub strides: Vec<u32>,
-    /// The factor by which the entry is multiplied.
+    /// The factor of the entry.
     pub scale: u32,
 }
 
@@ -294,7 +295,7 @@ impl LaunchBuilder<'_> {
         grains(distance, self.access)
     }
 
-    /// The maximum number of stores for a row. It may be one more if rows are not aligned to stores.
+    /// The maximum number of stores for a row: one more than for an aligned row if a row may begin within a store.
     fn stores(&self, row: usize, dst_offset: u32, outer: &[usize]) -> usize {
         let strides = outer.iter().map(|at| self.part.block.loops[*at].dst_stride);
         let strides = strides.map(|stride| self.grains(stride) as usize);

@@ -1,4 +1,4 @@
-//! The source positions of a loop in the form that kernels use: two runs, of which the second may be empty.
+//! The source positions of a loop in the form that kernels use: two runs. The second may be empty.
 
 use trundle_core::{Block, CutAt, Loop, Run, Source};
 
@@ -6,8 +6,8 @@ use trundle_core::{Block, CutAt, Loop, Run, Source};
 /// at `i · first_stride` if i is less than `cut`, and at `second_offset + i · second_stride` otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopSource {
-    /// The first iteration of the second run, or the loop's length if there is no second run. Not used if a table cuts
-    /// the loop.
+    /// The first iteration of the second run, or the loop's length without a second run. Not used if a table cuts the
+    /// loop.
     pub cut: usize,
     /// The stride before the cut.
     pub first_stride: isize,

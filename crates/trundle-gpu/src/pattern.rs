@@ -1,4 +1,4 @@
-//! The three patterns in which kernels move blocks.
+//! The three patterns of kernels for moving blocks.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub enum Pattern {
 /// invocation seldom writes more than one.
 const RUN_BYTES: usize = 64;
 
-/// The minimum size of a row for [`Pattern::Runs`], in bytes: what one workgroup writes.
+/// The minimum size of a row for [`Pattern::Runs`], in bytes: the bytes that one workgroup writes.
 const RUN_ROW_BYTES: usize = 4096;
 
 /// The sizes of elements that tiles support, in bytes. Elements of 4 bytes and more are accessed in words.

@@ -37,7 +37,7 @@ impl fmt::Display for LaunchSummary {
     }
 }
 
-/// A plan in the form in which it is printed.
+/// A plan in its printed form.
 #[derive(Debug)]
 pub struct PlanText<'a> {
     /// The device's name.

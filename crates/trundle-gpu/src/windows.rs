@@ -9,8 +9,8 @@ use crate::{Access, GpuBlock, Pattern};
 /// The limits of a device for windows. They are usually smaller than its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// The maximum size of a window in bytes, usually 128 MiB or 2 GiB. If it is less than 4096 bytes or 16 times the
-    /// alignment, the greater of these is used.
+    /// The maximum size of a window in bytes, usually 128 MiB or 2 GiB. It is raised to 4096 bytes and to 16 times
+    /// the alignment if it is smaller.
     pub bytes: usize,
     /// The alignment of windows in bytes, a power of two that is at least 16.
     pub alignment: usize,
@@ -25,19 +25,20 @@ pub struct Window {
     pub bytes: usize,
 }
 
-/// The maximum number of grains in a window. Positions in kernels have 32 bits, and the upper half of these numbers
+/// The maximum number of grains in a window. Positions in kernels are 32-bit numbers. The upper half of the numbers
 /// stands for positions before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
-/// The number of bytes at the end of a source window from which no element is moved. They are there because an element
-/// that begins before them may end in them.
+/// The number of bytes at the end of a source window in which no moved element begins. An element that begins before
+/// these bytes may end in them.
 const OVERLAP: usize = 32;
 
 /// Elements of more than this many bytes (or packed elements) may be split if they do not fit in a window.
 const UNDIVIDED: usize = 64;
 
 impl Windows {
-    /// The maximum size of a window in bytes. Tests use very small windows, so there is a lower limit.
+    /// The maximum size of a window in bytes. It is never below 4096, because tests ask for windows that are too
+    /// small.
     fn bytes(&self) -> usize {
         self.bytes.max(4096).max(16 * self.alignment)
     }
@@ -98,7 +99,8 @@ impl Windows {
     }
 }
 
-/// The window from `offset` to `end`, which ends at most where the buffer ends.
+/// The window from `offset` to `end`, which is rounded up to a multiple of 16. The window ends at the latest at the
+/// end of the buffer, rounded up likewise.
 fn window(offset: usize, end: usize, buffer: usize) -> Window {
     let end = end.next_multiple_of(16).min(buffer.next_multiple_of(16));
     Window { offset, bytes: end.saturating_sub(offset).max(16) }
@@ -179,7 +181,7 @@ fn halved(
     None
 }
 
-/// The dimension with the largest `reach` among those that can be split, and its reach.
+/// The divisible dimension with the largest `reach`, and its reach.
 fn longest(
     part: &BlockPart,
     block: &GpuBlock,

@@ -30,7 +30,7 @@ pub struct Dataset {
     pub data: Data,
     /// The axis names. The list is empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// The attributes, without those that HDF5 uses internally.
+    /// The attributes, without HDF5's internal ones.
     pub attributes: Attributes,
     /// The names of attributes that JSON cannot represent, such as references and NaN.
     pub unheld: Vec<String>,

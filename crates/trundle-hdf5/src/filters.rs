@@ -38,7 +38,7 @@ const OTHERS: [(u16, &str); 9] = [
 /// The most bytes that filters add to a chunk that does not compress. The number includes checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
-/// The filters of a dataset, in the order in which they were applied.
+/// The filters of a dataset, in the order of encoding.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filters(Vec<FilterDescription>);
 
@@ -73,7 +73,7 @@ impl Filters {
         self.0.iter().map(of_filter).sum()
     }
 
-    /// Returns the most bytes in which a chunk of `bytes` bytes can be stored.
+    /// Returns the maximum stored size of a chunk of `bytes` bytes.
     pub(crate) fn most_stored(&self, bytes: usize) -> usize {
         if self.0.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
     }

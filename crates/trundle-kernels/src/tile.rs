@@ -61,12 +61,13 @@ pub(crate) const AHEAD_BYTES: usize = 4096;
 pub struct Next {
     pub(crate) src: *const u8,
     dst: *mut u8,
-    /// The distance between the lines of the source in the order in which they are read, in bytes.
+    /// The distance between the lines of the source in reading order, in bytes.
     step: isize,
 }
 
 impl Next {
-    /// Makes a `Next` for the row with these first elements. `stride` is the byte stride of the columns in the source.
+    /// Makes a `Next` for the row whose first element is at these addresses. `stride` is the byte stride of the columns
+    /// in the source.
     #[inline]
     pub fn at(src: *const u8, dst: *mut u8, stride: isize) -> Next {
         let line = LINE.cast_signed();
@@ -123,9 +124,9 @@ pub struct Tile {
     pub rows: AffineLoop,
     /// The loop over the elements of a row.
     pub cols: AffineLoop,
-    /// Jumps of the rows in the destination, if the roles of the kernel allow them.
+    /// Jumps of the rows in the destination, if the kernel's [`Roles`](crate::Roles) allow them.
     pub row_jumps: Jumps,
-    /// Jumps of the columns in the source, if the roles of the kernel allow them.
+    /// Jumps of the columns in the source, if the kernel's [`Roles`](crate::Roles) allow them.
     pub col_jumps: Jumps,
     /// How the result is written.
     pub store: StoreKind,

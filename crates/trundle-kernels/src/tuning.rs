@@ -253,8 +253,8 @@ fn one_of<T: fmt::Display + Copy, const N: usize>(
 /// slower with two lines.
 const LEAST_TOGETHER_BYTES: usize = 1024;
 
-/// Larger results are written by streaming stores even if the last-level cache is larger. The value is 16 times the
-/// size of the second-level caches of the measured machines (docs/kernels.md).
+/// Results larger than this are written by streaming stores even if they fit in the last-level cache. The value is 16
+/// times the size of the second-level caches of the measured machines (docs/kernels.md).
 const MOST_CACHED_BYTES: usize = 16 << 20;
 
 impl fmt::Display for Tuning {

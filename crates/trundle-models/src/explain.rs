@@ -10,8 +10,8 @@ use crate::resolve::{Number, number};
 use crate::{BodyValue, Constant, Data, ElementType, Model, Node, Operator, PlannedModel, ValueId};
 
 impl fmt::Display for Model {
-    /// Writes the graph as it is in the file: inputs, operators, outputs. Names are escaped, so that they
-    /// cannot add lines or terminal commands.
+    /// Writes the graph of the file: inputs, operators, outputs. Names are escaped, so that they cannot add
+    /// lines or terminal commands.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Shown(if self.name.is_empty() { "model" } else { &self.name });
         let names = self.value_names();

@@ -88,7 +88,7 @@ pub struct BodyValue {
     pub shape: PartialShape,
 }
 
-/// A shape, of which the file may state all, some or none of the sizes.
+/// A shape. The file may state all, some or none of the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartialShape {
     /// The file does not state the rank.

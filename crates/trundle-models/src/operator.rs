@@ -133,7 +133,7 @@ pub enum Operator {
     },
     /// Splits the data along an axis, one part for each output.
     Split {
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
         /// The sizes of the parts.
         parts: Parts,
@@ -151,9 +151,9 @@ pub enum Operator {
     },
     /// Repeats the data along one axis, as the first version of ONNX's Tile.
     TileAxis {
-        /// The number of repeats; one entry.
+        /// The number of repeats, a list of one entry.
         repeats: Integers,
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
     },
     /// Broadcasts the data to a larger shape.
@@ -181,8 +181,8 @@ pub enum Operator {
         /// The elements to pad with.
         mode: PadMode,
         /// Whether the data is padded before it is cropped, as in OpenVINO's Pad, so that the padding may
-        /// repeat elements that a negative amount crops. A mirror image may then be at most as long as the
-        /// data, or one element shorter if it omits the outermost element.
+        /// repeat elements that a negative amount crops. An amount may then be at most the size of the
+        /// data, or the size - 1 if the mirror image omits the outermost element.
         once: bool,
     },
     /// Moves blocks of channels (axis 1) to the axes after it.
@@ -233,9 +233,9 @@ pub enum Operator {
         /// The amounts of zero padding, before and after. The padding is applied before the data is
         /// resized. The lists begin with the first axis.
         pads: [Vec<i64>; 2],
-        /// The formula for the position in the data that an output index reads.
+        /// The formula for the position in the data of an output index.
         coordinates: Coordinates,
-        /// How to round that position to an index.
+        /// How to round the position to an index.
         nearest: Nearest,
         /// The smallest scale allowed.
         least: LeastScale,
@@ -270,7 +270,7 @@ pub enum Operator {
     Eye {
         /// The shape.
         sizes: EyeSizes,
-        /// The offset of the diagonal to the right, in columns; one entry.
+        /// The offset of the diagonal to the right, in columns; a list of one entry.
         diagonal: Integers,
         /// The element type (default: the type of input 0).
         element: Option<DType>,
@@ -278,7 +278,7 @@ pub enum Operator {
     /// Keeps a diagonal of the last two axes and the elements on one side of it. All other elements become
     /// zero.
     Trilu {
-        /// The offset of the diagonal to the right, in columns; one entry, 0 if omitted.
+        /// The offset of the diagonal to the right, in columns; a list of one entry, 0 if omitted.
         diagonal: Option<Integers>,
         /// Whether to keep the right (upper) side instead of the left.
         is_upper: bool,
@@ -293,7 +293,7 @@ pub enum Operator {
     /// [`Take`](trundle_core::ops::Take): selects the elements at indices along an axis. Input 1 holds the
     /// indices.
     Gather {
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
         /// The number of batch axes of data and indices. A negative number is added to the rank of the
         /// indices.
@@ -301,8 +301,8 @@ pub enum Operator {
         /// How indices outside the axis are treated.
         rule: IndexRule,
     },
-    /// For each index in input 1, returns the element of the data at that index along the axis. The
-    /// positions along all other axes are those of the index.
+    /// For each index in input 1, returns the element of the data at that index along the axis. The element
+    /// and the index have the same position along all other axes.
     GatherElements {
         /// The axis.
         axis: i64,
@@ -314,7 +314,7 @@ pub enum Operator {
         /// Whether the batch axes are merged in the output, as in OpenVINO's GatherND-5.
         merges_batch: bool,
     },
-    /// Replaces elements of the data by the elements of input 2, at the positions from which
+    /// Replaces elements of the data by the elements of input 2, at the positions that
     /// [`Operator::GatherElements`] would read.
     ScatterElements {
         /// The axis.
@@ -322,13 +322,13 @@ pub enum Operator {
         /// Whether negative indices count from the end. Otherwise they are refused.
         counts_back: bool,
     },
-    /// Replaces elements or slices of the data by input 2, at the positions from which
-    /// [`Operator::GatherNd`] would read.
+    /// Replaces elements or slices of the data by input 2, at the positions that [`Operator::GatherNd`]
+    /// would read.
     ScatterNd,
-    /// Replaces slices of the data by input 2, at the positions from which [`Operator::Gather`] would read.
+    /// Replaces slices of the data by input 2, at the positions that [`Operator::Gather`] would read.
     /// Negative indices are refused.
     ScatterUpdate {
-        /// The axis; one entry.
+        /// The axis, a list of one entry.
         axis: Integers,
     },
     /// Replaces a slice of the data by input 1.
@@ -343,8 +343,8 @@ pub enum Operator {
         steps: Option<Integers>,
     },
     /// Writes the rows of input 1 into the data, as ONNX's TensorScatter. The data is a cache that holds
-    /// one sequence for each batch entry. The optional input 2 holds, for each batch entry, the position at
-    /// which its first row is written; without it, that is 0.
+    /// one sequence for each batch entry. The optional input 2 holds, for each batch entry, the position
+    /// for its first row; without input 2, the position is 0.
     TensorScatter {
         /// The sequence axis; not the first.
         axis: i64,
@@ -378,9 +378,9 @@ pub enum EyeSizes {
     OfData,
     /// Given sizes.
     Given {
-        /// How many rows; one entry.
+        /// The number of rows, a list of one entry.
         rows: Integers,
-        /// How many columns; one entry.
+        /// The number of columns, a list of one entry.
         columns: Integers,
         /// The sizes of the axes before the matrix; none if omitted.
         batch: Option<Integers>,
@@ -465,8 +465,8 @@ pub enum ZeroSize {
     Zero,
 }
 
-/// The entries of a strided slice that have a special meaning. A mask has 1 for such an entry; missing
-/// entries are 0.
+/// The entries of a strided slice that have a special meaning. A mask has 1 for each such entry. A mask
+/// that is too short is extended by 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StridedSliceMasks {
     /// The entry of `begin` is ignored: the slice starts at the first element in the direction of the
@@ -531,11 +531,12 @@ pub enum BroadcastRule {
 /// The meaning of the sizes of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AspectRatio {
-    /// They are the output sizes.
+    /// The sizes are the output sizes.
     Stretched,
-    /// They are upper bounds: all axes have the same scale, and no axis becomes longer than its bound.
+    /// The sizes are upper bounds: all axes have the same scale, and no axis becomes longer than its bound.
     NotLarger,
-    /// They are lower bounds: all axes have the same scale, and no axis becomes shorter than its bound.
+    /// The sizes are lower bounds: all axes have the same scale, and no axis becomes shorter than its
+    /// bound.
     NotSmaller,
 }
 
@@ -548,12 +549,13 @@ pub enum LeastScale {
     One,
 }
 
-/// The position in the data that index x along an axis of a resize's output reads.
+/// For index x on an axis of a resize's output: the position in the data from which the element is taken.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinates {
     /// (x + 0.5) / scale - 0.5.
     HalfPixel,
-    /// Like `HalfPixel`, but centred on the output as it would be without rounding its size down.
+    /// Like `HalfPixel`, but centred for the exact output size, scale times data size, without rounding
+    /// down.
     HalfPixelSymmetric,
     /// Like `HalfPixel`, but 0 if the output size is 1.
     PytorchHalfPixel,

@@ -30,7 +30,8 @@ impl ResolvedModel {
     ///
     /// # Errors
     /// [`Error::Malformed`] if `infos` has the wrong length, if an element type does not fit the width of
-    /// its tensor or differs from that of the tensor's sources, or if a constant does not match its input.
+    /// its tensor or differs from the type of the tensor's sources, or if a constant does not match its
+    /// input.
     pub fn new(
         program: Program,
         infos: Vec<TensorInfo>,

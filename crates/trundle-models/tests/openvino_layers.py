@@ -315,7 +315,7 @@ def identity(chance, sizes):
     return Layer("Identity", "opset16", said=lambda data: data)
 
 
-# The formulas for coordinates and rounding are those of the program in the specification.
+# The formulas for coordinates and rounding come from the program in the specification.
 ORIGINAL = {
     "half_pixel": lambda x, scale, resized, own: (x + 0.5) / scale - 0.5,
     "pytorch_half_pixel": lambda x, scale, resized, own: (x + 0.5) / scale - 0.5 if resized > 1 else 0.0,

@@ -54,7 +54,7 @@ impl Context {
         let sizes = shape.iter().map(|size| i64::try_from(*size));
         let sizes = sizes.collect::<std::result::Result<Vec<_>, _>>();
         let sizes = sizes.map_err(|_| Failure("is too large".to_owned()).of("output", number))?;
-        // SAFETY: the context belongs to the current call, and the length is that of `sizes`.
+        // SAFETY: the context belongs to the current call, and the length belongs to `sizes`.
         let value = self.api.get(null_mut(), |api, value| unsafe {
             (api.KernelContext_GetOutput)(self.pointer, number, sizes.as_ptr(), sizes.len(), value)
         })?;

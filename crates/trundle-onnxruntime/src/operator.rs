@@ -27,8 +27,8 @@ pub(crate) trait Operator: Sized + Sync {
 
     fn run(&self, context: &Context) -> Result<()>;
 
-    /// Declares the types and shapes of the outputs as far as they are known. An unknown type or shape is
-    /// omitted and is not an error.
+    /// Declares the known types and shapes of the outputs. An unknown type or shape is omitted and is not an
+    /// error.
     fn infer(inference: &Inference) -> Result<()>;
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Port {
     AnyNumber,
 }
 
-/// The operator of a node, in the form in which ONNX Runtime stores it.
+/// The operator of a node, as ONNX Runtime stores it.
 struct Kernel<O> {
     api: Api,
     label: String,
@@ -171,7 +171,7 @@ unsafe extern "system" fn destroy<O: Operator>(kernel: *mut c_void) {
     drop(unsafe { Box::from_raw(kernel.cast::<Kernel<O>>()) });
 }
 
-/// Declares the types and shapes of a node's outputs as far as they are known. Errors are ignored.
+/// Declares the known types and shapes of a node's outputs. Errors are ignored.
 ///
 /// # Safety
 /// `op` must be a [`Declared`] operator, and `context` must belong to this call.

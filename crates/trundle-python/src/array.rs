@@ -72,7 +72,7 @@ impl<'py> Array<'py> {
 
     /// Whether numpy did not recognise an object and wrapped it in a 0-dimensional object array.
     pub(crate) fn is_one_object(&self) -> bool {
-        // SAFETY: the descriptor belongs to a live array, so its layout is that of the running numpy.
+        // SAFETY: the descriptor belongs to a live array, so it has the layout of the running numpy.
         let flags = unsafe { PyDataType_FLAGS(self.object.py(), self.descr()) };
         self.fields().nd == 0 && flags & NPY_ITEM_REFCOUNT != 0
     }
@@ -89,7 +89,7 @@ impl<'py> Array<'py> {
     /// TypeError for elements that are references to objects, and for masked arrays.
     pub(crate) fn memory(&self, argument: &str) -> PyResult<ArrayMemory> {
         let (py, fields) = (self.object.py(), self.fields());
-        // SAFETY: the descriptor belongs to a live array, so its layout is that of the running numpy.
+        // SAFETY: the descriptor belongs to a live array, so it has the layout of the running numpy.
         let (flags, width) =
             unsafe { (PyDataType_FLAGS(py, fields.descr), PyDataType_ELSIZE(py, fields.descr)) };
         if flags & NPY_ITEM_REFCOUNT != 0 {

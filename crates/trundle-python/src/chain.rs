@@ -71,7 +71,7 @@ use crate::tensor::{Elements, Output, Tensor};
 pub(crate) struct Chain {
     open: OpenChain,
     text: String,
-    /// The arrays that the chain takes: the unnamed one, `_`, and those with a name.
+    /// The arrays that the chain takes: the unnamed one, `_`, and the named ones.
     inputs: Vec<Operand>,
     /// Whether the chain only moves the elements of the unnamed array.
     is_map: bool,
@@ -424,7 +424,7 @@ impl Chain {
     /// Reads the arrays of a call. All must have the kind and dtype of the first one.
     ///
     /// # Errors
-    /// TypeError for a missing array, or one of another kind or dtype.
+    /// TypeError for a missing array, or an array of another kind or dtype.
     fn tensors<'py>(
         &self,
         x: Option<&Bound<'py, PyAny>>,

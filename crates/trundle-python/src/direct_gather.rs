@@ -1,8 +1,8 @@
 //! Gathers and scatters that read the caller's indices directly. They need contiguous arrays and contiguous 64-bit
 //! indices. Indices of numpy's other integer types are cast.
 //!
-//! All other calls make a plan, in which the indices become a table. If single elements are moved, making the table
-//! takes longer than the move.
+//! All other calls make a plan, whose table has the indices. If single elements are moved, making the table takes
+//! longer than the move.
 
 use numpy::Element;
 use pyo3::prelude::*;
@@ -92,7 +92,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
         })
     }
 
-    /// Takes an element for each position from its row, if the other axes have equal sizes.
+    /// Runs `take_along_axis`, if `x` and the indices have equal sizes on all other axes.
     pub(crate) fn take_along(
         &self,
         py: Python<'py>,
@@ -109,8 +109,8 @@ impl<'a, 'py> DirectGather<'a, 'py> {
         )
     }
 
-    /// Puts contiguous values into `target`, if the other axes have equal sizes. `target` is `x` itself, or
-    /// gets a copy of its elements first.
+    /// Runs `put_along_axis` with contiguous values, if `x` and the indices have equal sizes on all other axes.
+    /// `target` is `x`, or `x` is first copied to it.
     pub(crate) fn put_along(
         &self,
         py: Python<'py>,
@@ -217,7 +217,7 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
     cast.is_i64().then_some(cast)
 }
 
-/// Adds the position among indices of the given sizes to an index error.
+/// Adds the position of the invalid index, in an array of these sizes, to an index error.
 fn placed(error: Error, sizes: &[isize]) -> Error {
     match error {
         Error::Op(OpError::IndexOutOfRange { index, position, size }) => {

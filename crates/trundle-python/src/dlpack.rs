@@ -1,7 +1,7 @@
 //! Arrays of other libraries, which share their memory through DLPack.
 //!
 //! Arrays are read through `__dlpack__`. Some libraries also have a table of C functions, which is faster. But it
-//! returns the memory as it is, even if the library must still apply an operation to it, such as PyTorch's conjugation.
+//! returns the stored memory even if the library must still apply an operation to it, such as PyTorch's conjugation.
 //! Only for PyTorch, `torch.rs` checks for such operations and then reads tensors through the table. If a library has a
 //! table, results are converted to its arrays through the table.
 

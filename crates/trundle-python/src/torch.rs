@@ -1,9 +1,8 @@
 //! Reads and makes PyTorch tensors through PyTorch's C functions. The Python functions that every library has,
 //! `__dlpack__` and `from_dlpack`, take twenty times as long as a small move.
 //!
-//! The C functions return the memory of a tensor as it is, even if the tensor has a conjugate, negative or gradient
-//! flag. So this module checks the flags. If a flag is set or an error occurs, the tensor is read by `__dlpack__`
-//! instead.
+//! The C functions return the stored memory of a tensor even if it has a conjugate, negative or gradient flag. So
+//! this module checks the flags. If a flag is set or an error occurs, the tensor is read by `__dlpack__` instead.
 
 use std::ffi::c_void;
 

@@ -245,7 +245,7 @@ impl Bucket {
     /// [`Bucket::tag`] reads it.
     ///
     /// # Errors
-    /// The same as those of [`Bucket::write`].
+    /// The errors of [`Bucket::write`].
     pub fn write_tagged(&self, key: &str, bytes: Vec<u8>, new: New, tag: &str) -> io::Result<()> {
         self.put(key, bytes, new, Attributes::from_iter([(TAG, tag.to_owned())]))
     }

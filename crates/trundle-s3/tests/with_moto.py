@@ -151,7 +151,7 @@ def some_store(chance, folder):
     made = zarr.create_array(
         str(path), shape=shape, chunks=chunks, shards=shards, dtype=array.dtype, zarr_format=version, fill_value=0
     )
-    # A chunk in which all elements have the fill value has no object.
+    # A chunk full of the fill value has no object.
     if chance.random() < 0.3:
         array[: max(1, shape[0] // 2)] = 0
     made[...] = array

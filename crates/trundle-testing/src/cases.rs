@@ -285,7 +285,7 @@ pub fn layouts() -> impl Strategy<Value = LayoutNumbers> {
 }
 
 impl LayoutNumbers {
-    /// Returns a layout for reading, in which elements may share bytes.
+    /// Returns a layout for reading. Its elements may share bytes.
     pub fn source(&self, shape: &[usize], width: usize) -> Layout {
         match &self.loose_strides {
             Some(_) => self.loose(shape, width),
@@ -293,7 +293,7 @@ impl LayoutNumbers {
         }
     }
 
-    /// Returns a layout for writing, in which no two elements share a byte.
+    /// Returns a layout for writing. No two elements share a byte.
     pub fn destination(&self, shape: &[usize], width: usize) -> Layout {
         let loose = self.loose(shape, width);
         if self.loose_strides.is_some() && loose.check_writable(width).is_ok() {
@@ -303,12 +303,12 @@ impl LayoutNumbers {
         }
     }
 
-    /// Returns a layout for writing, in which each stride spans all axes with smaller strides.
+    /// Returns a layout for writing. Each stride spans all axes with smaller strides.
     pub fn nested_destination(&self, shape: &[usize], width: usize) -> Layout {
         self.nested(shape, width, &[false; MOST_RANK])
     }
 
-    /// Returns a layout in which each stride spans all axes with smaller strides, with gaps between.
+    /// Returns a layout with gaps. Each stride spans all axes with smaller strides.
     fn nested(&self, shape: &[usize], width: usize, repeated: &[bool; MOST_RANK]) -> Layout {
         let mut strides = vec![0isize; shape.len()];
         let mut extent = width;

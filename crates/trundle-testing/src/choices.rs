@@ -1,4 +1,4 @@
-//! Random choices from a seed, for tests in which cases need not shrink.
+//! Random choices from a seed, for tests that need no shrinking of cases.
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]

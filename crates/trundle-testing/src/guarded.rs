@@ -206,8 +206,8 @@ mod pages {
         }
     }
 
-    /// Reports the buffer that an access has left. Then restores the previous handler, which ends the
-    /// process when the access is repeated.
+    /// Reports the buffer outside which a byte was accessed. Then restores the previous handler, which ends
+    /// the process when the access is repeated.
     extern "C" fn report(
         signal: libc::c_int,
         info: *mut libc::siginfo_t,

@@ -143,9 +143,9 @@ impl Naive {
         })
     }
 
-    /// numpy's `rot90`: "rotate an array by 90 degrees in the plane specified by axes. Rotation
-    /// direction is from the first towards the second axis. This means for a 2D array with the
-    /// default k and axes, the rotation will be counterclockwise." One turn after another.
+    /// numpy's `rot90`: "rotate an array by 90 degrees in the plane specified by axes. Rotation direction is from
+    /// the first towards the second axis. This means for a 2D array with the default k and axes, the rotation will
+    /// be counterclockwise." Here it is done one turn after another.
     #[must_use]
     pub fn rot90(&self, k: i64, axes: [i64; 2]) -> Naive {
         let [first, second] = axes.map(|axis| self.counted_from_front(axis));
@@ -259,8 +259,9 @@ impl Naive {
         })
     }
 
-    /// numpy's `pad` along one axis. Each mode is a list of indices, from the first index outwards, that is
-    /// repeated as often as necessary. The indices after the last element are a mirror image of it.
+    /// numpy's `pad` along one axis. For each mode, a list has the source indices of the padding before the first
+    /// element, nearest first. The list is repeated as often as necessary. The padding after the last element is
+    /// its mirror image.
     #[must_use]
     pub fn pad(&self, axis: usize, [before, behind]: [usize; 2], mode: PadMode) -> Naive {
         let size = self.shape[axis];
@@ -299,8 +300,7 @@ impl Naive {
         })
     }
 
-    /// ONNX's GatherElements. Along the first axis, `out[i][j] = data[index[i][j]][j]`; the other axes are
-    /// alike.
+    /// ONNX's GatherElements. Along the first axis, `out[i][j] = data[index[i][j]][j]`; other axes work alike.
     #[must_use]
     pub fn take_along_axis(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
         self.gathered(sizes.to_vec(), |index, from| {
@@ -319,8 +319,8 @@ impl Naive {
         })
     }
 
-    /// ONNX's ScatterND: `output[indices[idx]] = updates[idx]` for each index of the indices without their
-    /// last axis, in order.
+    /// ONNX's ScatterND: `output[indices[idx]] = updates[idx]` for each index `idx` into all axes of `indices` but
+    /// the last, in order.
     #[must_use]
     pub fn scatter_nd(&self, sizes: &[usize], indices: &[i64], updates: &Naive) -> Naive {
         let positions = sizes.len() - 1;
@@ -344,7 +344,7 @@ impl Naive {
         })
     }
 
-    /// Replaces elements by those of another tensor, one after another. `to` sets the position of each.
+    /// Replaces elements by elements of another tensor, one after another. `to` sets the position of each.
     fn updated(&self, updates: &Naive, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut updated = self.clone();
         let mut place = vec![0; self.shape.len()];
@@ -391,7 +391,7 @@ impl Naive {
         if (i as i128) < length { narrow(length - 1 - i as i128) } else { i }
     }
 
-    /// Fills each position with the element at the source position that `from` sets.
+    /// Fills each position with the element at the source position that `from` writes to its second argument.
     fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = Vec::with_capacity(shape.iter().product());
         let mut source = vec![0; self.shape.len()];
@@ -402,8 +402,8 @@ impl Naive {
         Naive { shape, labels }
     }
 
-    /// Moves each element to the position that `to` sets. Checks that every position is filled exactly
-    /// once.
+    /// Moves each element to the position that `to` writes to its second argument. Checks that every position is
+    /// filled exactly once.
     fn scattered(&self, shape: Vec<usize>, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = vec![None; self.labels.len()];
         let mut target = vec![0; shape.len()];
@@ -446,7 +446,7 @@ pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-/// Returns the bytes of each element, of `width` bytes, in row-major order of the layout's shape.
+/// Returns the `width` bytes of each element, in row-major order of the layout's shape.
 pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let mut elements = Vec::new();
     for_each_index(layout.shape().sizes(), |index| {
@@ -455,8 +455,8 @@ pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<
     elements
 }
 
-/// Writes elements to their positions. They are given in row-major order of the layout's shape. Other bytes
-/// keep their values.
+/// Writes elements, given in row-major order of the layout's shape, to their positions. Other bytes keep their
+/// values.
 pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mut [u8]) {
     let mut elements = elements.iter().map(AsRef::as_ref);
     for_each_index(layout.shape().sizes(), |index| {
@@ -483,7 +483,7 @@ fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
     narrow(number)
 }
 
-/// Converts a number that is an index according to the specifications.
+/// Converts an index to `usize`. By the specifications it cannot be out of range.
 fn narrow(number: i128) -> usize {
     usize::try_from(number).unwrap_or_else(|_| panic!("{number} is not an index"))
 }

@@ -132,7 +132,7 @@ fn size() -> impl Strategy<Value = usize> {
 /// Where a part is on each side.
 #[derive(Clone, Copy, Debug)]
 struct PartNumbers {
-    /// The key by which the parts of a side are sorted.
+    /// The sort key of the parts of a side.
     keys: [u8; 2],
     /// Whether the part is merged with the previous one.
     joined: [bool; 2],

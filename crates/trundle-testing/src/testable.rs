@@ -1,5 +1,5 @@
-//! What the suite needs from a backend in addition to [`Backend`]: buffers with given bytes, and access to
-//! their contents.
+//! The suite's requirements of a backend in addition to [`Backend`]: buffers with given bytes, and access
+//! to their contents.
 
 use std::borrow::{Borrow, BorrowMut, Cow};
 

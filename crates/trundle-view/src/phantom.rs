@@ -32,11 +32,10 @@ macro_rules! ellipsoids {
 /// Shepp-Logan phantom, with the same intensity: P. Toft, *The Radon Transform: Theory and Implementation*,
 /// 1996, pages 199 and 200.
 ///
-/// The half axes along z and the heights of the centres are those of M. Schabel's `phantom3d`, 2005.
-/// `phantom3d` extends the phantom to ten ellipsoids, as A. C. Kak and M. Slaney extend the original one:
-/// *Principles of Computerized Tomographic Imaging*, 1988, page 102. In `phantom3d` the ventricles are
-/// rotated by a further 10 degrees; this rotation is omitted here, so that their sections are those of
-/// Toft.
+/// The half axes along z and the heights of the centres come from M. Schabel's `phantom3d`, 2005. `phantom3d`
+/// extends the phantom to ten ellipsoids, as A. C. Kak and M. Slaney extend the original one: *Principles of
+/// Computerized Tomographic Imaging*, 1988, page 102. In `phantom3d` the ventricles are rotated by a further 10
+/// degrees; this rotation is omitted here, so that their sections are as in Toft's phantom.
 #[rustfmt::skip]
 const ELLIPSOIDS: [Ellipsoid; 10] = ellipsoids! {
 //  tenths  half axes              centre                 degrees

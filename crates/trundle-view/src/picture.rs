@@ -22,7 +22,7 @@ pub struct Picture {
 /// A picture whose long side has fewer pixels is enlarged, so that people can see it.
 const LEAST_LONG_SIDE: usize = 256;
 
-/// A picture whose short side has fewer pixels, such as that of a vector, is widened.
+/// A picture whose short side has fewer pixels, such as a picture of a vector, is widened.
 const LEAST_SHORT_SIDE: usize = 16;
 
 impl Picture {

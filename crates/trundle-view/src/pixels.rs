@@ -10,7 +10,7 @@ use crate::slice::DrawnAxes;
 /// size.
 pub const PICTURE_BYTES: usize = 6;
 
-/// The elements of a slice in memory: all of them, or those in every n-th row and every m-th column.
+/// The elements of a slice in memory: all of them, or only every n-th row and every m-th column.
 #[derive(Debug)]
 pub struct Pixels {
     element: StoredDType,

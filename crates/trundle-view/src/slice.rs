@@ -91,7 +91,7 @@ pub enum SliceError {
         /// The names of the three axes.
         names: String,
     },
-    /// Three axes are drawn, but the element type is not one that is drawn in colour.
+    /// Three axes are drawn, but the element type cannot be drawn in colour.
     #[error(
         "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, bf16, \
          f32 or f64, got {dtype}"
@@ -147,8 +147,8 @@ impl Slice {
         Slice(shape.iter().enumerate().map(entry).collect())
     }
 
-    /// Returns the axes to draw, and the indices along the others, for a tensor with this shape and element
-    /// type. A tensor of rank 0 makes a picture of one pixel.
+    /// Returns the axes to draw, and the indices along the other axes, for a tensor with this shape and
+    /// element type. A tensor of rank 0 makes a picture of one pixel.
     ///
     /// # Errors
     /// Any [`SliceError`] except [`SliceError::Entry`].
@@ -199,8 +199,8 @@ impl Slice {
     }
 }
 
-/// Returns the position of the channels among three drawn axes. If several axes could be the channels, the
-/// last axis is preferred to the first, because (h, w, c) is more common than (c, h, w).
+/// Returns the position of the channels among three drawn axes. If both the last and the first axis could
+/// be the channels, the last axis is used, because (h, w, c) is more common than (c, h, w).
 fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usize, SliceError> {
     let preferred = [2, 0, 1].into_iter().filter(|at| is_channels(shape[drawn[*at]]));
     let preferred: Vec<usize> = preferred.collect();
@@ -220,8 +220,8 @@ fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usiz
 }
 
 /// Returns whether the last axis has colour channels. Its name decides; if it has no name, the sizes of the
-/// other axes must be like those of a picture. Only a u8 tensor may have more axes at the front, such as a
-/// batch of images.
+/// other axes must be like a picture's. Only a u8 tensor may have more axes at the front, such as a batch
+/// of images.
 fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
     let [before @ .., rows, columns, channels] = sizes else { return false };
     if !is_channels(*channels) {

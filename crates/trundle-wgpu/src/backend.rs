@@ -33,8 +33,8 @@ impl Backend for Wgpu {
         buffer.bytes()
     }
 
-    /// Submits the move and returns without waiting. Moves run in the order in which they are submitted. Use
-    /// [`Wgpu::wait`] or [`Wgpu::read`] to wait.
+    /// Submits the move and returns without waiting. Moves run in the order of their submission. Use [`Wgpu::wait`]
+    /// or [`Wgpu::read`] to wait.
     fn run_while(
         &self,
         plan: &WgpuPlan,

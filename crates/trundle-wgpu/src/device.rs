@@ -118,7 +118,7 @@ impl Wgpu {
         self.is_emulated
     }
 
-    /// Returns the limits for the bound parts of buffers. They are those of the device, unless
+    /// Returns the limits for the bound parts of buffers. They are the device's limits, unless
     /// [`with_windows`](Wgpu::with_windows) was used.
     pub fn windows(&self) -> Windows {
         self.windows

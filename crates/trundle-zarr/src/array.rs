@@ -29,10 +29,10 @@ pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 /// The largest decoded chunk in bytes. It is the limit of Blosc.
 const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
-/// The most chunks in a shard. The index of the shard needs 16 bytes of memory for each of them.
+/// The maximum number of chunks in a shard. The index of the shard needs 16 bytes of memory for each chunk.
 const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 
-/// The most bytes that codecs add to a chunk that does not compress. The number includes the checksum.
+/// The maximum number of bytes that codecs add to a chunk that does not compress. The number includes the checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
 
 pub(crate) const MOST_AXES: usize = 32;
@@ -50,8 +50,7 @@ pub struct ZarrArray {
     pub chunk: Vec<u64>,
     /// The shard sizes in elements, one for each axis; `None` if the array is not sharded.
     pub shard: Option<Vec<u64>>,
-    /// Whether shard indices have the position and the codecs with which [`ArrayWriter`](crate::ArrayWriter) writes
-    /// them.
+    /// Whether shard indices have the position and the codecs that [`ArrayWriter`](crate::ArrayWriter) uses.
     pub has_usual_index: bool,
     /// The order of the axes in a stored chunk, slowest first. It includes the effect of all transpose codecs at the
     /// beginning of the codecs.
@@ -95,7 +94,7 @@ impl ZarrArray {
         let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
         let (chunk, shard) = chunks(&array)?;
         let chunk_bytes = bytes_of_chunk(&chunk, width)?;
-        // Of a shard, only the index or one chunk is read at a time, so the larger of them is the limit.
+        // Only the index or one chunk of a shard is read at a time, so the larger one is the limit.
         let most = match &shard {
             // Nothing is read from an array without elements.
             None if array.shape().contains(&0) => MOST_ADDED_BYTES,
@@ -133,7 +132,8 @@ impl ZarrArray {
         })
     }
 
-    /// Reads the chunk at the grid position `index`. Its axes are in the [`order`](ZarrArray::order) of the array.
+    /// Reads the chunk at the grid position `index`. The axes of the chunk are in the [`order`](ZarrArray::order) of
+    /// the array.
     ///
     /// The elements of a chunk that was never written have the fill value. A chunk at the edge of the array has the
     /// full size.
@@ -183,7 +183,7 @@ impl ZarrArray {
     /// Reads a chunk into `out`, which must have exactly [`chunk_bytes`](ZarrArray::chunk_bytes) bytes.
     ///
     /// # Errors
-    /// The same as those of [`ZarrArray::read_chunk`].
+    /// The errors of [`ZarrArray::read_chunk`].
     pub fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> Result<(), Error> {
         let Some(in_place) = self.in_place else {
             out.copy_from_slice(&self.read_chunk(index)?);
@@ -199,10 +199,10 @@ impl ZarrArray {
     }
 
     /// Opens the encoded shard at the grid position `index`, or the encoded chunk if the array is not sharded. Returns
-    /// `None` if it was never written.
+    /// `None` if the shard or chunk was never written.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be opened, or is longer than its codecs allow.
+    /// [`Error`] if the object cannot be opened, or is longer than its codecs allow.
     pub fn encoded(&self, index: &[u64]) -> Result<Option<Object<'static>>, Error> {
         let key = self.array.chunk_key(index);
         let reader = self.array.storage();
@@ -273,8 +273,8 @@ fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<
     sharding.map(|sharding| Shards::new(sharding, counts)).transpose()
 }
 
-/// Returns the codecs of a chunk, and whether the shard index has the usual form. In a sharded array, they are the
-/// codecs of a chunk within a shard.
+/// Returns the codecs of a chunk, and whether the shard index has the usual form. In a sharded array, a chunk within a
+/// shard has these codecs.
 fn codecs(array: &Inner) -> (Vec<Value>, bool) {
     let ArrayMetadata::V3(metadata) = array.metadata() else { return (Vec::new(), true) };
     if !array.is_exclusively_sharded() {
@@ -382,19 +382,20 @@ fn codec(metadata: &MetadataV3) -> Value {
 }
 
 impl ZarrArray {
-    /// Returns the metadata of the array as it is stored, in JSON.
+    /// Returns the stored metadata of the array, in JSON.
     pub fn metadata(&self) -> &str {
         &self.metadata
     }
 
-    /// Returns the size and the time of the object that contains the chunk at `index`; `None` if it does not exist.
+    /// Returns the size and the time of the object that contains the chunk at `index`; `None` if the object does not
+    /// exist.
     pub fn stored(&self, index: &[u64]) -> Option<Stat> {
         self.array.storage().objects.stat(self.key(index).as_str()).ok()?
     }
 }
 
-/// Returns the axis names. If the metadata does not state them, takes them from the attribute in which xarray stores
-/// them, and removes the attribute.
+/// Returns the axis names. If the metadata does not state them, takes them from xarray's attribute, and removes the
+/// attribute.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
     let names = array.dimension_names().clone().unwrap_or_default();
     let rank = array.shape().len();
@@ -408,7 +409,7 @@ fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<Str
     kept.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// The attribute in which xarray stores axis names in version 2 of Zarr.
+/// The attribute that xarray uses for axis names in version 2 of Zarr.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 fn element_type(array: &Inner) -> Result<String, Error> {
@@ -420,7 +421,7 @@ fn element_type(array: &Inner) -> Result<String, Error> {
     {
         return Ok(numpy);
     }
-    // If a type has two names, zarrs prints both: `float32 / <f4`. If a type has no name in version 3, it prints
+    // If a type has two names, zarrs prints both: `float32 / <f4`. If a type has no name in version 3, zarrs prints
     // numpy's.
     let names = array.data_type().to_string();
     let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));

@@ -40,8 +40,8 @@ enum CompressionFormat {
     Bz2,
     Blosc,
     /// A codec of numcodecs that zarrs does not have. Its data is the decoded size in 4 bytes, followed by one LZ4
-    /// block. It is only decoded, because version 3 of Zarr does not have it. Its only parameter, the acceleration, has
-    /// no effect on decoding.
+    /// block. trundle decodes it but never encodes it, because Zarr version 3 does not have it. Its only parameter, the
+    /// acceleration, has no effect on decoding.
     Lz4,
 }
 
@@ -52,8 +52,8 @@ const FULL: &str = "Destination buffer is too small";
 const BLOSC_HEADER: usize = 16;
 
 impl Bounded {
-    /// Decodes `encoded`. Returns an error if the result has more than `most` bytes. Returns `None` if the inner codec
-    /// should decode instead.
+    /// Decodes `encoded`. Returns an error if the result has more bytes than the limit `most`. Returns `None` if the
+    /// inner codec should decode instead.
     fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
         let too_many = || too_many(most);
         // Reserve the exact size: a vector that grows would need up to three times as much memory.
@@ -112,7 +112,7 @@ fn too_many(most: u64) -> CodecError {
     CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"))
 }
 
-/// Decodes zstd into `out`. Returns the number of bytes, or an error if there are more than `most`.
+/// Decodes zstd into `out`. Returns the number of bytes, or an error if there are more bytes than the limit `most`.
 pub(crate) fn unpack_zstd(
     encoded: &[u8],
     most: u64,
@@ -245,7 +245,7 @@ fn bounded(inner: Option<Arc<dyn BytesToBytesCodecTraits>>, kind: CompressionFor
     Codec::BytesToBytes(Arc::new(Bounded { inner, kind }))
 }
 
-/// The name of [`CompressionFormat::Lz4`], under which zarrs finds it when it converts metadata of version 2.
+/// The name under which zarrs looks for [`CompressionFormat::Lz4`] when it converts metadata of version 2.
 enum Lz4 {}
 
 impl_extension_aliases!(Lz4, v3: "numcodecs.lz4", [], v2: "lz4", []);

@@ -7,7 +7,7 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
-/// The system is asked to write files of at least this size to the disk immediately.
+/// The system begins to write files of at least this size to the disk at once.
 #[cfg(target_os = "linux")]
 const LARGE_BYTES: u64 = 1 << 20;
 

@@ -113,7 +113,7 @@ pub(crate) fn on_a_core<T>(compute: impl FnOnce() -> T) -> T {
     compute()
 }
 
-/// Runs `transfer`, and gives back the core of this thread meanwhile if the thread holds one. The caller may hold
+/// Runs `transfer`. If this thread holds a core, it gives the core back during the transfer. The caller may hold
 /// locks.
 pub(crate) fn off_the_core<T>(transfer: impl FnOnce() -> T) -> T {
     if !HAS_CORE.get() {

@@ -16,8 +16,7 @@ use crate::object_store::{
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
-    /// The folder in which new files are created before they are renamed; `None` unless several processes write the
-    /// store.
+    /// The folder in which new files are created before they are renamed; `Some` if several processes write the store.
     made_in: Option<PathBuf>,
     cached: CachedFiles,
 }
@@ -178,7 +177,7 @@ impl ObjectStore for Folder {
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // A forked process has the same random state as its parent.
+    // A forked process has the same random state as its parent, so the name depends on the process id.
     let mut random = RandomState::new().build_hasher();
     random.write_u32(std::process::id());
     format!("{:016x}-{count}.new", random.finish())

@@ -152,7 +152,7 @@ fn of_v2(mut document: Value) -> Result<ArrayMetadataV3, Error> {
     Ok(metadata)
 }
 
-/// Converts a fill value of version 2 to the form that zarrs expects. Returns `None` to keep it as it is.
+/// Converts a fill value of version 2 to the form that zarrs expects. Returns `None` to keep the value unchanged.
 ///
 /// The value null (undefined) becomes zero. In version 2, a number may also be a string or a boolean, and an integer
 /// may be written as a float.

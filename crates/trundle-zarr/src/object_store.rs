@@ -14,21 +14,22 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// never written.
     ///
     /// # Errors
-    /// If the store cannot be queried. [`io::ErrorKind::Unsupported`] if the key is not that of a regular object.
+    /// If the store cannot be queried. [`io::ErrorKind::Unsupported`] if the key does not belong to a regular
+    /// object.
     fn stat(&self, key: &str) -> io::Result<Option<Stat>>;
 
     /// Reads a part of an object. Returns `None` if the object does not exist. A part of more than `most` bytes is
     /// refused before it is read.
     ///
     /// # Errors
-    /// The same as those of [`ObjectStore::stat`]. An error is also returned if the object cannot be read.
+    /// The errors of [`ObjectStore::stat`]. An error is also returned if the object cannot be read.
     /// [`io::ErrorKind::InvalidData`] if the part has more than `most` bytes or is not within the object.
     fn read(&self, key: &str, part: ByteRange, most: u64) -> io::Result<Option<Vec<u8>>>;
 
-    /// Reads an object whose length must be exactly that of `out`. Returns whether the object exists.
+    /// Reads an object, which must be exactly as long as `out`. Returns whether the object exists.
     ///
     /// # Errors
-    /// The same as those of [`ObjectStore::read`]. [`io::ErrorKind::InvalidData`] if the object is longer or shorter.
+    /// The errors of [`ObjectStore::read`]. [`io::ErrorKind::InvalidData`] if the object is longer or shorter.
     fn read_all(&self, key: &str, out: &mut [u8]) -> io::Result<bool> {
         let Some(read) = self.read(key, ByteRange::All, out.len() as u64)? else {
             return Ok(false);

@@ -15,7 +15,7 @@ use crate::object_store::{ByteRange, ObjectStore};
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) objects: Arc<dyn ObjectStore>,
-    /// The size in bytes of the largest expected object: first that of the metadata, then that of a chunk.
+    /// The size in bytes of the largest expected object: first the metadata, then a chunk.
     most: AtomicU64,
 }
 

@@ -408,7 +408,7 @@ fn lz4_that_ends_early_or_says_less_is_refused() {
         (&[240, 0, 0, 0, 0xf0, 200, 1], "lz4: "),
         // The bytes to copy would begin before the output does.
         (&[240, 0, 0, 0, 0x04, 9, 0], "lz4: "),
-        // The stated size is smaller than that of a chunk.
+        // The stated size is smaller than a chunk.
         (&[5, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], ""),
     ] {
         let copy = changed("v2-lz4", "0.0.0", bytes);

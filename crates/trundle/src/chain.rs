@@ -32,7 +32,7 @@ pub use open::{OpenChain, Slot};
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     ops: Vec<Op>,
-    /// The string from which the chain was parsed, or an equivalent one, for error messages.
+    /// The parsed string of the chain, or an equivalent one, for error messages.
     text: String,
     /// The range of each operator in `text`, in bytes.
     spans: Vec<Range<usize>>,
@@ -120,7 +120,7 @@ impl Chain {
     /// The tensors that the chain takes as inputs.
     ///
     /// The first is the unnamed tensor, unless the first operator does not use it. The named tensors follow, each
-    /// once, in the order in which the chain uses them.
+    /// once, in the order of their first use.
     pub fn inputs(&self) -> Vec<&Operand> {
         let mut inputs: Vec<&Operand> = Vec::new();
         let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
@@ -285,7 +285,7 @@ impl Chain {
         })
     }
 
-    /// The number of indices that the scatters of the chain keep in memory, without the indices that the chain has.
+    /// The number of indices that the scatters of the chain keep in memory, without the indices in the chain itself.
     ///
     /// `inputs` are the shapes of the [inputs](Chain::inputs). See [`Program::indices_of_update`].
     ///
@@ -384,7 +384,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
 }
 
 impl PartialEq for Chain {
-    /// Compares the operators. The strings from which the chains were parsed may differ.
+    /// Compares the operators. The parsed strings of the chains may differ.
     fn eq(&self, other: &Chain) -> bool {
         self.ops == other.ops
     }

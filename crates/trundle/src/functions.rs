@@ -104,7 +104,7 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
 ///
 /// If the shape changes, `data` must be row-major, and the result is row-major too. This function is slower than a
 /// transpose to a new tensor. It needs scratch memory of at most a sixteenth of the tensor, but at least 1 MiB. If
-/// that is not enough, it copies the whole tensor.
+/// this memory is not enough, it copies the whole tensor.
 ///
 /// ```
 /// use trundle::{Shape, TensorViewMut, transpose_in_place};
@@ -387,7 +387,7 @@ fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
     }
 }
 
-/// Everything on which a plan depends. It is the key of the plan cache.
+/// The key of the plan cache: everything that determines a plan.
 #[derive(Clone, Copy, Debug, Hash)]
 struct PlanKey<'a> {
     op: OpRef<'a>,
@@ -480,7 +480,8 @@ fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
     Layout::row_major(shape, width.units())
 }
 
-/// Checks that the tensor `out` has the element type and bit order of `data`. `argument` is its name in errors.
+/// Checks that the tensor `out` has the element type and bit order of `data`. `argument` is the name of `out` in
+/// errors.
 ///
 /// # Errors
 /// [`DTypeError::DTypeMismatch`] for another element type, [`DTypeError::PackingMismatch`] for another bit order.

@@ -81,7 +81,7 @@ pub fn take_along_axis<T: Copy + 'static>(
 /// Writes the result of [`take_along_axis`] to `out`, which must have the shape of the result and the type of `data`.
 ///
 /// # Errors
-/// The errors of [`take_along_axis`], and those of [`take_into`] for an `out` that does not fit.
+/// The errors of [`take_along_axis`], and the errors of [`take_into`] for an `out` that does not fit.
 pub fn take_along_axis_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,

@@ -55,7 +55,7 @@ impl InPlacePlan {
             at = pass.stages.end;
             passes.push(pass);
         }
-        // Without maps nothing is moved, so both layouts must be equal.
+        // If there are no maps, nothing is moved, so `src` and `dst` must be equal.
         Ok((!maps.is_empty() || src == dst).then_some(InPlacePlan { passes }))
     }
 

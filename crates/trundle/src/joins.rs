@@ -117,7 +117,7 @@ pub fn pad<T: Copy + 'static>(
 /// Writes the result of [`pad`] to `out`, which must have the padded shape and the type of `data`.
 ///
 /// # Errors
-/// The errors of [`pad`], and those of [`concatenate_into`] for an `out` that does not fit.
+/// The errors of [`pad`], and the errors of [`concatenate_into`] for an `out` that does not fit.
 pub fn pad_into<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     widths: &[[usize; 2]],

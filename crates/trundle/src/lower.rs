@@ -39,10 +39,10 @@ impl StepMoves {
 /// How to move a tensor that has too many boxes for one move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooMany {
-    /// Move it in tiles, between contiguous buffers.
+    /// Move the tensor in tiles, between contiguous buffers.
     Tiles,
-    /// Move it by one move of the composed maps. This requires that each tensor of the program is moved from the
-    /// previous tensor.
+    /// Move the tensor by one move of the composed maps. Each tensor of the program must be moved from the previous
+    /// tensor.
     Directly,
 }
 
@@ -212,7 +212,7 @@ impl Lowering<'_> {
     /// Lowers the passes of the program. If `direct`, the passes write outputs in the given layouts; otherwise they
     /// write contiguous buffers.
     ///
-    /// Returns false if the program cannot be written directly in these layouts.
+    /// Returns false if the program cannot be written directly in the layouts.
     fn put_passes(&mut self, direct: bool) -> Result<bool> {
         let layouts = match (direct, self.layouts) {
             (true, Some((_, out))) => {
@@ -283,7 +283,7 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// Makes one move of the composed maps from one tensor to a later one.
+    /// Makes one move of the composed maps from one tensor to a later tensor.
     fn composed(&self, from: TensorId, target: TensorId, out: Option<&Layout>) -> Result<Move> {
         let (width, contiguous) = (self.program.tensor(target).width, self.packed(target)?);
         let (src, dst) = (self.layout(from)?, out.unwrap_or(&contiguous));
@@ -308,8 +308,8 @@ impl Lowering<'_> {
         self.moves.steps.push(Step { source, target, work });
     }
 
-    /// The buffer from which a tensor is read. An input or a constant is read from its own buffer, even if it is also
-    /// an output.
+    /// The buffer with a tensor to read. An input or a constant is read from its own buffer, even if it is also an
+    /// output.
     fn source(&mut self, id: TensorId) -> BufferId {
         match &self.program.tensor(id).made {
             Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
@@ -328,8 +328,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A contiguous buffer from which a tensor is read. If the tensor's layout is not contiguous, adds a step that
-    /// copies it.
+    /// A contiguous buffer with a tensor to read. If the tensor's layout is not contiguous, adds a step that copies
+    /// it.
     fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
         let layout = self.layout(id)?;
         if !self.is_contiguous(id, &layout) {
@@ -340,7 +340,7 @@ impl Lowering<'_> {
         Ok(self.source(id))
     }
 
-    /// The layout in which a tensor is read.
+    /// The layout for reading a tensor.
     fn layout(&self, id: TensorId) -> Result<Layout> {
         match (&self.program.tensor(id).made, self.layouts) {
             (Made::Given(input), Some((inputs, _))) if !self.contiguous.contains(&id) => {
@@ -361,7 +361,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Composes the maps from one tensor to a later one, in a program where each tensor is moved from the previous one.
+/// Composes the maps from one tensor to a later tensor. Each tensor of the program must be moved from the previous
+/// tensor.
 ///
 /// # Errors
 /// The errors of [`IndexMap::then`].
@@ -374,7 +375,7 @@ pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Re
     })
 }
 
-/// One pass over memory. It usually runs one or more neighbouring operators of a chain.
+/// One pass over memory. A pass usually runs one or more neighbouring operators of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPass {
     /// The indices of the operators that the pass completes. Empty for a copy, and for a pass that does only a part of

@@ -17,7 +17,7 @@ use crate::planned::run_in_turn;
 /// A plan runs on bytes or on slices of any type. Runs on bytes do not allocate. If the plan has several passes,
 /// runs on slices allocate the tensors between the passes.
 ///
-/// `Display` prints the operators, index map, move and CPU plan of each pass.
+/// `{plan}` shows the operators, the index map, the move and the CPU plan of each pass.
 ///
 /// ```
 /// use trundle::{Chain, Layout, Plan, Shape};
@@ -33,8 +33,8 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share the memory for the tensors between passes. If two runs overlap in time, the second allocates such
-/// memory.
+/// Clones share the memory for the tensors between passes. If two runs overlap in time, the second run allocates memory
+/// of its own.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
@@ -95,9 +95,9 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Chain`] for an operator that does not fit its input shape, takes several tensors or has a
-    /// constant; the last two need a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another
-    /// shape than the result or has overlapping elements, or if there is not enough memory for the tensors between
-    /// passes.
+    /// constant. For several tensors or a constant, use a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if
+    /// `dst` has another shape than the result or has overlapping elements, or if there is not enough memory for the
+    /// tensors between passes.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,
@@ -200,7 +200,7 @@ impl Plan {
         self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// Moves the elements of `src` to `dst`, which are slices of a type with the planned width.
+    /// Moves the elements of `src` to `dst`. The element type must have the planned width.
     ///
     /// If the plan has several passes, allocates the tensors between them.
     ///

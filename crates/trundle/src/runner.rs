@@ -35,7 +35,7 @@ impl fmt::Display for BufferId {
     }
 }
 
-/// One step of a [`Runner`], which reads one buffer and writes another. Several steps may write parts of the same
+/// One step of a [`Runner`]. A step reads one buffer and writes another. Several steps may write parts of the same
 /// buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step<Work> {
@@ -52,7 +52,7 @@ pub struct Step<Work> {
 pub enum Moves<'a> {
     /// One move, which is planned when the runner is created.
     One(&'a Move),
-    /// Many moves, each of which is planned when it runs.
+    /// Many moves. Each is planned when it runs.
     Tiles(Tiles),
 }
 
@@ -78,9 +78,9 @@ impl Moves<'_> {
 pub enum Plans<B: Backend> {
     /// One plan.
     One(B::Plan),
-    /// One plan for each tile. It is made when the tile is moved, and then dropped.
+    /// One plan for each tile. The plan is made when the tile is moved, and then dropped.
     Tiles(Tiles),
-    /// One plan for all steps that write the same target. It writes the whole target from the listed sources.
+    /// One plan for all steps that write the same target. The plan writes the whole target from the listed sources.
     Pass(Box<dyn PassPlan<B::Buffer>>, Vec<BufferId>),
     /// No plan: this step is part of the [`Plans::Pass`] of another step that writes the same target.
     Along,
@@ -107,7 +107,7 @@ impl<B: Backend> fmt::Display for Plans<B> {
     }
 }
 
-/// The number of bytes of temporary buffers that a runner of these steps needs.
+/// The number of bytes of temporary buffers that a runner needs for these steps.
 pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
@@ -175,8 +175,7 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, least_bytes, sizes, constants, temporaries })
     }
 
-    /// Plans a sequence of moves from one input to one output, in which each move reads the result of the previous
-    /// one.
+    /// Plans a sequence of moves from one input to one output. Each move reads the result of the previous one.
     ///
     /// Allocates the temporary buffers.
     ///
@@ -204,7 +203,7 @@ impl<B: Backend> Runner<B> {
         Ok(runner)
     }
 
-    /// Allocates the temporary buffers now, so that the first run need not.
+    /// Allocates the temporary buffers now instead of in the first run.
     pub(crate) fn allocate(&self) -> Result<()> {
         self.put_back(self.new_temporaries()?);
         Ok(())
@@ -525,7 +524,7 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
     plans
 }
 
-/// What a run that allocates its buffers must know about the buffers of a step.
+/// The lifetimes and sizes of the buffers of a step, for a run that allocates its buffers.
 struct Life {
     /// The size in bytes of the target.
     target_bytes: usize,

@@ -8,7 +8,7 @@ use super::DeviceArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// Words in `suite/name type sizes` of the cases to time (default: a few of each suite)
+    /// Time the cases whose line in --list contains one of these words (default: a few of each suite)
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
     /// Time every case of every suite (a few minutes)
@@ -29,7 +29,7 @@ pub(crate) struct BenchArgs {
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Allocate the tensors on large pages, as numpy and trundle do for results
+    /// Allocate the tensors on large pages, as numpy and trundle do for new arrays
     #[arg(long)]
     pub large_pages: bool,
     /// Number of timings of each case, alternating with a copy

@@ -16,7 +16,7 @@ pub(crate) enum DeviceName {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Device: cpu, or a GPU through wgpu or cuda (default: cpu)
+    /// `cpu`, or `wgpu` or `cuda` for a GPU (default: cpu)
     #[arg(
         long,
         value_name = "DEVICE",

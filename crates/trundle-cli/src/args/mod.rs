@@ -68,7 +68,7 @@ pub(crate) enum Command {
     /// Fuse the movement-only parts of an ONNX model
     #[command(after_help = help::FUSE)]
     Fuse(FuseArgs),
-    /// Run numbered tasks of a plan from `plan --tasks`
+    /// Run some of the tasks that `plan --tasks` wrote
     #[command(after_help = help::TASK)]
     Task(TaskArgs),
     /// Complete the tasks' output, or list missing tasks
@@ -80,7 +80,7 @@ pub(crate) enum Command {
     /// Transpose a sample volume, verify, time and draw it
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
-    /// Find and keep the fastest settings for this machine
+    /// Find and save the fastest settings for this machine
     #[command(after_help = help::TUNE)]
     Tune(TuneArgs),
     /// Time the operators against a copy on this machine
@@ -101,10 +101,10 @@ pub(crate) enum Command {
     },
 }
 
-// Headings of the options that commands share. `-h` shows only those in [`help::SHOWN`].
+// Headings of the options that commands share. `-h` shows only the options in [`help::SHOWN`].
 const INPUT: &str = "Input";
 const OUTPUT: &str = "Output";
-const CHUNKED: &str = "Zarr and HDF5 output";
+const CHUNKED: &str = "Zarr output";
 const LARGE: &str = "Large files";
 const REPORTING: &str = "Reporting";
 
@@ -112,7 +112,7 @@ const REPORTING: &str = "Reporting";
 #[derive(Debug, Args)]
 #[command(next_help_heading = INPUT)]
 pub(crate) struct DescriptionArgs {
-    /// Format of the input (default: by its ending, then by its first bytes)
+    /// Format of the input (default: by the name's ending, then by the first bytes)
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub from: Option<Written<&'static Format>>,
     /// Element type, such as f32, bf16, i4, bytes12 or numpy's >f4
@@ -124,7 +124,8 @@ pub(crate) struct DescriptionArgs {
     /// Start of raw data in bytes; bytes after the data are then ignored
     #[arg(long, value_name = "BYTES")]
     pub offset: Option<Bytes>,
-    /// Bit order of elements below a byte, in input and output (default: OpenVINO's)
+    /// Bit order of elements smaller than a byte, in input and output (default: high-first for 1 bit, low-first for 2
+    /// and 4 bits, split for 3 and 6 bits)
     #[arg(long, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
     pub bit_order: Option<Written<BitOrder>>,
 }
@@ -199,7 +200,7 @@ pub(crate) struct StackArgs {
     /// Position of the new axis in the result; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: i64,
-    /// Name of the new axis, if the output names axes
+    /// Name of the new axis, if the output has axis names
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
     #[command(flatten)]
@@ -212,7 +213,7 @@ pub(crate) struct PartArgs {
     /// Files in order; - is stdin
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Tensors to join: a name or a pattern (default: all, by equal names)
+    /// Tensors to join: a name or a pattern (default: all; equal names are joined)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     /// Attributes that may differ, such as units,calendar
@@ -292,13 +293,13 @@ pub(crate) struct ChunkArgs {
     /// Chunk sizes: 24,48,-1 or lat=24,time=-1; -1 is the whole axis (default: the source's chunks, or at most 4 MiB)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub chunks: Option<Written<ChunkSizes>>,
-    /// Shard sizes: multiples of --chunks (default: the source's, none with --chunks)
+    /// Shard sizes: multiples of --chunks (default: the source's; none if --chunks is given)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shards: Option<Written<ChunkSizes>>,
     /// Compression: zstd:3, gzip:6, blosc:lz4:5:shuffle or none (default: the source's, or zstd:3)
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Written<Codecs>>,
-    /// Copy encoded chunks and store the axis order as a codec (axis orders only)
+    /// Only copy encoded chunks; a new axis order within chunks is stored as a transpose codec
     #[arg(long, conflicts_with_all = ["chunks", "shards", "codec"])]
     pub metadata_only: bool,
 }
@@ -310,10 +311,10 @@ pub(crate) struct WriteArgs {
     /// File to write; - is stdout
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Overwrite the output if it exists; it may be the input
+    /// Overwrite an existing output, even if it is the input
     #[arg(long)]
     pub force: bool,
-    /// Format of the output (default: by its ending)
+    /// Format of the output (default: by the name's ending)
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<Written<&'static Format>>,
     /// Read the output back and verify it against independent checksums
@@ -338,7 +339,7 @@ pub(crate) struct ReportArgs {
     pub quiet: bool,
 }
 
-/// Options of a plan in addition to those of the command.
+/// Options of a plan in addition to the command's own.
 #[derive(Debug, Args)]
 #[command(next_help_heading = OUTPUT)]
 pub(crate) struct DryRunArgs {
@@ -348,7 +349,7 @@ pub(crate) struct DryRunArgs {
     /// Accept an output that exists: it would be overwritten
     #[arg(long)]
     pub force: bool,
-    /// Format of the output (default: by its ending)
+    /// Format of the output (default: by the name's ending)
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<Written<&'static Format>>,
     /// Include the verification of the output
@@ -423,7 +424,7 @@ pub(crate) struct PlanArgs {
     /// Leave out the other tensors instead of copying them
     #[arg(long, help_heading = INPUT, requires = "tensor")]
     pub only: bool,
-    /// Move the elements even if a column-major header would do
+    /// Move the elements to row-major order, even if marking the file as column-major is enough
     #[arg(long, help_heading = OUTPUT)]
     pub row_major: bool,
     #[command(flatten)]
@@ -440,7 +441,7 @@ pub(crate) struct MeansArgs {
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Storage of the files; `measure` probes again (default: bucket for s3://, else a remembered probe)
+    /// Kind of storage; `measure` measures again (default: bucket for s3://, else measured once and remembered)
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
 }
@@ -497,11 +498,11 @@ pub(crate) struct ViewArgs {
     /// Name of the tensor (default: the only one)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// An index or : for each axis; one : draws a row, two draw a picture, three a colour picture (default: the last
-    /// two axes and colours, at the middle of the others)
+    /// An index or : for each axis; one : draws a row, two a picture, three a colour picture (default: the last two
+    /// axes, and colour channels if there are any, in the middle of the other axes)
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     pub slice: Option<Slice>,
-    /// Values of black and white (default: 0 and 1 for colours, else limits around 99 % of the values)
+    /// Values drawn black and white (default: the middle 99 % of values; full scale for colours)
     #[arg(long, value_name = "BLACK,WHITE", allow_hyphen_values = true)]
     pub range: Option<Range>,
     /// PNG to write; - is stdout (default: draw in the terminal)
@@ -589,16 +590,16 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// Write the record to this file instead of keeping it; - is stdout
+    /// Write the settings to this file instead of saving them for this machine; - is stdout
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["dry_run", "forget"])]
     pub output: Option<PathBuf>,
     /// Overwrite the file if it exists
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Show the record without keeping it
+    /// Show the settings without saving them
     #[arg(long, conflicts_with = "forget")]
     pub dry_run: bool,
-    /// Delete the kept record without measuring
+    /// Delete the saved settings without measuring
     #[arg(long)]
     pub forget: bool,
     /// Print one JSON object on stdout

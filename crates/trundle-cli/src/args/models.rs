@@ -53,7 +53,7 @@ pub(crate) struct RunArgs {
     /// Limit memory use, such as 512M or 4G (default: the free memory, a quarter for parts)
     #[arg(long, help_heading = LARGE, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
-    /// Storage of the files; `measure` probes again (default: bucket for s3://, else a remembered probe)
+    /// Kind of storage; `measure` measures again (default: bucket for s3://, else measured once and remembered)
     #[arg(long, help_heading = LARGE, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::args::{FinishArgs, TaskArgs};
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 
-/// The environment variables in which schedulers pass the task number.
+/// The environment variables that schedulers use for the task number.
 const NUMBERS: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
 
 /// The time between two checks whether the tasks of earlier stages are finished.

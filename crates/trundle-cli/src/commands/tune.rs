@@ -97,7 +97,7 @@ fn text(tuned: &Tuned, file: Option<&Path>) -> String {
     text
 }
 
-/// Lists the values in `after` that differ from those in `before`, one a line.
+/// Lists the values in `after` that differ from the values in `before`, one a line.
 fn changes(before: &Tuning, after: &Tuning) -> String {
     let (before, after) = (before.to_string(), after.to_string());
     let changed = before.split(' ').zip(after.split(' ')).filter(|(before, after)| before != after);

@@ -38,7 +38,7 @@ fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
     format!("{names}: {said}: {} and {}\n", value(one), value(other))
 }
 
-/// The file formats and layouts in which a `<u2` tensor is written.
+/// The file formats and layouts of a `<u2` tensor.
 const WAYS: [&str; 9] = [
     "c.npy",
     "f.npy",

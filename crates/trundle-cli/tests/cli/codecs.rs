@@ -1,4 +1,4 @@
-//! The codecs and shards of Zarr stores. They are those of the source, or the user chooses them.
+//! The codecs and shards of Zarr stores. They come from the source, or the user chooses them.
 
 use std::fs;
 use std::path::Path;

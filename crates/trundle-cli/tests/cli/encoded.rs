@@ -28,7 +28,7 @@ fn count(place: &Workdir, chain: &str, args: &str) -> Value {
     place.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
-/// Applies a chain to the store. Compares the result with that of the same chain on the .npy file.
+/// Applies a chain to the store. Compares the result with the result of the same chain on the .npy file.
 fn moved(place: &Workdir, chain: &str, args: &str) {
     let _ = fs::remove_dir_all(place.path("y.zarr"));
     place.run(&format!("apply x.npy '{chain}' -o y.npy --row-major --force")).done();

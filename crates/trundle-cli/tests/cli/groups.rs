@@ -114,8 +114,8 @@ fn a_group_of_one_array_stays_a_group() {
         (&array["shape"], &array["dimension_names"]),
         (&json!([6, 0]), &json!(["lon", "lat"]))
     );
-    // A store that consists of a single array keeps this form. In an HDF5 file, its attributes become those
-    // of the dataset.
+    // A store that consists of a single array keeps this form. In an HDF5 file, its attributes become
+    // attributes of the dataset.
     place.run("convert g.zarr/t2m -o array.zarr").done();
     assert_eq!(
         written(&place, "array.zarr")["attributes"],

@@ -177,7 +177,7 @@ fn what_may_be_moved_already_is_not_moved_again() {
 /// The shape of an input of more than 64 MiB. Runs on smaller inputs cannot be resumed.
 const SHAPE: [usize; 2] = [4001, 4500];
 
-/// How many processes ended before the signal, and what `--resume` did after the others were killed.
+/// How many processes ended before the signal, and the results of `--resume` after the others were killed.
 #[derive(Debug, Default)]
 struct Counts {
     /// The process ended before the signal, or the signal was too late.

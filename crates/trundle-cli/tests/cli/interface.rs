@@ -86,7 +86,7 @@ fn a_plan_as_json() {
     let stage = &report["stages"][0];
     assert_eq!(keys(stage), set(&["operators", "index_map", "move", "plan"]));
     assert_eq!(stage["move"]["width"], 2);
-    // A roll along one axis is a single block, in which one loop is cut.
+    // A roll along one axis is a single block with one cut loop.
     let blocks = stage["move"]["blocks"].as_array().unwrap();
     assert_eq!(blocks.len(), 1);
     let loops = blocks[0]["loops"].as_array().unwrap();

@@ -131,7 +131,7 @@ fn chance(state: &mut u64, most: usize) -> usize {
     (*state >> 33) as usize % most
 }
 
-/// A folder in which the program runs.
+/// The working folder of the program.
 struct Workdir {
     folder: TempDir,
 }

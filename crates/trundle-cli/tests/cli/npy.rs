@@ -111,7 +111,7 @@ impl Tensor {
         let row_major = Tensor { descr, width, shape, bytes };
         match &between("'fortran_order': ", ",")[..] {
             "False" => row_major,
-            // In column-major order, the bytes are those of the transposed tensor in row-major order.
+            // A column-major tensor has the same bytes as its transpose in row-major order.
             "True" => {
                 let shape = row_major.shape.clone();
                 let inverted: Vec<usize> = shape.iter().rev().copied().collect();

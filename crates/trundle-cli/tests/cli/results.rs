@@ -231,7 +231,7 @@ fn a_stream_comes_in_and_goes_out() {
     let run = place.run_on(&tensor.file(PLAIN), "transpose - -o -").done();
     assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
     let back = place.run_on(&run.stdout, "transpose - -o - -q").done();
-    // Compares the bytes of the file, including the header, with those of a file that numpy writes.
+    // Compares the bytes of the file, including the header, with a file that numpy writes.
     let (back, original) = (back.stdout, tensor.file(PLAIN));
     assert!(back[back.len() - tensor.bytes.len()..] == tensor.bytes);
     assert!(Tensor::read(&back, 4) == Tensor::read(&original, 4));

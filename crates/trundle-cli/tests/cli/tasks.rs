@@ -71,7 +71,7 @@ impl Planned {
         self.place.run("finish plan.json")
     }
 
-    /// Checks that the output equals that of a single run, and that there are no other files.
+    /// Checks that the output equals the output of a single run, and that there are no other files.
     fn check(&self) {
         assert!(tree(&self.place.path(&self.output)) == self.expected, "it differs");
         let names: Vec<String> = self.place.contents().into_iter().map(|(name, _)| name).collect();

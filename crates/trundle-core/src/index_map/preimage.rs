@@ -85,7 +85,7 @@ struct Step<'a> {
 /// A source axis of a reshape. Its coordinate is a digit of a row-major number, which is computed from the coordinates
 /// on some output axes.
 struct Digit {
-    /// The output axes from which the number is computed, each with its stride in the number.
+    /// The output axes that determine the number, each with its stride in the number.
     terms: Vec<(usize, isize)>,
     /// The stride of the source axis in the number.
     unit: isize,

@@ -62,8 +62,8 @@ impl Coordinate {
 
 /// A coordinate that is `first` before iteration `at` of the loop `number`, and `second` from there on.
 ///
-/// Both parts are nonempty, and both forms have the same steps along all other loops. If another coordinate is
-/// cut or ragged along the same loop, it was computed from this one.
+/// Both parts are nonempty, and both forms have the same steps along all other loops. If another coordinate is cut or
+/// ragged along the same loop, it was computed from this coordinate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CutForm {
     pub(crate) number: usize,
@@ -135,7 +135,7 @@ pub(super) type Evaluated<T> = Result<T, NotOne>;
 
 /// The reason why a coordinate is not a single form over the whole region.
 pub(super) enum NotOne {
-    /// The caller must evaluate the coordinate again over each of these parts.
+    /// The caller must evaluate the coordinate again over each part.
     Cut(Vec<Region>),
     /// The coordinate is not linear over any parts.
     Never,
@@ -236,7 +236,7 @@ impl Region {
         })
     }
 
-    /// Returns the error with the two parts of the region, in each of which the coordinate `cut` is linear.
+    /// Returns the error with two parts of the region. In each part, the coordinate `cut` is linear.
     fn at_cut<T>(&self, cut: &CutForm) -> Evaluated<T> {
         Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
@@ -348,7 +348,8 @@ impl Region {
         term.step.wrapping_mul(self.sizes[term.number].cast_signed() - 1)
     }
 
-    /// Whether a form is below `at` over the whole region. Returns parts if it is below `at` only in some.
+    /// Whether a form is below `at` over the whole region. If the form is below `at` only in a part, returns the
+    /// parts of the region.
     pub(super) fn is_below(&self, form: &AffineForm, at: isize) -> Evaluated<bool> {
         if let Some(term) = form.terms.iter().find(|term| term.step < 0) {
             return Err(NotOne::Cut(vec![self.clone().turned(term.number)]));
@@ -361,7 +362,7 @@ impl Region {
             return Err(NotOne::Never);
         };
         // The loop with the largest step has three ranges. In the first, the form is always below `at`. In the
-        // second, that depends on the other loops. In the third, the form is never below `at`.
+        // second, the comparison depends on the other loops. In the third, the form is never below `at`.
         let others = most - form.start - self.span(widest);
         let first_at = |least: isize| -> usize {
             let steps = (at - least + widest.step - 1).div_euclid(widest.step);
@@ -611,7 +612,7 @@ mod tests {
         elements
     }
 
-    /// A 3 x 6 tensor, with an additional coordinate along its rows, of which 2, 6 and 5 elements are reversed.
+    /// A 3 x 6 tensor, with an additional coordinate that reverses 2, 6 and 5 elements of its rows.
     fn with_row() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);

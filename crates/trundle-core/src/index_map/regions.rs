@@ -77,7 +77,7 @@ impl Regions {
     /// Pulls the boxes back to the source of `map`.
     ///
     /// Law: each output index of the regions is in exactly one box of the result, at the same position. Its coordinates
-    /// are those to which `map` maps its old coordinates.
+    /// are the image of its old coordinates under `map`.
     ///
     /// # Errors
     /// Returns the unchanged regions if the result would have more than `most` boxes, or if a coordinate is not a

@@ -8,8 +8,8 @@ impl IndexMap {
     /// Splits the map in two if it would have more than `most` boxes because several axes jump; otherwise returns
     /// `None`.
     ///
-    /// The number of boxes of each part is about the square root of that of the map. The jumps of a single axis are
-    /// never split.
+    /// The number of boxes of each part is about the square root of the map's number of boxes. The jumps of a single
+    /// axis are never split.
     ///
     /// For example, a roll cuts each rolled axis in two, so a roll of 12 axes has 4096 boxes. The time and memory for a
     /// box do not depend on its number of elements, so many small boxes are slow.

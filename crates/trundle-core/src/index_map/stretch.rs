@@ -1,4 +1,4 @@
-//! Finds ranges in which evenly spaced output elements have evenly spaced sources.
+//! Finds ranges of evenly spaced output elements with evenly spaced sources.
 
 use std::ops::Range;
 

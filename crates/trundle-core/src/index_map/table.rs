@@ -190,7 +190,7 @@ impl Table {
         })
     }
 
-    /// The pieces of a row of `size` elements, of which the first `length` are reversed.
+    /// The pieces of a row of `size` elements with its first `length` elements reversed.
     pub(super) fn reversal(length: usize, size: usize) -> Vec<Piece> {
         let length = length.min(size);
         vec![

@@ -19,8 +19,8 @@ pub struct Block {
     /// At most one loop is cut by a table. This loop may have a single step, since its source depends on a length. Its
     /// destination stride is then 0.
     pub loops: Vec<Loop>,
-    /// Index tables whose entries add to the source offset. Usually there are none. There are none if a table cuts a
-    /// loop.
+    /// Index tables whose entries add to the source offset. Usually there are no index tables, and never if a table
+    /// cuts a loop.
     pub indices: Vec<IndexTable>,
 }
 
@@ -59,7 +59,8 @@ impl Source {
         }
     }
 
-    /// Adds the source distances of a cut to this source. If the source is cut already, it is at the same step.
+    /// Adds the source distances of a cut to this source. If the source is already cut, both cuts are at the same
+    /// step.
     pub(super) fn cut(&mut self, cut: Cut) {
         let before = std::mem::replace(self, Source::Cut(Box::new(cut)));
         match (before, self) {
@@ -93,7 +94,7 @@ impl Loop {
         }
     }
 
-    /// The cut and the step at which it is, if this step is constant.
+    /// The cut and its step, if the step is constant.
     pub fn cut_at_constant(&self) -> Option<(&Cut, usize)> {
         let Source::Cut(cut) = &self.src else { return None };
         match cut.at {
@@ -179,7 +180,7 @@ impl Block {
         });
     }
 
-    /// Calls `visit` with every offset, stride and scale from which source and destination offsets are computed.
+    /// Calls `visit` with every offset, stride and scale that determines source and destination offsets.
     pub(super) fn for_each_distance(&self, mut visit: impl FnMut(isize)) {
         visit(self.src_offset);
         visit(self.dst_offset);

@@ -51,7 +51,7 @@ pub enum Along {
     Reversed(LengthTable),
 }
 
-/// The way in which a cell is moved.
+/// How a cell is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CellMove {
@@ -66,8 +66,8 @@ pub enum CellMove {
 impl Move {
     /// Converts the move to one in place, for a source and a destination in the same buffer.
     ///
-    /// Returns `None` if that is not possible. Some moves that are possible in place are not supported: those of
-    /// sub-byte elements, and those in which a source coordinate depends on the indices on several axes.
+    /// Returns `None` if that is not possible. Some moves that are possible in place are not supported: moves of
+    /// sub-byte elements, and moves with a source coordinate that depends on the indices on several axes.
     pub fn in_place(&self) -> Option<InPlace> {
         let [block] = &self.blocks[..] else { return None };
         if self.packing.is_some() || !block.indices.is_empty() || self.src_bytes != self.dst_bytes {

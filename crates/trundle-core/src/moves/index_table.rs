@@ -1,4 +1,4 @@
-//! Tables of indices from which a block computes source offsets.
+//! Tables of indices that determine source offsets of a block.
 
 use std::fmt;
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub struct Move {
     dst_bytes: usize,
 }
 
-/// The greatest common divisor. If one number is 0, it is the other number.
+/// The greatest common divisor. The divisor of 0 and n is n.
 #[doc(hidden)]
 pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }

@@ -41,7 +41,7 @@ impl Move {
             .flatten()
     }
 
-    /// The slabs in which the loops from `outer` on move elements; `None` if two slabs overlap.
+    /// The slabs that the loops from `outer` on move; `None` if two slabs overlap.
     fn slabs_within(&self, block: &Block, outer: usize, group: isize) -> Option<Slabs> {
         let (around, loops) = block.loops.split_at(outer);
         let (src, dst) = (reach(loops, src_reach), reach(loops, dst_reach));

@@ -179,8 +179,8 @@ pub fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
     }
 }
 
-/// The map of the axis `axis` of a tensor of rank `rank`, which is padded from `size` to `padded` elements, of which
-/// `before` are in front. Returns `None` if a table would be too large or if indices would overflow.
+/// The map of the axis `axis` of a tensor of rank `rank`, which is padded from `size` to `padded` elements, `before` of
+/// them in front. Returns `None` if a table would be too large or if indices would overflow.
 fn padded_axis(
     (axis, rank): (usize, usize),
     mode: PadMode,

@@ -5,7 +5,7 @@ use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
 /// Changes the shape and keeps the elements in row-major order.
 ///
-/// Source: the specification of ONNX's Reshape with `allowzero`, in which a size 0 means 0.
+/// Source: the specification of ONNX's Reshape with `allowzero`: a size 0 means 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reshape {
     sizes: Vec<i64>,

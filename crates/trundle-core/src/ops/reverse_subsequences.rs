@@ -48,7 +48,7 @@ struct LengthsTensor {
 
 crate::fingerprint!(struct LengthsTensor { shape, stored });
 
-/// The types of the items of a buffer with lengths: `u32`, `u64`, or `u8` for the bytes of these types.
+/// The types of the items of a buffer with lengths: `u32`, `u64`, or `u8` for the bytes of either.
 pub trait LengthBuffer: Copy {
     /// Reads the length at a byte offset of the buffer. The length has the type `dtype`.
     #[doc(hidden)]

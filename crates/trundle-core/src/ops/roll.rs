@@ -16,9 +16,9 @@ pub struct Roll {
 declare! {
     /// Shift elements cyclically along axes (numpy.roll)
     Roll, "roll", "roll(shift=[-1, 2], axes=[0, 1])", {
-        /// Places to shift towards higher indices: one number per axis, or one for all
+        /// Number of positions to shift towards higher indices: one per axis, or one for all
         shift: Integers,
-        /// Axes to shift; negative axes count from the end, shifts of repeated axes add
+        /// Axes to shift; negative axes count from the end, and shifts of a repeated axis are added
         axes: Axes,
     }
 }

@@ -3,8 +3,8 @@
 use crate::shape::{check_sizes, normalize_distinct_axes};
 use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 
-/// Makes sliding windows along some axes. Each of these axes becomes the axis of the windows, and a new axis at the end
-/// has the elements of one window.
+/// Makes sliding windows along some axes. Each such axis becomes the axis of the windows, and a new axis at the end has
+/// the elements of one window.
 ///
 /// Source: the documentation of numpy's `sliding_window_view`. The step and the dilation are as in PyTorch's `unfold`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

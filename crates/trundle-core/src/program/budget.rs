@@ -8,8 +8,8 @@ use crate::Shape;
 /// The caller provides the budget, because the cost of a region, compared to the cost of moving an element,
 /// depends on the backend.
 ///
-/// Exceeding a limit is never an error. A tensor that would have too many regions is read directly from the
-/// tensors from which it is made, or is moved in tiles with few regions each.
+/// Exceeding a limit is never an error. A tensor that would have too many regions is read directly from its source
+/// tensors, or is moved in tiles with few regions each.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// The number of elements that can be moved in the time that is needed to set up one region. If regions have

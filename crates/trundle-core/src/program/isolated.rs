@@ -63,7 +63,7 @@ impl Program {
     }
 
     /// The tensors that become tensors of the new program, but not inputs: the pass's target and its intermediate
-    /// tensors. Consecutive moves are merged. Every other tensor from which these are made is an input.
+    /// tensors. Consecutive moves are merged. Every other source tensor of these tensors is an input.
     fn made_within(&self, pass: &Pass) -> BTreeMap<TensorId, Made> {
         let read: BTreeSet<TensorId> = pass.reads.iter().map(|read| read.from).collect();
         let is_within = |id: TensorId| match self.tensor(id).made {

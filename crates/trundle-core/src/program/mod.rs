@@ -29,9 +29,9 @@ use crate::ops::{Scalar, out_of_range};
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
-/// A graph of tensors. Each is an input, a constant, or is made by moving or joining earlier tensors.
+/// A graph of tensors. Each tensor is an input, a constant, or is made by moving or joining earlier tensors.
 ///
-/// The methods that add a tensor check that its shape and element width fit those of the earlier tensors.
+/// The methods that add a tensor check that its shape and element width fit the earlier tensors.
 ///
 /// ```
 /// use trundle_core::{Program, Shape, ops::Flip};
@@ -124,7 +124,7 @@ impl Made {
         matches!(self, Made::Given(_) | Made::Fill(_))
     }
 
-    /// The tensors from which this one is made.
+    /// The source tensors of this tensor.
     pub fn of(&self) -> &[TensorId] {
         match self {
             Made::Given(_) | Made::Fill(_) => &[],
@@ -219,7 +219,7 @@ impl Program {
         }
     }
 
-    /// Adds a tensor of shape `shape` in which every element is the only element of `from`, a tensor of rank 0.
+    /// Adds a tensor of shape `shape` that repeats the only element of `from`, a tensor of rank 0.
     ///
     /// # Errors
     /// As [`Program::moved`].
@@ -233,7 +233,7 @@ impl Program {
     /// sum of the tensors' sizes.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if `parts` is empty or the program lacks one of them,
+    /// [`OpError::NumberOutOfRange`] if `parts` is empty or the program lacks one of the parts,
     /// [`ShapeError::AxisOutOfRange`] if the first tensor has no such axis, [`DTypeError::WidthsDiffer`] or
     /// [`ShapeError::ShapeMismatch`] if the tensors do not fit each other, [`ShapeError::TooLarge`] if the result
     /// cannot be addressed.
@@ -343,7 +343,7 @@ impl Program {
         Ok(self)
     }
 
-    /// The definitions of all tensors, in the order in which they were added.
+    /// The definitions of all tensors, in the order of their addition.
     pub fn tensors(&self) -> &[Definition] {
         &self.tensors
     }

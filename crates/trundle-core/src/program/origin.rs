@@ -21,8 +21,8 @@ impl Program {
         (tensor, self.tensor(tensor).shape.ravel(&index))
     }
 
-    /// The first step towards the origin of an element: the tensor from which `tensor` is made, and the element's
-    /// number there. `None` if the tensor is an input or a constant.
+    /// The first step towards the origin of an element: the source tensor of `tensor`, and the element's number
+    /// there. `None` if the tensor is an input or a constant.
     ///
     /// # Panics
     /// If the tensor has no such element.

@@ -32,7 +32,7 @@ pub struct Read {
 }
 
 impl Program {
-    /// The passes that write the outputs, in an order in which they can run.
+    /// The passes that write the outputs, in a possible order of execution.
     ///
     /// One pass writes each output directly from inputs and constants, unless intermediate tensors must be written
     /// first.

@@ -1,17 +1,16 @@
-//! Pulls one tensor of a program, the target, back to the tensors from which one pass can read it.
+//! Pulls one tensor of a program, the target, back to tensors. One pass then makes the target from them.
 //!
 //! A pull-back begins with the whole target as one region. It visits the tensors from the last to the first, and
-//! pulls the regions at each tensor back to the tensors from which it is made: through a map, or to the parts of
-//! a join. So each tensor is visited once, however many paths lead to it.
+//! pulls the regions at each tensor back to its source tensors: through a map, or to the parts of a join. So each
+//! tensor is visited once, however many paths lead to it.
 //!
 //! Regions are counted while they are made. If there would be too many, the tensor at which the pull-back stopped
 //! must be written first. The target is then pulled back again, with one more tensor to read from. If the first
-//! step, from the target itself, makes too many regions, the target is read directly from the tensors from which
-//! it is made.
+//! step, from the target itself, makes too many regions, the target is read directly from its source tensors.
 //!
-//! This terminates, because each failed pull-back names a tensor that was not written before, and a direct read
-//! is always possible: a join has as many regions as parts, and a map with too many boxes is moved in tiles, each
-//! of which is planned when it runs.
+//! This terminates, because each failed pull-back names a tensor that was not written before, and a direct read is
+//! always possible: a join has as many regions as parts, and a map with too many boxes is moved in tiles, which are
+//! planned one by one when they run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,8 +36,8 @@ pub(super) struct PullBack<'a> {
     count: usize,
     /// The regions of the target that have been pulled back to intermediate tensors.
     left: BTreeMap<TensorId, Regions>,
-    /// The regions of the target that have been pulled back to a source, by source tensor and the shape in which it
-    /// is read. A contiguous tensor can be read in any shape with the same number of elements.
+    /// The regions of the target that have been pulled back to a source, by source tensor and the shape for reading
+    /// it. A contiguous tensor can be read in any shape with the same number of elements.
     pub(super) sources: BTreeMap<(TensorId, Vec<usize>), Regions>,
     /// The intermediate tensors.
     pub(super) via: BTreeSet<TensorId>,
@@ -49,7 +48,7 @@ pub(super) enum PulledBack<'a> {
     FromSources(PullBack<'a>),
     /// This tensor must be written first. Then the target can be pulled back again.
     Needs(TensorId),
-    /// The target is read directly from the tensors from which it is made. These must be written first.
+    /// The target is read directly from its source tensors, which must be written first.
     Directly(PullBack<'a>),
     /// The target is a movement of this tensor with too many boxes, so it is moved in tiles.
     InTiles(TensorId),
@@ -262,13 +261,13 @@ impl<'a> PullBack<'a> {
     /// The tensor that must be written first if `tensor` cannot be pulled back further.
     fn needs(&self, tensor: TensorId) -> TooMany {
         match &self.program.tensor(tensor).made {
-            // The target itself cannot be pulled back, so it must be read from the tensor from which it is made.
+            // The target itself cannot be pulled back, so it must be read from its source tensor.
             Made::Moved { from, .. } if tensor == self.target => TooMany(*from),
             _ => TooMany(tensor),
         }
     }
 
-    /// Reads the target directly from the tensors from which it is made.
+    /// Reads the target directly from its source tensors.
     fn directly(mut self) -> PulledBack<'a> {
         let program = self.program;
         let tensor = program.tensor(self.target);

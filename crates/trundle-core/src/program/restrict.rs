@@ -51,7 +51,7 @@ impl Program {
         let Boxes { boxes, .. } = self.boxes(tensor, bounds, budget)?;
         let (mut program, mut reads) = (Program::new(), Vec::with_capacity(self.inputs));
         let mut ids = vec![TensorId(0); self.tensors.len()];
-        // The box of a tensor from which later tensors are made.
+        // The box of a tensor that later tensors need.
         let read_of = |id: TensorId| boxes[id.0].as_deref().unwrap_or_default();
         for (at, whole) in self.tensors.iter().enumerate() {
             let own = boxes.get(at).and_then(Option::as_ref);

@@ -1,4 +1,4 @@
-//! Scatters: tensors in which some elements are replaced by elements of another tensor.
+//! Scatters: tensors with some elements replaced by elements of another tensor.
 
 use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};

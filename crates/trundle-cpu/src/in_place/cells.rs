@@ -303,7 +303,7 @@ const SQUARE: usize = 16;
 struct Digit {
     axis: usize,
     count: usize,
-    /// The number of parts by which the index grows if the digit grows by one.
+    /// The growth of the index, in parts, if the digit grows by one.
     steps: usize,
 }
 

@@ -237,7 +237,7 @@ impl Cells {
     }
 
     /// Moves cells of a cycle: each cell, beginning with `first`, gets the elements of the next one. The last cell gets
-    /// those of `end`, which are in `saved`. Calls `moved` for each cell.
+    /// the elements of `end`, which are in `saved`. Calls `moved` for each cell.
     ///
     /// # Safety
     /// As [`Pass::run`].

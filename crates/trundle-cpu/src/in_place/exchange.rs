@@ -28,8 +28,8 @@ pub(super) struct Exchange {
     threads: usize,
 }
 
-/// Loops over pairs of elements. `dst_stride` of a loop is the stride of the first elements, `src_stride` that of the
-/// second elements.
+/// Loops over pairs of elements. `dst_stride` of a loop is the stride of the first elements, `src_stride` the stride
+/// of the second elements.
 #[derive(Clone, Debug)]
 struct Nest {
     /// Byte offsets of the two elements of the first pair.

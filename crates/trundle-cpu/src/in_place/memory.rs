@@ -83,7 +83,7 @@ impl Scratch {
         Scratch { bytes, free: Mutex::default() }
     }
 
-    /// Calls `work` with a buffer that no other task uses meanwhile.
+    /// Calls `work` with a buffer that no other task uses during the call.
     pub(super) fn with(&self, work: impl FnOnce(&mut [u8])) {
         let free = self.free.lock().map(|mut free| free.pop()).ok().flatten();
         let mut own = free.unwrap_or_else(|| vec![0; self.bytes]);

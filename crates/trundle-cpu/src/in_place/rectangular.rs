@@ -48,7 +48,7 @@ struct Runs {
     threads: usize,
 }
 
-/// Matrices that are transposed without their last columns, which are saved meanwhile.
+/// Matrices that are transposed without their last columns, which are saved during the transpose.
 #[derive(Clone, Debug)]
 struct WithoutLast {
     matrices: Matrices,

@@ -6,11 +6,11 @@
 //!
 //! While both parts are long, they are reduced as in the Euclidean algorithm. Only the first `max(a, b)` positions
 //! remain in the base. The cycle visits each of the removed positions between two base positions. So each base position
-//! starts a segment: a sequence of positions of which each takes the byte of the next. The last position of a segment
+//! starts a segment: a sequence of positions, each of them taking the byte of the next. The last position of a segment
 //! takes the byte of another base position. (The three-distance theorem gives the lengths of the segments.)
 //!
-//! When one part is short enough, its bytes are saved. The segments are then moved in an order in which no base
-//! position is overwritten before it is read.
+//! When one part is short enough, its bytes are saved. The segments are then moved in an order that reads every base
+//! position before overwriting it.
 
 use std::fmt;
 use std::ops::Range;
@@ -214,8 +214,8 @@ impl Saved {
 
 impl Segments {
     /// Moves short rotations one after another, each from the front to the back. The last part of a rotation is written
-    /// from saved bytes. Meanwhile, the start of the next rotation is saved over these bytes, so that memory is also
-    /// read.
+    /// from saved bytes. At the same time, the start of the next rotation is saved over these bytes, so that memory is
+    /// also read.
     ///
     /// # Safety
     /// As [`Pass::run`], for the rows at the addresses that `place` returns.
@@ -315,8 +315,8 @@ impl Segments {
         });
     }
 
-    /// Moves the segments of a range of the longer part. If other threads overwrite the bytes that are read beyond the
-    /// range, `saved` has a copy of these bytes.
+    /// Moves the segments of a range of the longer part. If other threads overwrite bytes that are read beyond the
+    /// range, `saved` has a copy of them.
     ///
     /// # Safety
     /// As [`Segments::run`].

@@ -97,7 +97,7 @@ impl Squares {
         }
     }
 
-    /// Exchanges the tiles of a square with those on the other side of the diagonal.
+    /// Exchanges the tiles of a square with the tiles on the other side of the diagonal.
     ///
     /// # Safety
     /// As [`Pass::run`], for this matrix.

@@ -51,7 +51,7 @@ fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8
 }
 
 /// Packs elements of one byte each, and writes them from index `first` on. Other elements of the same bytes keep their
-/// values, even if other threads write these elements meanwhile.
+/// values, even if other threads write these elements at the same time.
 ///
 /// # Safety
 /// `packed` must be valid for writes of the bytes that the elements occupy. Nothing else may write these elements

@@ -1,4 +1,4 @@
-//! The loops of a block, from which the planner picks the rows and the columns of tiles.
+//! The loops of a block. The planner picks the rows and the columns of tiles from them.
 
 use trundle_core::{Block, CutAt, Source};
 use trundle_kernels::{AffineLoop, SLABS_BYTES, takes_lines};
@@ -161,7 +161,7 @@ impl Loops {
         }
     }
 
-    /// Takes the loop with the smallest destination stride among those that can be the rows of a tile.
+    /// Takes the loop with the smallest destination stride that can be the rows of a tile.
     pub(super) fn take_next(&mut self, width: usize) -> Picked {
         let plain = (0..self.plain.len()).rev().find(|at| !self.are_lanes(*at));
         let nearest = plain.map_or(isize::MAX, |at| self.plain[at].dst_stride);
@@ -171,7 +171,7 @@ impl Loops {
         }
     }
 
-    /// Takes the loop with the smallest source stride among those that can be the rows of a tile.
+    /// Takes the loop with the smallest source stride that can be the rows of a tile.
     pub(super) fn take_nearest_in_source(&mut self, width: usize) -> Picked {
         // A loop of stride 0 repeats one element, and as rows it would make a tile no faster, so it sorts last.
         let distance = |each: &AffineLoop| each.src_stride.unsigned_abs().wrapping_sub(1);

@@ -203,7 +203,7 @@ impl Picker<'_> {
     }
 
     /// Returns the first kernel of the catalogue that has these roles, applies to their pattern, and runs on this
-    /// machine. `run` is the run whose tiles are meant if a loop is ragged.
+    /// machine. If a loop is ragged, `run` is the run that the tiles belong to.
     fn pick(&self, roles: &Assigned, run: Option<&Run>) -> Option<&'static Kernel> {
         let pattern = roles.pattern(run);
         let suits = |kernel: &&Kernel| kernel.simd <= self.machine.simd && roles.suit(kernel.roles);

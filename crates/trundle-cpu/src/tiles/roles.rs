@@ -16,7 +16,7 @@ const LEAST_GATHERED: usize = 64;
 
 /// The loops of a block, after the rows and the columns have been picked.
 pub(super) struct Assigned {
-    /// Size in bytes of what is moved as one element: an element, or a byte of a run.
+    /// Size in bytes of a unit that is moved as one element: an element, or a byte of a run.
     pub(super) width: usize,
     rows: Picked,
     cols: Picked,
@@ -37,8 +37,7 @@ pub(super) struct Arranged {
     pub(super) row_wrap: Option<AffineLoop>,
     pub(super) cols: AffineLoop,
     pub(super) col_wrap: Option<AffineLoop>,
-    /// Strides in the table of lengths: those of `outer` (empty if there is no table), and those of the columns and of
-    /// the row wrap.
+    /// Strides in the table of lengths: for `outer` (empty without a table), for the columns and for the row wrap.
     pub(super) table_strides: (Vec<isize>, [isize; 2]),
     pub(super) rolled: Option<Rolled>,
     /// Offsets in bytes from the start of the block to the start of the loops, in source and destination.

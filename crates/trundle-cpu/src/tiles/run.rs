@@ -22,8 +22,8 @@ struct Buffers {
 /// lengths.
 ///
 /// # Safety
-/// `buffers` must be valid for everything that these steps and parts read and write. They must not overlap, and
-/// nothing else may write to them during the run. The tables must have the entries at these indices.
+/// `buffers` must be valid for everything that these steps and parts read and write. They must not overlap, and nothing
+/// else may write to them during the run. The tables must have the entries that these steps and parts use.
 pub(crate) unsafe fn run(
     steps: &[Step],
     parts: &[StepPart],

@@ -90,7 +90,7 @@ pub struct RaggedLoop {
     pub len: usize,
     /// Destination stride of the elements in bytes; 0 for a row of one element.
     pub dst_stride: isize,
-    /// The table of lengths. Its strides are those of the outer loops, then of the columns, then of the row wrap.
+    /// The table of lengths. It has strides for the outer loops, then for the columns, then for the row wrap.
     pub table: LengthTable,
     /// The run before the cut.
     pub first: Run,

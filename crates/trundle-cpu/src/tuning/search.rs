@@ -85,7 +85,7 @@ impl Tuned {
     }
 }
 
-/// Finds the tuning record of this machine, in a few seconds. No other programs should run meanwhile.
+/// Finds the tuning record of this machine, in a few seconds. No other programs should run during this time.
 ///
 /// This process does not use the record. [`Tuned::keep`] stores it for later processes. `go_on` receives the progress.
 /// If `go_on` returns false, the search stops and returns `None`.
@@ -144,7 +144,7 @@ enum Shows {
     Transposes,
 }
 
-/// Returns `tuning` with one part replaced by that of `other`.
+/// Returns `tuning` with one part taken from `other`.
 fn with_part(tuning: Tuning, shows: Shows, other: &Tuning) -> Tuning {
     match shows {
         Shows::Runs => Tuning {
@@ -287,8 +287,8 @@ impl Search {
         Ok(best.0)
     }
 
-    /// Returns the size from which results are written with streaming stores. It lies between the largest tried size at
-    /// which streaming stores are not faster, and the next tried size.
+    /// Returns the least size of results that are written with streaming stores. It lies between the largest tried size
+    /// at which streaming stores are not faster, and the next tried size.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
         for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= self.src.len()) {
@@ -445,7 +445,7 @@ fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<
     Ok(times)
 }
 
-/// Returns the factor by which `times` are faster than `others`: the median over all rounds.
+/// Returns how many times faster `times` are than `others`: the median over all rounds.
 fn ratio(others: &[f64], times: &[f64]) -> f64 {
     median(times.iter().zip(others).map(|(time, other)| other / time).collect())
 }

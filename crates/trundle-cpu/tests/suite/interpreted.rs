@@ -45,7 +45,7 @@ fn check_all(streaming_bytes: usize, offset_bytes: usize) {
         Op::from(ReverseSubsequences::new(axis, (0..4u64).map(|row| 3 * row).collect::<Vec<_>>()))
     };
     for width in [1, 2, 4, 8, 16, 3] {
-        // The number of elements is that of a cache line, or one more.
+        // As many elements as in a cache line, or one more.
         let line = 64 / width;
         check(&[transpose()], &[line, 3], width);
         check(&[transpose()], &[line + 1, 16 / width + 1], width);

@@ -117,7 +117,7 @@ fn transpose(name: &'static str, shape: &[usize], width: usize) -> Case {
 /// The limits if ranges are not aligned to sectors.
 const UNEVEN: Most = Most { read: 1.25, written: 1.25, ..LEAST };
 
-/// The limits for unaligned narrow elements, of which each word is made from two words.
+/// The limits for unaligned narrow elements. Each word is made from two words.
 const UNEVEN_NARROW: Most = Most { read: 2.7, written: 2.1, conflicts: 1.35, numbers: 0.0 };
 
 /// The limits for runs that begin inside a vector. Each vector is requested twice, but read from memory only once.

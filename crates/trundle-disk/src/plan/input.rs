@@ -83,7 +83,7 @@ impl JobInput {
         }
     }
 
-    /// Checks that the shape and the type of the input are those of its definition in a program.
+    /// Checks that the shape and the type of the input equal its definition in a program.
     ///
     /// # Errors
     /// If the shape or the type differs.

@@ -287,8 +287,8 @@ impl TiledPass<'_> {
         own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
     }
 
-    /// Returns, for each axis of the output, the edges of the written chunks, or those of the read chunks if the output
-    /// is not chunked.
+    /// Returns, for each axis of the output, the edges of the written chunks, or of the read chunks if the output is
+    /// not chunked.
     fn edges(&self, to: &Location) -> Vec<Vec<usize>> {
         if !to.edges().is_empty() {
             return to.edges().to_vec();

@@ -44,9 +44,9 @@ pub struct Assembled<'a> {
     pub element: StoredDType,
     /// The program that computes the tensor.
     pub program: &'a Program,
-    /// The tensor among those of the program.
+    /// The tensor in the program.
     pub tensor: TensorId,
-    /// The inputs of the program. Their shapes must be those in the program.
+    /// The inputs of the program. Their shapes must be as in the program.
     pub inputs: &'a [Input],
     /// The default chunk sizes. If `None`, they are derived approximately from the chunks of the inputs.
     pub chunk: Option<Vec<usize>>,
@@ -63,20 +63,20 @@ pub struct PlanOptions {
     pub max_bytes: u64,
     /// The part of the limit that is already in use when the job begins: by the process, and by files in memory.
     pub held_bytes: u64,
-    /// The storage of the files. If `None`, and the plan depends on the storage, an earlier measurement is used or a
-    /// short probe measures it.
+    /// The storage of the files. If `None`, and the plan depends on the storage, an earlier measurement is used, or a
+    /// short measurement of the storage is made.
     pub storage: Option<Storage>,
     /// The number of threads that move elements in memory (default: all cores).
     pub threads: Option<usize>,
     /// Whether to write a row-major output even if the format could represent the order of the source.
     pub row_major: bool,
-    /// The chunk sizes of a chunked output (default: those of the source, moved by the operators; without any, those of
-    /// the format).
+    /// The chunk sizes of a chunked output (default: the source's, moved by the operators; if the source has none, the
+    /// format's).
     pub chunks: Option<ChunkSizes>,
-    /// The shard sizes, which must be multiples of the chunk sizes (default: those of the source if `chunks` is not set
-    /// and they fit, otherwise none).
+    /// The shard sizes, which must be multiples of the chunk sizes (default: the source's if `chunks` is not set and
+    /// they fit, otherwise none).
     pub shards: Option<ChunkSizes>,
-    /// The codecs of written chunks (default: those of the source, or those of the format).
+    /// The codecs of written chunks (default: the source's, or the format's).
     pub codecs: Option<Codecs>,
     /// Whether to only copy encoded chunks, and to write a change of the axis order as a codec. Any other movement is
     /// refused.
@@ -145,8 +145,8 @@ impl Job {
     /// Plans to write tensors of the first file to an output of `format`, and also `metadata` if the format can store
     /// it.
     ///
-    /// Chains may name tensors of the other files. Planning writes nothing to the output, and reads at most a short
-    /// probe of the files.
+    /// Chains may name tensors of the other files. Planning writes nothing to the output. It reads at most a small part
+    /// of the files, to measure the storage.
     ///
     /// # Errors
     /// [`Error`] if a chain does not fit its tensors, the format cannot represent a result, or the memory is not enough
@@ -176,7 +176,7 @@ impl Job {
     }
 
     /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning writes nothing
-    /// to the output, and reads at most a short probe of the files.
+    /// to the output. It reads at most a small part of the files, to measure the storage.
     ///
     /// # Errors
     /// [`Error`] in the same cases as [`Job::new`], and if an input does not have the shape and type that the program
@@ -307,7 +307,7 @@ impl Job {
         Ok(Job { tensors: tensors.collect::<Result<_, _>>()?, budget, rates, ..self })
     }
 
-    /// Returns the tensors in the order in which the output has them.
+    /// Returns the tensors in the order of the output.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
     }
@@ -323,8 +323,8 @@ impl Job {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// Returns the number of concurrent reads. It is the number that the storage handles, or with codecs the number of
-    /// cores if that is larger.
+    /// Returns the number of concurrent reads. The storage determines the number. With codecs, the number is at least
+    /// the number of cores.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
@@ -343,7 +343,7 @@ impl Job {
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
-    /// Returns the size of the largest decoded chunk plus that of the largest encoded chunk or shard, in bytes.
+    /// Returns the sum of the sizes of the largest decoded chunk and the largest encoded chunk or shard, in bytes.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);

@@ -81,7 +81,7 @@ impl Location {
         Location::chunks(sizes.iter().map(|size| vec![0, *size]).collect())
     }
 
-    /// Makes the location of a stored tensor. Its last `chunk_axes` axes are those within a chunk; `decoding` is the
+    /// Makes the location of a stored tensor. Its last `chunk_axes` axes are the axes within a chunk; `decoding` is the
     /// picoseconds to decode an element on one core.
     pub(crate) fn stored(sizes: &[usize], chunk_axes: usize, decoding: u64) -> Location {
         Location { chunk_axes, decoding, ..Location::row_major(sizes) }

@@ -63,7 +63,7 @@ trundle::internal::fingerprint!(struct Movement { program, passes } except { who
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InChunks {
-    /// The tensor as it is stored, which is an input of the program.
+    /// The stored tensor, which is an input of the program.
     pub(crate) given: TensorId,
     pub(crate) tensor: TensorId,
     pub(crate) sizes: Vec<usize>,

@@ -173,9 +173,9 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// Applies `chain` to tensors: `inputs`, which are the job's inputs from index `first`. The first of them is the
-    /// tensor that the chain moves. If `order` is given, the bytes are written in this order, and no header states it.
-    /// Otherwise the output is row-major, or column-major if its header can state that and no element moves.
+    /// Applies `chain` to the tensors `inputs`, which are the job's inputs from index `first`. The chain moves the
+    /// first tensor. If `order` is given, the bytes are written in this order, and no header states it. Otherwise the
+    /// output is row-major, or column-major if its header can state that and no element moves.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
@@ -292,8 +292,8 @@ impl Unplanned {
         self.job.element.dtype()
     }
 
-    /// Resolves chunks, shards and codecs: those that are requested, otherwise those of the source that still fit after
-    /// the operators.
+    /// Resolves chunks, shards and codecs: the requested ones, otherwise the source's, if they still fit after the
+    /// operators.
     pub(crate) fn chunking(
         &self,
         format: &Format,

@@ -44,7 +44,7 @@ const LISTS_SHARE: usize = 32;
 const LEAST_TILES: usize = 1 << 14;
 
 /// Returns the smallest budget that is enough for the list of its own tiles, if a pass reads and writes `bytes` in all.
-/// A smaller budget makes smaller tiles, and so more of them.
+/// A smaller budget makes smaller tiles, and so more tiles.
 pub(crate) fn least_bytes(bytes: u64) -> u64 {
     ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
 }
@@ -254,7 +254,7 @@ fn cut_boxes<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option
     Some(boxes(cuts.iter().map(|cuts| cuts.windows(2).map(|ends| ends[0]..ends[1]))))
 }
 
-/// Makes a tile of each box, and halves boxes whose tiles do not fit the budget until they do.
+/// Makes a tile of each box, and halves boxes until their tiles fit the budget.
 fn fitting(
     program: &Program,
     boxes: Vec<Bounds>,
@@ -305,8 +305,7 @@ fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    // If every cut leaves a half whose sources are not boxes, prefer an axis of which a single index has boxes as
-    // sources.
+    // If every cut leaves a half whose sources are not boxes, prefer an axis with boxes as sources of a single index.
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;

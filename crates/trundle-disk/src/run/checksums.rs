@@ -106,7 +106,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Numbers in memory, none of which crosses the boundary of a word.
+/// Numbers in memory. No number crosses the boundary of a word.
 trait IntegerSlice {
     /// The size of a number in bytes.
     const WIDTH: usize;

@@ -33,7 +33,7 @@ pub enum Difference {
     },
 }
 
-/// The name of the progress phases in which elements are moved.
+/// The name of the progress phases that move elements.
 const COMPARING: &str = "comparing";
 
 struct ComparedTensor<'a, 'f> {
@@ -70,7 +70,7 @@ pub fn compare(
     let [first, second] = sources;
     let mut first = ComparedTensor { source: first, tensor: tensors[0] };
     let mut second = ComparedTensor { source: second, tensor: tensors[1] };
-    // If only one file allows positional reads, the other file's tensor is the one that is moved.
+    // If only one file allows positional reads, the other file's tensor is moved.
     let is_turned = second.in_place().is_none() && first.in_place().is_some();
     if is_turned {
         std::mem::swap(&mut first, &mut second);

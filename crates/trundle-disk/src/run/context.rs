@@ -116,7 +116,7 @@ pub(crate) struct Context<'a> {
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,
     pub(crate) observer: &'a dyn Observer,
-    /// The name of the phase in which elements are moved; `None` for "moving" or "copying".
+    /// The name of the phase that moves elements; `None` for "moving" or "copying".
     pub(crate) moving: Option<&'static str>,
 }
 

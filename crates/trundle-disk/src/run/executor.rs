@@ -33,7 +33,7 @@ pub(crate) struct Executor<'a> {
     /// For each tensor, the checksum of the source of the current group. This is used only if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
-    /// The number of bytes handled in this phase. A byte that is handled several times counts each time.
+    /// The number of bytes that this phase has handled. A byte counts each time it is handled.
     done: AtomicU64,
     /// The number of times that the phase handles each byte.
     handled: u64,
@@ -374,7 +374,7 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Returns the file from which a group reads an input of a tensor.
+    /// Returns the file that a group reads for an input of a tensor.
     fn source_of<'f>(
         &'f self,
         run: GroupRun<'f>,
@@ -411,7 +411,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Moves the elements of a batch from its source to its output. Returns the seconds that this takes.
+    /// Moves the elements of a batch from its source to its output. Returns the time of the move in seconds.
     fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
         buffer.swap_bytes(batch);
         if self.context.options.verify {
@@ -472,9 +472,9 @@ struct Slot<'a> {
     batch: Option<Batch<'a>>,
 }
 
-/// Two slots that are swapped after each step. In a step, the front slot writes one batch and reads the next one, while
-/// the back slot moves the batch that it read in the step before. If there is only one slot, it moves the batch after
-/// it has read it.
+/// Two slots that are swapped after each step. In a step, the front slot writes one batch and reads the next one. At
+/// the same time, the back slot moves the batch that it read in the previous step. A single slot reads a batch and then
+/// moves it.
 #[derive(Default)]
 struct Ring<'a> {
     front: Slot<'a>,

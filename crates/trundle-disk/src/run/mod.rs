@@ -68,7 +68,7 @@ impl Job {
     /// [finished](Finished::finish). Until then, another run can resume it if it is resumable.
     ///
     /// # Errors
-    /// The same as those of [`Job::run`].
+    /// The errors of [`Job::run`].
     pub fn prepare(
         self,
         sources: &mut [Source<'_>],

@@ -104,7 +104,8 @@ impl Job {
     /// Creates the output at `path` for tasks, and passes the plan of the tasks to `keep`.
     ///
     /// The output does not have its final name until the tasks are [finished](NumberedJob::finish). If `keep` fails,
-    /// the output is removed. If the process ends before `keep` returns, the next run to the same output removes it.
+    /// the output is removed. If the process ends before `keep` returns, the next run to the same path removes the
+    /// output.
     ///
     /// # Errors
     /// [`Error`] if the output cannot be created or another process writes it, if an input can only be read
@@ -180,8 +181,8 @@ impl Job {
         Ok(SharedOutput::join(self.format, path, *overwrite, tag, output.as_deref())?)
     }
 
-    /// Joins the tasks of `plan`, which must have been made for the same job. Returns `None` if the tasks are already
-    /// finished.
+    /// Takes part in the tasks of `plan`, which must have been made for the same job. Returns `None` if the tasks are
+    /// already finished.
     ///
     /// # Errors
     /// [`Error`] if the job or a source has changed since the plan was made, or the files that the tasks share no
@@ -283,7 +284,7 @@ impl NumberedJob {
             return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
         }
         let done = self.done(number, task, sources, observer);
-        // If the task had already been done, another process may have finished the job meanwhile.
+        // If the task had already been done, another process may already have finished the job.
         match done {
             Err(_) if self.is_finished() => Ok(false),
             done => done.map(|()| true),
@@ -375,7 +376,7 @@ impl NumberedJob {
     /// Renames the output when all tasks are done, and removes the files that the tasks shared.
     ///
     /// # Errors
-    /// [`Error`] if a task is running or not done, or if the output cannot be renamed. In these cases all files remain.
+    /// [`Error`] if a task is running or not done, or if the output cannot be renamed. All files then remain.
     pub fn finish(self, observer: &dyn Observer) -> Result<(), Error> {
         let missing = self.missing()?;
         if !missing.is_empty() {

@@ -1,7 +1,7 @@
 //! Computes checksums of source elements at their positions in the output.
 //!
 //! [`Program::follow`] moves the elements through one operator after another. It does not combine the operators, bind
-//! them to layouts, plan them or use kernels, so the checksums verify all of these.
+//! them to layouts, plan them or use kernels, so the checksums verify all these steps.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -114,8 +114,8 @@ impl Origin<'_> {
 
 impl Source<'_> {
     /// Returns the part of a grid that is within the box, and adds the other parts to `rest`. The indices of the grid
-    /// belong to `shape`, those of the returned part to the source's own shape. Returns `None` if the first element of
-    /// the grid is outside the box.
+    /// belong to `shape`, the indices of the returned part to the source's own shape. Returns `None` if the first
+    /// element of the grid is outside the box.
     fn part(&self, grid: &Grid, shape: &Shape, rest: &mut Vec<Grid>) -> Option<Grid> {
         let (mut own, mut others, mut outside) = (grid.clone(), Vec::new(), Vec::new());
         own.reshape(shape, self.shape, &mut others);

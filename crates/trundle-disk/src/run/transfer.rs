@@ -13,8 +13,8 @@ use crate::together::together;
 
 const REQUEST_BYTES: usize = 4 << 20;
 
-/// The number of elements in the largest request for sub-byte elements. Each of these elements takes one byte in
-/// memory, because it is repacked.
+/// The number of elements in the largest request for sub-byte elements. Each element takes one byte in memory, because
+/// it is repacked.
 const PACKED_REQUEST: usize = 128 << 10;
 
 /// Requests for sub-byte elements are cut at multiples of this number of elements, which are whole bytes in every
@@ -204,7 +204,7 @@ pub(crate) struct Transfer<'a> {
 #[derive(Debug)]
 pub(crate) enum Fault {
     Stopped,
-    /// A read failed. The index is that of the job's source file, or `None` for another file.
+    /// A read failed. The index counts the job's source files; `None` for another file.
     Reading(Option<usize>, io::Error),
     Writing(io::Error),
 }

@@ -222,8 +222,7 @@ fn a_source_that_changes_meanwhile_is_found() {
         }),
         ("rewritten", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
-            // On a file system whose times have a resolution of milliseconds, an earlier change would leave the
-            // modification time as it was.
+            // Without the pause, a file system with times in milliseconds might keep the modification time.
             std::thread::sleep(std::time::Duration::from_millis(20));
             file.write_all_at(b"other", 5000).unwrap();
         }),

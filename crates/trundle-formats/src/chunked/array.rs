@@ -33,7 +33,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     /// Decodes the chunk at `index` into `out`, which must have the size of the chunk.
     ///
     /// # Errors
-    /// The same as those of [`ChunkedArray::read_chunk`].
+    /// The errors of [`ChunkedArray::read_chunk`].
     fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> io::Result<()> {
         out.copy_from_slice(&self.read_chunk(index)?);
         Ok(())
@@ -42,7 +42,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     /// Returns the elements of the chunk at `index` in row-major order.
     ///
     /// # Errors
-    /// The same as those of [`ChunkedArray::read_chunk`].
+    /// The errors of [`ChunkedArray::read_chunk`].
     fn read_row_major(&self, index: &[u64]) -> io::Result<Vec<u8>> {
         let bytes = self.read_chunk(index)?;
         Ok(match self.order() {
@@ -109,7 +109,7 @@ pub(crate) fn bytes_of_chunks(shape: &Shape, chunk: &[usize], chunk_bytes: usize
 const MOST_SLAB_BYTES: usize = 1 << 28;
 
 /// Writes all elements of an array to `out` in row-major order. `header` describes the array. The array is read in
-/// slabs along the first axis, each of which is within one row of chunks.
+/// slabs along the first axis. Each slab is within one row of chunks.
 ///
 /// # Errors
 /// [`Problem`] if a chunk cannot be read, or `out` returns an error.
@@ -153,7 +153,7 @@ pub(crate) fn copy_all(
 /// be within one row of chunks along the first axis.
 ///
 /// # Errors
-/// The same as those of [`ChunkedArray::read_chunk`].
+/// The errors of [`ChunkedArray::read_chunk`].
 pub(crate) fn read_box(
     array: &impl ChunkedArray,
     (first, before): (&[u64], usize),

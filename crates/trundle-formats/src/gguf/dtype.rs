@@ -5,7 +5,7 @@ use trundle_core::DType;
 use crate::{Problem, StoredDType};
 
 /// The names that the types have in ggml, each at the index of its number. A number that is not in use has an empty
-/// name. If the lower-case name is not that of a [`DType`], the type is quantised.
+/// name. If no [`DType`] has the lower-case name, the type is quantised.
 const NAMES: [&str; 42] = [
     "F32", "F16", "Q4_0", "Q4_1", "", "", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K",
     "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S",

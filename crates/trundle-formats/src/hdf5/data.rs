@@ -9,7 +9,7 @@ use trundle_hdf5::{Chunked, ReadAt};
 use crate::chunked::{ChunkedArray, Chunks};
 use crate::{Blob, BlobIdentity};
 
-/// A blob and its size, from which metadata is read.
+/// A blob with metadata, and its size.
 #[derive(Debug)]
 pub(super) struct Bytes {
     pub(super) blob: Arc<dyn Blob>,

@@ -90,7 +90,7 @@ fn type_name(element: &StoredDType) -> Option<String> {
     let dtype = element.dtype();
     let descr = element.descr().trim_matches('\'');
     if let DType::Bytes(_) = dtype {
-        // `|S` is the type of strings with one byte for each character, and `|V` that of uninterpreted bytes.
+        // `|S` is the type of strings with one byte for each character, and `|V` the type of uninterpreted bytes.
         let is_plain = descr.starts_with("|S") || descr.starts_with("|V");
         return is_plain.then(|| descr.to_owned());
     }

@@ -104,8 +104,8 @@ impl Read for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Returns the number of remaining bytes of an uncompressed member, all of which exist in the archive. Returns 0
-    /// for a compressed member.
+    /// Returns the number of remaining bytes of an uncompressed member. All these bytes exist in the archive.
+    /// Returns 0 for a compressed member.
     pub(crate) fn stored(&self) -> u64 {
         match self.input {
             Input::Stored(_) => self.left,

@@ -1,9 +1,9 @@
 //! The format of `numpy.savez`: a zip archive with an .npy file for each tensor.
 //!
-//! Stored and deflated members are read, also those with Zip64 records. The archive is not trusted: members must not
-//! overlap, so that no data counts twice; names must not lead out of the folder to which the archive is unpacked; and
-//! the directory must agree with the local headers, the .npy headers and the CRC-32 values. Bytes after the data of a
-//! member are skipped with a warning. Members with Python objects or in other formats are listed as unreadable.
+//! Stored and deflated members are read, also members with Zip64 records. The archive is not trusted: members must
+//! not overlap, so that no data counts twice; names must not lead out of the folder to which the archive is unpacked;
+//! and the directory must agree with the local headers, the .npy headers and the CRC-32 values. Bytes after the data
+//! of a member are skipped with a warning. Members with Python objects or in other formats are listed as unreadable.
 //!
 //! Members are written stored, as in `numpy.savez`, but their data is aligned to 64 bytes for memory mapping.
 

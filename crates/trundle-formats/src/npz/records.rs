@@ -87,7 +87,7 @@ impl Member<'_> {
         self.push_common(&mut entry);
         entry.extend((self.name.len() as u16).to_le_bytes());
         entry.extend((extra.len() as u16).to_le_bytes());
-        // There is no comment, the disk is the first, and there are no internal attributes.
+        // No comment, the first disk, no internal attributes.
         entry.extend([0; 6]);
         entry.extend(ATTRIBUTES.to_le_bytes());
         entry.extend(offset.to_le_bytes());
@@ -192,7 +192,7 @@ impl Directory {
         end.extend(short_members.to_le_bytes());
         end.extend(narrow(bytes).to_le_bytes());
         end.extend(narrow(start).to_le_bytes());
-        // There is no comment.
+        // No comment.
         end.extend([0; 2]);
         end
     }

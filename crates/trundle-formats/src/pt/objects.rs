@@ -61,7 +61,7 @@ fn unsupported(what: impl std::fmt::Display) -> Problem {
     Problem::Unsupported(format!("the objects of the pickle {what}"))
 }
 
-/// Returns the items of a dict, list or tuple, of which there may be at most `most`. Returns `None` for other objects.
+/// Returns the items of a dict, list or tuple, at most `most`. Returns `None` for other objects.
 fn items(pickle: &Pickle, id: Id, most: usize) -> Result<Option<Items<'_>>, Problem> {
     let object = pickle.object(id);
     let count = match object {

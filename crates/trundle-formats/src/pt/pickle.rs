@@ -181,7 +181,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Adds `items`, in which keys and values alternate, to the dict on top of the stack.
+    /// Adds `items`, alternating keys and values, to the dict on top of the stack.
     fn set_items(&mut self, items: &[Id]) -> Result<(), Problem> {
         let id = self.top()?;
         let (pairs, left) = items.as_chunks();

@@ -5,7 +5,7 @@ use trundle_core::{BitOrder, DType, Shape, Width};
 use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
-/// All types of the format by name. The list is that of `Dtype` in version 0.8 of the format's own library.
+/// All types of the format by name. The list equals `Dtype` in version 0.8 of the format's own library.
 const DTYPES: [(&str, DTypeMapping); 22] = [
     ("BOOL", DTypeMapping::Same(DType::Boolean)),
     ("F4", DTypeMapping::Same(DType::F4E2M1)),

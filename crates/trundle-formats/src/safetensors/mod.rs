@@ -2,8 +2,8 @@
 //! row-major.
 //!
 //! As in the format's own library, the data must cover everything after the header without gaps or overlaps. Tensors
-//! are listed in the order of their data. Tensors and `__metadata__` are written in the order in which they are given.
-//! Unknown keys are refused, because they would be lost.
+//! are listed in the order of their data. Tensors and `__metadata__` are written in the given order. Unknown keys are
+//! refused, because they would be lost.
 //!
 //! <https://huggingface.co/docs/safetensors>
 
@@ -88,8 +88,7 @@ fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Returns the headers in the order of the tensors' data, all of which begins at `start`. Gaps and overlaps are
-/// refused.
+/// Returns the headers in the order of the tensors' data. The data begins at `start`. Gaps and overlaps are refused.
 fn headers(mut tensors: Vec<(String, TensorHeader)>, start: u64) -> Result<Vec<Header>, Problem> {
     // Tensors without data keep the order of the header.
     tensors.sort_by_key(|(_, entry)| entry.data_offsets);

@@ -113,8 +113,8 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
 const FILL_VALUE: &str = "_FillValue";
 
 /// Returns the value of [`FILL_VALUE`] for an array of version 2 that xarray has written. In that version, xarray uses
-/// the fill value of the array as the value of missing elements. In other versions, xarray uses the attribute, in which
-/// a float is stored as an f64 in base 64.
+/// the fill value of the array as the value of missing elements. In other versions, xarray uses the attribute, which
+/// stores a float as an f64 in base 64.
 fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     let element = StoredDType::named(&array.dtype).ok()?;
     let stored: Value = serde_json::from_str(array.metadata()).ok()?;

@@ -81,7 +81,7 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
         if let Err(why) = check_relative(tensor.name) {
             return refused(&format!("its name {why}"));
         }
-        // The rules are those of "Node names" in the specification of Zarr version 3. The specification also reserves
+        // The rules come from "Node names" in the specification of Zarr version 3. The specification also reserves
         // names that begin with "__". They are allowed here, because xarray names an array without a name
         // `__xarray_dataarray_variable__`.
         if tensor.name.split('/').any(|part| part.chars().all(|c| c == '.')) {

@@ -33,7 +33,7 @@ fn begun(place: &Path, overwrite: bool) -> Result<Output, Error> {
 fn written(place: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
     let output = begun(place, overwrite).unwrap();
     let blob = output.blob(&skeleton()).unwrap();
-    // The bytes are written in two parts, neither of which is a whole chunk.
+    // The bytes are written in two parts. Neither part is a whole chunk.
     blob.write_all_at(&bytes[3..], 3).unwrap();
     assert!(blob.sync().is_err(), "a chunk waits for its other part");
     blob.write_all_at(&bytes[..3], 0).unwrap();

@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// The size in bytes of a reference to an object in a heap: length, address and index.
 pub(super) const ELEMENT_BYTES: usize = 16;
 
-/// The size in bytes of a heap's header, which is also that of an object's header.
+/// The size in bytes of a heap's header and of an object's header.
 const HEAD_BYTES: usize = 16;
 
 #[derive(Debug)]

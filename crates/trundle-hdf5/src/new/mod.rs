@@ -2,7 +2,7 @@
 //!
 //! The metadata precedes the data. It consists of the superblock, groups, datasets, and heaps of strings and
 //! references. The lengths of these blocks do not depend on the addresses. So all blocks are encoded twice: the first
-//! time to learn their lengths, from which the addresses follow, and the second time with the addresses.
+//! time to learn their lengths and so the addresses, and the second time with the addresses.
 
 mod attribute;
 mod datatype;
@@ -125,7 +125,7 @@ impl NewFile {
     /// which netCDF readers remove.
     ///
     /// # Errors
-    /// The same as those of [`NewFile::of`].
+    /// The errors of [`NewFile::of`].
     pub fn of_netcdf(
         mut datasets: Vec<NewDataset>,
         groups: &BTreeMap<String, Attributes>,

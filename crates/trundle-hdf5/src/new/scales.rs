@@ -18,7 +18,7 @@ pub(super) struct Scales {
 }
 
 impl Scales {
-    /// Finds a scale for each axis of those datasets all of whose axes have names.
+    /// Finds a scale for each axis of every dataset that has names for all axes.
     ///
     /// The scale of an axis is a dataset with the axis's name and length, in the same group or in one above it. If
     /// there is none, it is a new dimension without data. If another object already has the name, all axes of the

@@ -135,7 +135,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// Copies pixels to planes in which lines begin at different pixels. `heads` has the first such pixel for each
+    /// Copies pixels to planes with lines that begin at different pixels. `heads` has the first such pixel for each
     /// plane.
     ///
     /// # Safety
@@ -173,7 +173,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         unsafe { loaded(self.token, &array::from_fn(|index| src.wrapping_add(index * V::BYTES))) }
     }
 
-    /// Returns the lowest source address of these pixels: from `pixel` on, as many as a vector has elements.
+    /// Returns the lowest source address of the pixels from `pixel` on, as many as a vector has elements.
     #[inline(always)]
     fn front(&self, pixel: usize) -> *const u8 {
         let first = if self.falls() { pixel + V::BYTES / W - 1 } else { pixel };

@@ -13,7 +13,7 @@ pub(crate) use crate::pattern::always as applies;
 /// first-level cache.
 const SIDE: usize = 64;
 
-/// Returns the sizes of tiles: those of the kernel that would be used if the machine had the instructions for it.
+/// Returns the sizes of tiles of the kernel that would be used if the machine had the instructions for it.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let pattern = &space.pattern;
     let Pattern { width, row_strides, col_strides, .. } = *pattern;

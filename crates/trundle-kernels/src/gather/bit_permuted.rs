@@ -101,7 +101,7 @@ impl Round<'_> {
     }
 
     /// Moves micro-tiles that have as many registers as a register has elements. Exchanges all bits of the register
-    /// index with those of the position: a transpose.
+    /// index with the bits of the position: a transpose.
     ///
     /// # Safety
     /// As [`run`], for this round. The tables are for registers of V.

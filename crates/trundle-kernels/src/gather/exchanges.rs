@@ -40,7 +40,7 @@ pub(crate) fn exchanges(
         }
     }
     let elements = vector_bytes / width;
-    // Makes shuffle indices. `pick` returns the register and the position from which each element comes.
+    // Makes shuffle indices. `pick` returns the register and the position of each element's source.
     let indices = |pick: &dyn Fn(usize) -> (usize, usize)| {
         let mut indices = [0; LINE];
         for element in 0..elements {

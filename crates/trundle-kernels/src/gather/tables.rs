@@ -74,7 +74,7 @@ pub struct Gathered {
     pub elements: usize,
 }
 
-/// The largest factor by which loops are split.
+/// The largest factor for splitting loops.
 const MOST_FACTOR: usize = 31;
 
 /// The maximum number of cache lines that are written in two halves by streaming stores, with other lines in between

@@ -60,7 +60,7 @@ pub struct Ragged<'a> {
 pub struct Run {
     /// The part that does not depend on length and index.
     pub src_offset: isize,
-    /// The factor by which the length is multiplied.
+    /// The factor of the length.
     pub src_per_length: isize,
     /// The distance between adjacent elements.
     pub src_stride: isize,

@@ -1,10 +1,10 @@
-//! Reverses lanes in which the reversed rows read the same range of rows, as in a reversal of a whole axis. The rows
-//! are packed in the order of the kept rows and then reversed within the packed copy. In each lane, the first row is
+//! Reverses lanes whose reversed rows read the same range of rows, as in a reversal of a whole axis. The rows are
+//! packed in the order of the kept rows and then reversed within the packed copy. In each lane, the first row is
 //! swapped with the last one, the second row with the last but one, and so on.
 //!
 //! The distance between packed rows is an odd number of cache lines. So the rows of a lane are in all sets of the
-//! first-level cache, and stay there while the lanes of a line are swapped. Meanwhile, the source of the next group is
-//! prefetched into the second-level cache.
+//! first-level cache, and stay there while the lanes of a line are swapped. At the same time, the source of the next
+//! group is prefetched into the second-level cache.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;

@@ -16,7 +16,8 @@ pub struct ExchangeTile {
     pub first: *mut u8,
     /// The address of the second row of the first pair.
     pub second: *mut u8,
-    /// The loop over pairs. `dst_stride` is the stride of the first rows, `src_stride` that of the second rows.
+    /// The loop over pairs. `dst_stride` is the stride of the first rows, `src_stride` the stride of the second
+    /// rows.
     pub rows: AffineLoop,
     /// The number of elements of a row.
     pub cols: usize,

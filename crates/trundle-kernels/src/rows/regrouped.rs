@@ -26,7 +26,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && fits(vector_bytes, group, pattern.row_strides.0)
 }
 
-/// Moves contiguous rows as one run, in which each row is a group of bytes.
+/// Moves contiguous rows as one run. Each row is a group of bytes.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours on both sides, ascending in the

@@ -39,7 +39,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Moves rows by shuffles of windows, in which each element is a group of bytes.
+/// Moves rows by shuffles of windows. Each element is a group of bytes.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in

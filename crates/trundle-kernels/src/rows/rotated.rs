@@ -31,7 +31,7 @@ pub struct SegmentTile<'a> {
     pub order: SegmentOrder,
 }
 
-/// The order in which the bytes of runs are moved.
+/// The order for moving the bytes of runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
     /// From the start of the runs to their end.

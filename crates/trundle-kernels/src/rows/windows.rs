@@ -37,8 +37,8 @@ pub(crate) fn phases(bytes: usize, group: usize) -> usize {
 /// The window and the shuffle for the vectors of one phase.
 #[derive(Clone, Copy)]
 struct Phase {
-    /// The source positions of the first and the last vector of the window, in bytes from that of the group at which
-    /// the sequence of phases begins.
+    /// The source positions of the first and the last vector of the window, in bytes from the group at which the
+    /// sequence of phases begins.
     window: [isize; 2],
     /// The shuffle indices of the bytes in these two vectors.
     indices: [u8; LINE],

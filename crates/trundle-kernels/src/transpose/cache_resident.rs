@@ -207,7 +207,7 @@ impl<V: Vector> Group<'_, V> {
     unsafe fn put(&mut self, lines: &[MaybeUninit<V>; MOST_VECTORS], side: usize, count: usize) {
         for i in 0..count {
             let dst = self.dst.wrapping_offset(self.next_row.next());
-            // Prefetches the line in which the next columns end. Rows are far apart, and a store waits for its line.
+            // Prefetches the line at the end of the next columns. Rows are far apart, and a store waits for its line.
             V::prefetch(dst.wrapping_add(2 * LINE - 1));
             // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { Line::of_row(lines, i, side).store_first(dst, self.bytes) };

@@ -62,7 +62,7 @@ pub(crate) struct PackedPanels {
     /// The size of a column, and the distance between packed columns, in bytes.
     bytes: usize,
     pitch: usize,
-    /// The panel that is being packed, and the one that is being transposed.
+    /// The panel that is being packed, and the panel that is being transposed.
     to: *mut u8,
     from: *mut u8,
     /// The next columns to pack, and the next columns to prefetch.

@@ -24,7 +24,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && cols * width >= LINE
 }
 
-/// Returns the sizes of tiles, which are those of any transpose.
+/// Returns the sizes of tiles, as for any transpose.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     super::tile_of(space.pattern.width)
 }

@@ -8,7 +8,7 @@ use super::row_block::RowBlock;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// The maximum number of columns in a panel, including those of an incomplete first and last line.
+/// The maximum number of columns in a panel, including an incomplete first and last line.
 const MOST_PANEL_COLS: usize = MOST_PACKED_COLS + 2 * LINE;
 
 /// The prefetch distance within a column, in lines. It is used if all columns are in the same sets of the caches.
@@ -47,7 +47,7 @@ pub(crate) struct Panel<V> {
     pub(crate) aheads: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
     pub(crate) packed: Option<PackedPanels>,
     src: *const u8,
-    /// The number of columns in a panel that is not packed, without those of an incomplete first and last line.
+    /// The number of columns in a panel that is not packed, without an incomplete first and last line.
     cols: usize,
     /// The columns of later panels.
     next: Cursor,
@@ -81,7 +81,7 @@ impl<V: Vector> Panel<V> {
         }
     }
 
-    /// Returns the number of columns in a panel, without those of an incomplete first and last line.
+    /// Returns the number of columns in a panel, without an incomplete first and last line.
     #[inline(always)]
     pub(crate) fn cols(&self, width: usize) -> usize {
         match &self.packed {

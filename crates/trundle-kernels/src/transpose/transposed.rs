@@ -112,8 +112,8 @@ fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
 }
 
 /// Returns the maximum number of rows in a tile that is written by ordinary stores. Rows begin within lines, so a line
-/// is written in two parts, and should still be in the first-level cache when the second part is written. So the number
-/// of rows in one set must not exceed the number of its ways.
+/// is written in two parts. It should still be in the first-level cache for the second part. So the number of rows in
+/// one cache set must not exceed the ways of the set.
 fn cached_rows(pattern: &Pattern) -> usize {
     const SAME_SET_BYTES: usize = 4096;
     const WAYS: usize = 8;
@@ -344,15 +344,15 @@ unsafe fn stream<
 }
 
 /// How the line of a group of columns is written. STORED uses ordinary stores. ALIGNED uses a streaming store, if the
-/// group is a line of the destination. The others join it with the carried bytes of the row: BEGUN for the first line
-/// of a row and ENDED for the last one use ordinary stores, and STREAMED uses streaming stores.
+/// group is a line of the destination. The other values join the line with the carried bytes of the row: BEGUN for the
+/// first line of a row and ENDED for the last one use ordinary stores, and STREAMED uses streaming stores.
 const STORED: u8 = 0;
 const ALIGNED: u8 = 1;
 const BEGUN: u8 = 2;
 const STREAMED: u8 = 3;
 const ENDED: u8 = 4;
 
-/// Transposes the micro-tiles of some columns and writes their lines. PUT determines how.
+/// Transposes the micro-tiles of some columns and writes their lines. PUT determines how a line is written.
 ///
 /// # Safety
 /// All rows are valid for reads in all columns, and all columns are valid for writes in all rows. If PUT is STREAMED or
@@ -435,9 +435,9 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     carry: &mut [CarryBuffer],
 ) {
     let each = LANE / W;
-    // A line of the source has four lanes, and this function is called for each of them. Each call prefetches a quarter
-    // of the columns. In an incomplete last line, the first call prefetches all columns. Wide elements only come here
-    // with incomplete lines.
+    // A line of the source has four lanes, and this function is called for each lane. Each call prefetches a quarter of
+    // the columns. In an incomplete last line, the first call prefetches all columns. Wide elements only come here with
+    // incomplete lines.
     let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
     let asked = match rows.count * W - line {
         LINE.. => quarter * each..(quarter + 1) * each,

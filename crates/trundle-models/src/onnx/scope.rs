@@ -7,7 +7,7 @@ use super::proto::Graph;
 use crate::ValueId;
 use crate::problem::{Checked, wrong};
 
-/// What each name means in a list of nodes.
+/// The meaning of each name in a list of nodes.
 pub(super) struct Scope<'a> {
     /// The value of each name; `None` if the name is an input of a function that the call omits.
     values: HashMap<&'a str, Option<ValueId>>,

@@ -17,8 +17,8 @@ use crate::{Constant, Data, ElementType, Error, Result};
 
 pub(super) struct Tensors<'a> {
     external: ExternalData,
-    /// Constants from attributes. The key is the address of the decoded attribute and the name by which it
-    /// is read. All calls of a function share the constants of its body.
+    /// Constants from attributes. The key is the address of the decoded attribute and the name for reading
+    /// it. All calls of a function share the constants of its body.
     kept: HashMap<(*const Attribute, &'a str), Constant>,
 }
 
@@ -158,7 +158,7 @@ fn shape(dims: &[i64]) -> Checked<Shape> {
     Ok(Shape::new(sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?)?)
 }
 
-/// Returns an error if there is data outside of `field`, because it would be unclear which data is meant.
+/// Returns an error if there is data outside of `field`, because it would be unclear which data counts.
 fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
     if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
         let other = other.name();

@@ -12,7 +12,7 @@ use super::proto;
 use crate::Result;
 use crate::survey::{Survey, Why, depends};
 
-/// Operators that move elements, but of which no form or only some forms are supported.
+/// Operators that move elements, but have no supported form or only some.
 const MOVES: [&str; 3] = ["BitCast", "Compress", "Unique"];
 
 /// Operators whose output shape depends on the elements of an input.

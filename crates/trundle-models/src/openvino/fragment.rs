@@ -1,4 +1,4 @@
-//! Reads a single layer in the form in which OpenVINO's documentation shows it.
+//! Reads a single layer in the form of OpenVINO's documentation.
 
 use super::document;
 use super::layer::{Layer, Port};

@@ -14,7 +14,7 @@ use crate::{Error, PartialShape, Result};
 const NEWEST_OPSET: u32 = 17;
 
 pub(super) struct Layer<'a> {
-    /// The number by which edges name the layer. Layers in documentation may have none.
+    /// The number of the layer in edges. Layers in documentation may have none.
     pub(super) id: Option<u64>,
     /// The layer's name, which may be empty.
     pub(super) name: &'a str,
@@ -29,8 +29,7 @@ pub(super) struct Layer<'a> {
 
 /// A port of a layer, where edges begin or end.
 pub(super) struct Port<'a> {
-    /// The number by which edges name the port. It is unique among the layer's inputs, and among its
-    /// outputs.
+    /// The number of the port in edges. It is unique among the layer's inputs, and among its outputs.
     pub(super) id: u64,
     /// The name of the element type, if it is stated.
     pub(super) precision: Option<&'a str>,

@@ -1,6 +1,6 @@
 //! The table of layers, with the operator that each layer becomes.
 //!
-//! The meanings, defaults and inputs are those in the specification of OpenVINO's operation sets.
+//! The meanings, defaults and inputs follow the specification of OpenVINO's operation sets.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +21,7 @@ use crate::{
     PadValue, Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
 };
 
-/// What is known about a layer's input before the model runs.
+/// The known properties of a layer's input before the model runs.
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
     /// The element type; `None` in documentation, which does not state it.
@@ -115,7 +115,7 @@ fn all_kinds() -> impl Iterator<Item = &'static LayerType> {
     KINDS.iter().chain(&ARITHMETIC)
 }
 
-/// Layers that move elements, but of which no form or only some forms are supported.
+/// Layers that move elements, but have no supported form or only some.
 const MOVES: [&str; 2] = ["GatherTree", "Unique"];
 
 /// Layers whose output shape depends on the elements of an input.

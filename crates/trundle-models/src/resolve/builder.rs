@@ -37,7 +37,7 @@ pub(super) struct Builder<'m> {
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
     axes: usize,
-    /// Tensors of which only the type and shape are known, not the elements.
+    /// Tensors with a known type and shape, but unknown elements.
     unknown: HashSet<TensorId>,
     /// The index of the current iteration of each loop, the outermost loop first.
     iterations: Vec<usize>,

@@ -217,7 +217,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// Adds a part. Returns an error if its type or shape differs from that of the first part.
+    /// Adds a part. Returns an error if its type or shape differs from the first part's.
     fn push(&mut self, part: TensorId, builder: &Builder) -> std::result::Result<(), String> {
         if let Some(first) = self.parts.first() {
             let [(element, shape), (other, of)] =
@@ -242,7 +242,7 @@ impl Stack {
         builder.joined(axis, &layers)
     }
 
-    /// The stacked tensor without any parts. `element` and the shape are those of a part.
+    /// The stacked tensor without any parts. `element` and the shape describe a part.
     fn empty(
         &self,
         element: ElementType,

@@ -69,7 +69,7 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<u
     Ok(sizes)
 }
 
-/// The factor by which `taken` must be multiplied to give the product of `sizes`, if there is exactly one.
+/// The number of elements of `sizes` divided by `taken`, if it is a whole number.
 fn what_is_left(sizes: &[usize], taken: usize) -> Option<usize> {
     let elements = Shape::new(sizes).ok()?.elements();
     (taken > 0 && elements.is_multiple_of(taken)).then(|| elements / taken)

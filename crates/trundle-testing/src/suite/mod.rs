@@ -76,7 +76,7 @@ pub fn many_axes<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     });
 }
 
-/// Runs random cases with at most `most_elements` elements each, in which axes are also split and merged.
+/// Runs random cases with at most `most_elements` elements each. Some cases split and merge axes.
 ///
 /// # Panics
 /// As [`random`].

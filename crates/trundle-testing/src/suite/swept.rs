@@ -4,7 +4,7 @@
 pub(super) const EDGE_SIZES: [usize; 18] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65];
 
-/// Element widths, of which some have special kernels.
+/// Element widths. Some have special kernels.
 pub(super) const SWEPT_WIDTHS: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 40];
 
 /// Offsets of source and destination in bytes. Some are unaligned.

@@ -24,8 +24,8 @@ pub(super) fn matrices() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Many matrices of few elements, and pictures of few channels in which the order of all axes is reversed:
-/// alone, and with a flipped axis.
+/// Many matrices of few elements, and pictures of few channels with all axes in reversed order: alone, and
+/// with a flipped axis.
 pub(super) fn few_elements() -> impl Iterator<Item = Case> {
     let sizes = [2, 3, 4, 5, 6, 7, 9];
     let pairs = sizes.into_iter().flat_map(move |a| sizes.into_iter().map(move |b| (a, b)));

@@ -34,13 +34,13 @@ pub(crate) enum Tones {
     Floats,
 }
 
-/// A picture, and what is needed to read it.
+/// A picture, and information for reading it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     /// The picture.
     pub picture: Picture,
     /// The values that are drawn black and white. `None` if no value is finite, and for colours of bytes.
-    /// If the two are equal, the picture is medium grey.
+    /// If both values are equal, the picture is medium grey.
     pub range: Option<(f64, f64)>,
     /// Whether one percent of the values is outside `range`.
     pub is_clipped: bool,
@@ -60,7 +60,7 @@ const MOST_SAMPLES: usize = 1 << 20;
 const LEAST_SAMPLES: usize = 1000;
 
 /// Draws `rows` by `columns` values as a picture with at most `most_side` pixels along each side. The first
-/// row is on top. `value` is called with a row and a column, twice for some of them.
+/// row is on top. `value` is called with a row and a column, twice for some positions.
 ///
 /// If a pixel shows several values, it is the mean of the finite ones. If more than half are not finite, it
 /// is [`NOT_FINITE`].
@@ -293,8 +293,8 @@ fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> 
 }
 
 /// Selects at most [`MOST_SAMPLES`] of `0..elements`, one from each of equal parts. The position within a
-/// part is pseudorandom, so that it does not coincide with patterns in the values. It is the same in each
-/// run.
+/// part is pseudorandom, so that it does not coincide with patterns in the values. Each run selects the
+/// same positions.
 fn sample(elements: usize) -> impl Iterator<Item = usize> {
     let parts = elements.min(MOST_SAMPLES);
     (0..parts).map(move |index| {

@@ -89,7 +89,7 @@ impl OpenChain {
         &self.slots
     }
 
-    /// Returns the chain in which the result of `operator` replaces each slot.
+    /// Returns the chain with the result of `operator` in place of each slot.
     ///
     /// # Errors
     /// The first error that `operator` returns.

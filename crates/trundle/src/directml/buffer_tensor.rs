@@ -9,8 +9,8 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The order in which sub-byte elements are stored in their bytes. DirectML itself has no such field. `None` stands
-    /// for the order of [`DType::packing`], and must be given for all other types.
+    /// The order of sub-byte elements in their bytes. DirectML itself has no such field. `None` stands for the order of
+    /// [`DType::packing`], and must be given for all other types.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],

@@ -309,7 +309,7 @@ impl AxisNames {
         self.axes = vec![Axis::Rest];
     }
 
-    /// Updates the names to those of the result of a call with these arguments.
+    /// Updates the names for the result of a call with these arguments.
     pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
         let index = |axis: i64, rank: usize| {
             let axis = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };

@@ -227,8 +227,8 @@ impl Sandbox {
     }
 }
 
-/// Returns groups of jobs, no two of which are the same. In each group, every job differs from the first job in the
-/// property that is the name of the group.
+/// Returns groups of different jobs. In each group, every job differs from the first job in the property that is the
+/// name of the group.
 fn groups() -> Vec<(&'static str, Vec<Asks>)> {
     let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
     let base = asks("roll(shift=[1], axes=[0])");
@@ -343,7 +343,8 @@ fn no_job_goes_on_with_another() {
             let output = said.contains("the output's format, names or metadata");
             assert!(tensors || operators || output, "{name}, {other_name}: {said}");
         }
-        // A resumed run uses the budget and the storage that the journal states, not those of the new request.
+        // A resumed run uses the budget and the storage that the journal states, not the budget and storage of the
+        // new request.
         let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
         assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
         assert!(sandbox.taken() == expected, "{name}");
@@ -391,7 +392,7 @@ fn a_journal_that_was_changed_is_found_out() {
     assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
 
-/// Returns jobs, some of which need intermediates, each with a moment at which the run is interrupted.
+/// Returns jobs, each with a moment for interrupting its run. Some need intermediates.
 fn moments() -> Vec<(Asks, Moment)> {
     let two_passes = |asks: Asks| Asks { storage: TWO_PASSES, ..asks };
     let several = |chains: [&str; 3]| Asks {

@@ -124,7 +124,7 @@ impl<'a> Candidate<'a> {
 
     /// Replaces inputs that are shapes: the nodes that compute the shapes are copied into the candidate.
     ///
-    /// If such a shape is that of a tensor inside a new node (`within`), the tensor is not written, so the
+    /// If such a shape belongs to a tensor inside a new node (`within`), the tensor is not written, so the
     /// nodes that make it are copied, too. With the shapes inside, a runtime can infer the shapes of the
     /// outputs before it runs. Each step takes one from `left`.
     pub(super) fn find_shapes(

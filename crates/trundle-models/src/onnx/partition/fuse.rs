@@ -33,7 +33,7 @@ const MOST_STEPS: usize = 4;
 /// This limit is never less than so many steps.
 const LEAST_STEPS: usize = 1 << 14;
 
-/// A model in which `trundle.Move` nodes have replaced movement-only subgraphs. ONNX Runtime runs it with
+/// A model with `trundle.Move` nodes instead of movement-only subgraphs. ONNX Runtime runs it with
 /// trundle's operators.
 #[derive(Debug)]
 pub struct Fused {

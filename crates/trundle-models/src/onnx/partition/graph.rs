@@ -30,7 +30,7 @@ impl<'a> Graph<'a> {
         self.giver.get(name).copied()
     }
 
-    /// Returns the indices of the nodes from which a node reads.
+    /// Returns the indices of the nodes that a node reads from.
     pub(super) fn reads(&self, index: usize) -> Vec<usize> {
         names_read(&self.nodes[index]).into_iter().filter_map(|name| self.giver(name)).collect()
     }

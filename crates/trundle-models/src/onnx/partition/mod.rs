@@ -80,7 +80,7 @@ pub struct Subgraph {
     pub written: Vec<String>,
     /// The indices of the nodes that move elements.
     members: Vec<usize>,
-    /// The indices of all nodes: those that move elements, and those that decide how elements are moved.
+    /// The indices of the nodes that move elements or decide how elements are moved.
     nodes: Vec<usize>,
 }
 
@@ -346,7 +346,7 @@ fn cost(tensor: &proto::Tensor) -> u64 {
     (tensor.encoded_len() as u64).saturating_add(elements.saturating_mul(8))
 }
 
-/// Returns a copy of a value's entry in which numbers replace the named sizes.
+/// Returns a copy of a value's entry with numbers instead of the named sizes.
 fn with_sizes(info: &proto::ValueInfo, sizes: &HashMap<String, usize>) -> proto::ValueInfo {
     let mut info = info.clone();
     let tensor = info.r#type.as_mut().and_then(|r#type| r#type.tensor.as_mut());

@@ -1,4 +1,4 @@
-//! Rewritten models in which single nodes replace the movement-only subgraphs.
+//! Rewritten models with single nodes instead of movement-only subgraphs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Loop, in which each iteration runs the body again.
+//! Loop, which runs the body again in each iteration.
 
 use trundle_core::Shape;
 
@@ -236,7 +236,7 @@ fn what_iterations_give_is_stacked() {
     let resolved = read(&stacking(None)).unwrap().resolve(&given).unwrap();
     assert_eq!(resolved.name(resolved.outputs()[0]), "y");
 
-    // If there are no iterations, the shape is the stated one, or that of a first iteration.
+    // If there are no iterations, the shape is the stated one, or the shape of a first iteration.
     assert_eq!(run(&stacking(None), &[3, 2], &[&none]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&stacking(Some(fixed(&[2]))), &[0, 2], &[&none]).unwrap().0, [0, 2]);
     let unknown = refused(&stacking(None), &[0, 2], &[&none]);

@@ -1,4 +1,4 @@
-//! Parses ONNX's textual syntax, in which tests write small models.
+//! Parses ONNX's textual syntax, which tests use for small models.
 
 use super::*;
 

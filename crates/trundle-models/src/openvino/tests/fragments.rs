@@ -1,4 +1,4 @@
-//! Single layers in the form in which OpenVINO's documentation shows them.
+//! Single layers in the form of OpenVINO's documentation.
 
 use super::super::read_layer;
 use super::{refusal, said};

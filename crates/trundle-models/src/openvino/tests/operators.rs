@@ -180,7 +180,7 @@ fn layers_of_shapes_and_blocks_of_batches() {
     assert!(message.ends_with("BatchToSpace is there from opset2 on"), "{message}");
 }
 
-/// The type of these outputs differs from that of the data.
+/// The type of these outputs differs from the type of the data.
 #[test]
 fn the_type_of_sizes_is_their_own() {
     let mut ir = Ir::new();

@@ -31,7 +31,7 @@ const GOOD: &str = r#"<?xml version="1.0"?>
 
 const WEIGHTS: [u8; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
 
-/// Returns the error message for the valid model in which one text has been replaced.
+/// Returns the error message for the valid model with one text replaced.
 #[track_caller]
 fn refused(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old:?} is in the good model");

@@ -316,8 +316,8 @@ fn front(indices: &[i64], size: usize) -> Vec<usize> {
     indices.iter().map(counted).collect()
 }
 
-/// Returns budgets for planning: the device's budget, three budgets in which one limit is small, and a
-/// minimal one.
+/// Returns budgets for planning: the device's budget, three budgets with one small limit, and a minimal
+/// one.
 fn budgets() -> [Budget; 5] {
     let all = || Device::default().budget();
     [
