@@ -539,7 +539,7 @@ def test_what_is_not_joined():
     with pytest.raises(ValueError, match="flop"):
         one | "flop(1)"
     for other in (one, "flip(0)"):
-        with pytest.raises(TypeError, match=r"joined by \|, as in a \| b, not by \+"):
+        with pytest.raises(TypeError, match=r"join chains by \|, as in a \| b, not by \+"):
             one + other
     with pytest.raises(TypeError, match="unsupported operand"):
         one + 1

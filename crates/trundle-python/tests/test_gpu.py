@@ -227,7 +227,7 @@ def test_arrays_of_the_cpu_do_not_mix_with_those_of_a_gpu(emulated, image):
 
 def test_lengths_on_the_gpu_are_refused(emulated, image):
     x, lengths = emulated.array(image), emulated.array(np.arange(6))
-    with pytest.raises(TypeError, match=r"lengths must be on the CPU.*lengths\.get\(\) of CuPy"):
+    with pytest.raises(TypeError, match=r"lengths must be on the CPU.*lengths\.get\(\) in CuPy"):
         trundle.reverse_sequence(x, lengths, 1, 0)
     with pytest.raises(TypeError, match="indices must be on the CPU"):
         trundle.take(x, lengths, axis=0)

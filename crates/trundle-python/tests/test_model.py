@@ -207,7 +207,7 @@ def test_files_that_are_no_models_are_refused(tmp_path):
     with pytest.raises(ValueError, match="Add"):
         trundle.Model(graph.save(tmp_path, "adds"))(np.zeros(2, np.float32))
     packed = trundle.Model(turning(tmp_path, "u4"))
-    with pytest.raises(TypeError, match="u4, which arrays do not hold"):
+    with pytest.raises(TypeError, match="u4, which arrays cannot hold"):
         packed(np.zeros((2, 3), np.uint8))
 
 

@@ -51,7 +51,7 @@ def test_what_repeat_refuses():
     for error, words, call in (
         (ValueError, "repeats must not be negative, got -1", lambda: trundle.repeat(X, -1)),
         (ValueError, "repeats must not be negative, got -3", lambda: trundle.repeat(X, [1, -3], axis=0)),
-        (ValueError, "2 for 3", lambda: trundle.repeat(X, [1, 2], axis=1)),
+        (ValueError, "3 elements, got 2", lambda: trundle.repeat(X, [1, 2], axis=1)),
         (ValueError, "3 for 24", lambda: trundle.repeat(X, [1, 2, 3])),
         (ValueError, "0 for 2", lambda: trundle.repeat(X, [], axis=0)),
         (ValueError, "1 axis or none, not 2", lambda: trundle.repeat(X, [[1, 2, 3]], axis=1)),

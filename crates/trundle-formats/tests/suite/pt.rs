@@ -222,9 +222,9 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
             tensor_with(&marks(&[("conj", b"\x89"), ("neg", b"\x88")])),
             "is a negated view, which is not read: save x.resolve_neg() instead",
         ),
-        (tensor_with(&marks(&[("conj", b"K\x01")])), "has metadata \"conj\", which are not read"),
-        (tensor_with(&marks(&[("scale", b"\x89")])), "has metadata \"scale\", which are not read"),
-        (tensor_with(b"}(NNu"), "has metadata \"\", which are not read"),
+        (tensor_with(&marks(&[("conj", b"K\x01")])), "has metadata \"conj\", which is not read"),
+        (tensor_with(&marks(&[("scale", b"\x89")])), "has metadata \"scale\", which is not read"),
+        (tensor_with(b"}(NNu"), "has metadata \"\", which is not read"),
         (tensor_with(b"]"), "has metadata that is not a dict"),
         (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
         (
