@@ -226,7 +226,10 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
         (tensor_with(&marks(&[("scale", b"\x89")])), "has metadata \"scale\", which is not read"),
         (tensor_with(b"}(NNu"), "has metadata \"\", which is not read"),
         (tensor_with(b"]"), "has metadata that is not a dict"),
-        (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
+        (
+            tensor_with(b"NN"),
+            "is made by torch._utils._rebuild_tensor_v2 with an unexpected number of arguments (8)",
+        ),
         (
             parameter(&bytes_of("0")),
             "is made by torch._utils._rebuild_parameter with an unexpected number of arguments (1)",
