@@ -156,7 +156,7 @@ const TRANSPOSE: &str = "\
 Examples:
   trundle transpose volume.npy -o xyz.npy               # z y x to x y z
   trundle transpose volume.npy -o xyz.npy --row-major   # always moves elements
-  trundle transpose image.npy -o chw.npy --order 2,0,1  h w c to c h w
+  trundle transpose image.npy -o chw.npy --order 2,0,1  # h w c to c h w
   trundle transpose huge.npy -o out.npy --max-mem 512M --verify";
 
 const ROLL: &str = "\
@@ -301,7 +301,7 @@ pub(crate) const CLEAN: &str = "\
 Examples:
   trundle clean                    # lists, deletes nothing
   trundle clean /data --force
-  trundle clean s3://bucket/path   # stores there and one level below";
+  trundle clean s3://bucket/path   # unfinished stores there and one level below";
 
 pub(crate) const DEMO: &str = "\
 Examples:
@@ -320,7 +320,7 @@ Examples:
   trundle bench                         # a few cases of each suite
   trundle bench transpose --rounds 15   # only transposes, 15 timings
   trundle bench --all --svg speed.svg --json speed.json
-Close other programs. A fraction of 1 is the speed of a copy of the same bytes.";
+Close other programs. The results are speeds, divided by the speed of a plain copy.";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:

@@ -124,8 +124,8 @@ pub(crate) struct DescriptionArgs {
     /// Start of raw data in bytes; bytes after the data are then ignored
     #[arg(long, value_name = "BYTES")]
     pub offset: Option<Bytes>,
-    /// Bit order of elements smaller than a byte, in input and output (default: high-first for 1 bit, low-first for 2
-    /// and 4 bits, split for 3 and 6 bits)
+    /// Bit order of elements smaller than a byte (default: high-first for 1 bit, low-first for 2 and 4 bits, split for
+    /// 3 and 6 bits; see docs/types.md)
     #[arg(long, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
     pub bit_order: Option<Written<BitOrder>>,
 }
@@ -213,7 +213,7 @@ pub(crate) struct PartArgs {
     /// Files in order; - is stdin
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Tensors to join: a name or a pattern (default: all; equal names are joined)
+    /// Tensors to join: a name or a pattern (default: all; tensors of the same name are joined)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     /// Attributes that may differ, such as units,calendar
@@ -499,7 +499,7 @@ pub(crate) struct ViewArgs {
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     /// An index or : for each axis; one : draws a row, two a picture, three a colour picture (default: the last two
-    /// axes, and colour channels if there are any, in the middle of the other axes)
+    /// axes, three with colour channels; the middle index of the others)
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     pub slice: Option<Slice>,
     /// Values drawn black and white (default: the middle 99 % of values; full scale for colours)

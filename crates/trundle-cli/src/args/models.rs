@@ -47,10 +47,10 @@ pub(crate) struct RunArgs {
     /// Read the outputs back and compare each element with the operators' result
     #[arg(long, help_heading = OUTPUT)]
     pub verify: bool,
-    /// Continue an interrupted run of the same command, if it wrote an output in parts
+    /// Continue an interrupted run of the same command, if its tensors did not fit in --max-mem
     #[arg(long, help_heading = OUTPUT)]
     pub resume: bool,
-    /// Limit memory use, such as 512M or 4G (default: the free memory, a quarter for parts)
+    /// Limit memory use, such as 512M or 4G (default: the free memory; a quarter of it if the tensors do not fit)
     #[arg(long, help_heading = LARGE, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Kind of storage; `measure` measures again (default: bucket for s3://, else measured once and remembered)

@@ -27,7 +27,7 @@ pub struct ReverseSubsequences {
 crate::fingerprint!(struct ReverseSubsequences { axis, lengths, tensor });
 
 declaration! {
-    /// Reverse a given number of leading elements per row
+    /// Reverse each row up to its own length
     "reverse", "reverse(axis=1, lengths=lens.npy)", None, {
         /// Axis to reverse along; -1 is the last axis
         axis: Axis,
