@@ -145,8 +145,8 @@ impl Layout {
         }
         let mut strides_bytes = vec![0; shape.rank()];
         if shape.elements() > 0 {
-            // Go through the merged axes from the last one. `left` and `stride` are the number of elements and the
-            // stride of the part of the current merged axis that is not used yet.
+            // Go through the merged axes from the last one. `left` is the number of elements of the current merged axis
+            // that are not used yet, `stride` is their stride.
             let mut runs = self.runs().into_iter().rev();
             let (mut left, mut stride) = (1, 0);
             for (axis, size) in shape.iter().enumerate().rev().filter(|(_, size)| **size > 1) {

@@ -10,7 +10,7 @@ use crate::Plan;
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
 
-/// An element type over which a `T` can be written: `T` itself or `MaybeUninit<T>`.
+/// The element type of a destination for `T`: `T` itself or `MaybeUninit<T>`.
 pub trait Destination<T>: of::Destination<T> {}
 
 impl<T, D: of::Destination<T>> Destination<T> for D {}
@@ -97,8 +97,8 @@ impl Plan {
     /// Moves the elements of `src` to `dst`, which may have another element type.
     ///
     /// # Safety
-    /// The plan must move whole elements of T, or T must be u8. A T must be a valid D. If elements share bytes, T and D
-    /// must be u8.
+    /// The plan must move whole elements of T, or T must be u8. Every value of T must be a valid value of D. If
+    /// elements share bytes, T and D must be u8.
     #[inline]
     unsafe fn run_over<T: Copy, D>(&self, src: &[T], dst: &mut [D]) -> Result<()> {
         // SAFETY: a shared and a unique reference cannot overlap. The caller guarantees that the types fit.

@@ -136,9 +136,9 @@ impl Pool {
 
     /// Runs the tasks on the calling thread and `helpers` helper threads.
     ///
-    /// A task calls the callback `go_on`, which may fork the process (for example in a Python signal handler). The task
-    /// then also returns in the child. There the helpers do not exist and their tasks are unfinished, so the calling
-    /// thread of the child repeats all tasks.
+    /// A task may call the caller's callback ([`Cancellation`](crate::cancellation::Cancellation)), which may fork the
+    /// process (for example in a Python signal handler). The child then continues in the same task. There the helpers
+    /// do not exist and their tasks are unfinished, so the calling thread of the child repeats all tasks.
     fn run(&'static self, helpers: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let process = process_number();

@@ -29,7 +29,8 @@ pub(crate) trait BlobStore: Sync {
     fn remove(&self, key: &str);
 }
 
-/// Temporary files in a folder. A later run with the same tag finds them again. Keys are file extensions.
+/// Temporary files in a folder. A later run with the same tag (the same output and plan) finds them again. Keys are
+/// file extensions.
 #[derive(Debug)]
 pub(crate) struct RunFiles {
     folder: PathBuf,

@@ -53,7 +53,7 @@ pub enum Problem {
         /// The free space in bytes.
         available: u64,
     },
-    /// The observer stopped the run.
+    /// The caller's [`Observer`](crate::Observer) stopped the run.
     #[error("stopped")]
     Stopped,
     /// The source changed during the run.
@@ -200,8 +200,8 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
     move |source| {
         let source = match (source.kind(), source.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
-            // An error without a number of the system comes from a library. Its text is only a file name; its kind
-            // says more.
+            // An error without an OS error number comes from a library. Its text is only a file name; its kind says
+            // more.
             (kind, None) => kind.into(),
             (_, Some(_)) => source,
         };

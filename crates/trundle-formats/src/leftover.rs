@@ -167,7 +167,7 @@ impl Leftover {
         self.files.iter().filter_map(|file| file.modified).max()
     }
 
-    /// Returns whether these are the files of tasks whose plan was exported. Other processes may still run such tasks.
+    /// Returns whether these are the files of numbered tasks (`plan --tasks`). Other processes may still run them.
     pub fn is_planned(&self) -> bool {
         let mut folders = self.files.iter().filter(|file| file.ending == "tasks");
         folders.any(|folder| folder.path.join(PLANNED).exists())

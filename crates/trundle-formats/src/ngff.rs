@@ -1,8 +1,9 @@
 //! Reorders the axes in OME-NGFF metadata of the versions 0.3 to 0.5, which describes the multi-resolution images of a
 //! group.
 //!
-//! The "multiscales" metadata of OME-NGFF 0.4 and 0.5 has an entry for each image. An entry contains the `axes` of all
-//! its arrays, and for each array, by path, transformations with a number for each axis.
+//! The "multiscales" metadata of OME-NGFF 0.4 and 0.5 has an entry for each image. An entry has one list `axes` for all
+//! its arrays. For each array (by path), it has transformations, which hold one number (a scale or a translation) for
+//! each axis.
 
 use serde_json::Value;
 

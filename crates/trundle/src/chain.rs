@@ -193,7 +193,7 @@ impl Chain {
     ///
     /// Returns `None` if the chain splits, merges, inserts or drops axes, or does not fit these shapes.
     pub fn axes_kept(&self, inputs: impl AsRef<[Shape]>) -> Option<Vec<usize>> {
-        // Use 1 for sizes of 0, since the map of an empty tensor does not keep its axes apart.
+        // Use 1 for sizes of 0, since the index map of an empty tensor does not tell which axis is which.
         let not_empty = |shape: &Shape| {
             let sizes: Vec<usize> = shape.iter().map(|size| (*size).max(1)).collect();
             Shape::new(sizes).ok()
@@ -236,7 +236,8 @@ impl Chain {
 
     /// Converts the chain to a program for elements of a given width, as [`Chain::program`].
     ///
-    /// `constant` encodes the number of an operator, such as the value of a padding, as a buffer of one element.
+    /// `constant` encodes the constant that an operator inserts, such as the value of a padding, as a buffer of one
+    /// element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -270,7 +271,7 @@ impl Chain {
     /// Adds the operators of the chain to a program, and returns the tensor with the result.
     ///
     /// `inputs` has a tensor of the program for each of the [inputs](Chain::inputs) of the chain. All must have the
-    /// same width. `constant` encodes the number of an operator as a buffer of one element.
+    /// same width. `constant` encodes the constant that an operator inserts as a buffer of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -285,7 +286,8 @@ impl Chain {
         })
     }
 
-    /// The number of indices that the scatters of the chain keep in memory, without the indices in the chain itself.
+    /// The number of indices that the scatters of the chain keep in memory, not counting the lists of indices that are
+    /// written in the chain.
     ///
     /// `inputs` are the shapes of the [inputs](Chain::inputs). See [`Program::indices_of_update`].
     ///
@@ -376,7 +378,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
         Made::Joined { parts, .. } => parts.iter().find_map(|part| axes_kept(program, *part)),
         Made::Moved { from, map } => {
             let before = axes_kept(program, *from)?;
-            // The map of an empty tensor does not keep its axes apart.
+            // The index map of an empty tensor does not tell which axis is which.
             let kept = map.axes_kept().filter(|_| map.in_shape().elements() > 0)?;
             Some(kept.into_iter().map(|axis| before[axis]).collect())
         }

@@ -46,8 +46,8 @@ pub fn split<T: Copy + 'static>(
 /// # Errors
 /// The errors of [`split`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
 /// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
-/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part that does not fit. Nothing has been
-/// written after an error.
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part that does not fit. If there is an
+/// error, nothing has been written to any part.
 pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axis: i64,
