@@ -21,15 +21,12 @@ import trundle
 """
 
 
-# Shapes and stages of calls that take tenths of a second in any build profile.
+# Stages that together take tenths of a second in any build profile.
 LONG = """
 def seconds(call):
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
-
-small = np.zeros((3,) * 12, "u1")
-shape = (3,) * (16 if seconds(lambda: trundle.transpose(small, threads=1)) < 0.008 else 15)
 
 def long_stages(x):
     lengths = [i * 37 % 200 + 3 for i in range(64)]
@@ -53,12 +50,12 @@ def run(text, timeout=60):
 # Calls that take tenths of a second because they are slow, not because they need gigabytes.
 LONG_CALLS = {
     "one pass": """
-        x = np.zeros(shape, "u1")
+        x = np.zeros((3,) * 16, "u1")
         def long_call():
             trundle.transpose(x, threads=THREADS)
     """,
     "in place": """
-        x = np.zeros(shape, "u1")
+        x = np.zeros((3,) * 16, "u1")
         def long_call():
             trundle.transpose(x, out=x, threads=THREADS)
     """,
@@ -78,7 +75,7 @@ LONG_CALLS = {
     """,
     "copyto": """
         x = np.zeros((3,) * 16, "u1")
-        y = np.zeros(shape, "u1")
+        y = np.zeros((3,) * 16, "u1")
         def long_call():
             trundle.copyto(x, y.T, threads=THREADS)
     """,
@@ -165,7 +162,7 @@ def test_a_fork_after_moves():
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
     text = f"""
-        x = (np.arange(3 ** len(shape)) % 251).astype("u1").reshape(shape)
+        x = (np.arange(3**15) % 251).astype("u1").reshape((3,) * 15)
         children = []
         def handler(*_):
             children.append(os.fork())
@@ -184,7 +181,7 @@ def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
         for child in children:
             assert os.waitpid(child, 0)[1] == 0
     """
-    run(LONG + textwrap.dedent(text))
+    run(text)
 
 
 @posix
