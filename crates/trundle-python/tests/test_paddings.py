@@ -215,7 +215,7 @@ def test_widths_that_are_no_integers(mode):
 def test_axes_without_elements(mode):
     with pytest.raises(ValueError, match=r"axis 0 has no elements to pad with \(width 4\)"):
         trundle.pad(np.zeros(0), 4, mode)
-    with pytest.raises(ValueError, match="axis 1 has no elements, .* padded by 1"):
+    with pytest.raises(ValueError, match=r"axis 1 has no elements to pad with \(width 1\)"):
         trundle.pad(np.zeros((2, 0)), ((0, 0), (1, 0)), mode)
     assert trundle.pad(np.ones((2, 0, 2)), ((3,), (0,), (1,)), mode).shape == (8, 0, 4)
 
