@@ -288,7 +288,7 @@ unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<D
     // SAFETY: the caller guarantees a valid description.
     let own = unsafe { Descriptor::read("data", desc)? };
     let ElementType::Fixed(dtype) = input.element else {
-        return Err(texts(&format_args!("{:?}", input.name)));
+        return Err(holds_strings(&format_args!("{:?}", input.name)));
     };
     if own.dtype() != dtype {
         let (name, got) = (&input.name, own.dtype());
@@ -312,7 +312,7 @@ fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_p
         ElementType::Fixed(dtype) => {
             Descriptor::new("out", (dtype, dtype.into()), resolved.shape(*id), None)
         }
-        ElementType::String => Err(texts(&format_args!("output {number}"))),
+        ElementType::String => Err(holds_strings(&format_args!("output {number}"))),
     };
     let outputs = resolved.outputs().iter().enumerate().map(output).collect::<Result<_>>()?;
     let model = PlannedModel::new(resolved, None).and_then(PlannedModel::allocated);
@@ -321,7 +321,7 @@ fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_p
 }
 
 /// Returns the error for an input or output of strings.
-fn texts(what: &dyn Display) -> Failure {
+fn holds_strings(what: &dyn Display) -> Failure {
     let message = format!("{what} holds strings, which have no element type in C");
     Failure::new(TRUNDLE_ERROR_DTYPE, message)
 }
@@ -365,7 +365,7 @@ fn number_of(input: &Input) -> Result<trundle_dtype> {
         ElementType::Fixed(dtype) => number_of_element(dtype, dtype.into()),
         ElementType::String => None,
     };
-    number.ok_or_else(|| texts(&format_args!("input {:?}", input.name)))
+    number.ok_or_else(|| holds_strings(&format_args!("input {:?}", input.name)))
 }
 
 /// Returns a size as a number; -1 if it may vary.

@@ -105,7 +105,7 @@ fn program_inputs(model: &ResolvedModel, inputs: &[ModelInput]) -> Vec<Input> {
 fn held_bytes(model: &ResolvedModel, inputs: &[ModelInput]) -> u64 {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.len(),
-        Data::Strings(texts) => texts.iter().map(|text| text.len() + size_of::<String>()).sum(),
+        Data::Strings(strings) => strings.iter().map(|text| text.len() + size_of::<String>()).sum(),
     };
     let constants = (0..model.program().inputs()).filter_map(|input| model.constant_of(input));
     let constants: usize = constants.map(|constant| bytes(&constant.data)).sum();

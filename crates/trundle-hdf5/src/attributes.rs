@@ -113,14 +113,14 @@ impl Attribute {
         Some(Value::Array(values))
     }
 
-    pub(crate) fn texts(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Vec<String>> {
+    pub(crate) fn strings(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Vec<String>> {
         let elements = self.data.chunks_exact(self.datatype.width);
-        let texts =
+        let strings =
             elements.map(|element| match value_of(&self.datatype, element, metadata, heaps)? {
                 Value::String(text) => Some(text),
                 _ => None,
             });
-        texts.collect()
+        strings.collect()
     }
 
     pub(crate) fn integers(&self) -> Option<Vec<i64>> {
@@ -154,9 +154,11 @@ fn value_of(
 ) -> Option<Value> {
     match &datatype.class {
         Class::Boolean => Some(Value::Bool(element != [0])),
-        Class::Text { is_padded_by_spaces } => Some(text_of(element, *is_padded_by_spaces).into()),
+        Class::String { is_padded_by_spaces } => {
+            Some(text_of(element, *is_padded_by_spaces).into())
+        }
         // A string that was never written is empty.
-        Class::VarText => {
+        Class::VarString => {
             Some(text_of(&heaps.get(metadata, element).unwrap_or_default(), false).into())
         }
         _ => number_of(datatype, element).map(Value::Number),

@@ -28,11 +28,11 @@ pub(crate) enum Class {
     /// An enumeration of FALSE and TRUE in one byte, with which h5py stores booleans.
     Boolean,
     /// A string of fixed length, padded with NUL or spaces.
-    Text {
+    String {
         is_padded_by_spaces: bool,
     },
     /// A string of variable length in a heap.
-    VarText,
+    VarString,
     Reference,
     /// A list of references in a heap, of variable length.
     VarReferences,
@@ -97,9 +97,9 @@ impl Datatype {
             }
             Class::Complex { .. } => refused("complex numbers of two f16"),
             Class::Boolean => Ok("|b1".to_owned()),
-            Class::Text { .. } => Ok(format!("|S{width}")),
+            Class::String { .. } => Ok(format!("|S{width}")),
             Class::Opaque => Ok(format!("|V{width}")),
-            Class::VarText => refused("texts of variable length"),
+            Class::VarString => refused("strings of variable length"),
             Class::Reference => refused("references"),
             Class::VarReferences => refused("lists of references"),
             Class::Other(what) => refused(what),
@@ -137,7 +137,7 @@ fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype, Error> {
         0 | 4 => integer(cursor, width, flags, class == 0)?,
         1 => float(cursor, width, flags)?,
         2 => other("times"),
-        3 => Class::Text { is_padded_by_spaces: flags & 0xf == 2 },
+        3 => Class::String { is_padded_by_spaces: flags & 0xf == 2 },
         5 => {
             let tag = cursor.read_bytes((flags & 0xff) as usize)?;
             let end = tag.iter().position(|byte| *byte == 0).unwrap_or(tag.len());
@@ -153,7 +153,7 @@ fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype, Error> {
         9 => {
             let base = parse(cursor, depth + 1)?;
             match (flags & 0xf, base.class) {
-                (1, _) => Class::VarText,
+                (1, _) => Class::VarString,
                 (_, Class::Reference) => Class::VarReferences,
                 _ => other("lists of variable length"),
             }

@@ -26,18 +26,20 @@ impl Named<'_> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    fn text(&self, metadata: &Metadata, heaps: &mut Heaps, name: &str) -> Option<String> {
-        self.find(name)?.texts(metadata, heaps)?.pop()
+    fn string(&self, metadata: &Metadata, heaps: &mut Heaps, name: &str) -> Option<String> {
+        self.find(name)?.strings(metadata, heaps)?.pop()
     }
 
     pub(crate) fn is_scale(&self, metadata: &Metadata, heaps: &mut Heaps) -> bool {
-        self.text(metadata, heaps, "CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
+        self.string(metadata, heaps, "CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
     }
 
     /// Returns whether the dataset is a scale without data, which only stands for a dimension.
     pub(crate) fn is_no_variable(&self, metadata: &Metadata, heaps: &mut Heaps) -> bool {
         self.is_scale(metadata, heaps)
-            && self.text(metadata, heaps, "NAME").is_some_and(|name| name.starts_with(NO_VARIABLE))
+            && self
+                .string(metadata, heaps, "NAME")
+                .is_some_and(|name| name.starts_with(NO_VARIABLE))
     }
 }
 
@@ -80,7 +82,7 @@ impl Scales {
     ) -> Vec<Option<String>> {
         let mut names = vec![None; named.axes];
         let labels =
-            named.find("DIMENSION_LABELS").and_then(|labels| labels.texts(metadata, heaps));
+            named.find("DIMENSION_LABELS").and_then(|labels| labels.strings(metadata, heaps));
         let labels = labels.unwrap_or_default().into_iter();
         for (name, label) in names.iter_mut().zip(labels) {
             *name = Some(label).filter(|label| !label.is_empty());

@@ -84,7 +84,7 @@ impl Data {
     pub(crate) fn check(&self, element: ElementType, shape: &Shape) -> Result<(), String> {
         let (got, unit) = match self {
             Data::Bytes(bytes) => (bytes.len(), "bytes"),
-            Data::Strings(texts) => (texts.len(), "texts"),
+            Data::Strings(strings) => (strings.len(), "strings"),
         };
         if matches!(self, Data::Strings(_)) != (element == ElementType::String) {
             return Err(format!("its type is {element}, but it holds {unit}"));
@@ -108,7 +108,7 @@ impl Data {
     pub(crate) fn elements(&self) -> Elements<'_> {
         match self {
             Data::Bytes(bytes) => Elements::Bytes(bytes),
-            Data::Strings(texts) => Elements::Strings(texts),
+            Data::Strings(strings) => Elements::Strings(strings),
         }
     }
 }
@@ -128,7 +128,7 @@ impl fmt::Debug for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Data::Bytes(bytes) => f.debug_tuple("Bytes").field(&&bytes[..]).finish(),
-            Data::Strings(texts) => f.debug_tuple("Strings").field(texts).finish(),
+            Data::Strings(strings) => f.debug_tuple("Strings").field(strings).finish(),
         }
     }
 }

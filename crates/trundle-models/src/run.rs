@@ -23,8 +23,8 @@ impl PlannedModel {
     /// [`Error::Node`] if there is not enough memory for a tensor.
     pub fn run(&self, inputs: &[Data], done: &mut dyn FnMut(usize)) -> Result<Vec<Data>> {
         self.check_data(inputs)?;
-        let mut texts = Vec::new();
-        let sources = self.sources(inputs, &mut texts);
+        let mut all_strings = Vec::new();
+        let sources = self.sources(inputs, &mut all_strings);
         let sources: Vec<&[u8]> = sources.iter().map(|source| &**source).collect();
         let mut ended = 0;
         let moved = self.program().run_new(&sources, |pass| {
@@ -38,7 +38,7 @@ impl PlannedModel {
             }
             None => Error::Input(error.to_string()),
         })?;
-        let data = |(id, bytes): (&TensorId, Box<[u8]>)| (*id, self.data(*id, bytes, &texts));
+        let data = |(id, bytes): (&TensorId, Box<[u8]>)| (*id, self.data(*id, bytes, &all_strings));
         let moved: BTreeMap<TensorId, Data> =
             self.program().outputs().iter().zip(moved).map(data).collect();
         Ok(self.model().outputs().iter().map(|output| moved[output].clone()).collect())
@@ -184,18 +184,18 @@ impl PlannedModel {
         })
     }
 
-    /// The bytes of each input of the program. A string is moved as its index in `texts`, since one string
+    /// The bytes of each input of the program. A string is moved as its index in `all_strings`, since one string
     /// may be copied to several places.
     fn sources<'a>(
         &'a self,
         inputs: &'a [Data],
-        texts: &mut Vec<&'a String>,
+        all_strings: &mut Vec<&'a String>,
     ) -> Vec<Cow<'a, [u8]>> {
         let mut bytes = |elements: Elements<'a>| match elements {
             Elements::Bytes(bytes) => Cow::Borrowed(bytes),
             Elements::Strings(strings) => {
-                let indices = (texts.len()..).take(strings.len());
-                texts.extend(strings);
+                let indices = (all_strings.len()..).take(strings.len());
+                all_strings.extend(strings);
                 Cow::Owned(indices.flat_map(|index| (index as u64).to_ne_bytes()).collect())
             }
         };
@@ -206,13 +206,13 @@ impl PlannedModel {
             .collect()
     }
 
-    fn data(&self, id: TensorId, bytes: Box<[u8]>, texts: &[&String]) -> Data {
+    fn data(&self, id: TensorId, bytes: Box<[u8]>, all_strings: &[&String]) -> Data {
         if let ElementType::Fixed(_) = self.model().element(id) {
             return Data::Bytes(Bytes::from(bytes));
         }
         let text = |index: &[u8]| {
             let index = u64::from_ne_bytes(index.try_into().unwrap_or_default());
-            usize::try_from(index).ok().and_then(|index| texts.get(index)).copied().cloned()
+            usize::try_from(index).ok().and_then(|index| all_strings.get(index)).copied().cloned()
         };
         let strings: Vec<String> = bytes.chunks_exact(size_of::<u64>()).filter_map(text).collect();
         Data::Strings(Arc::from(strings))

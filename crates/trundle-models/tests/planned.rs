@@ -151,7 +151,7 @@ fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[us
 fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.clone(),
-        Data::Strings(_) => panic!("texts"),
+        Data::Strings(_) => panic!("strings"),
     };
     let given: Vec<Bytes> = given.iter().map(bytes).collect();
     let given: Vec<&[u8]> = given.iter().map(|bytes| &bytes[..]).collect();
@@ -188,7 +188,7 @@ fn random_models_give_what_each_element_followed_by_itself_is() {
             model.shape(*id).for_each_index(|index| {
                 expected.extend(element(program, &inputs, *id, index).to_le_bytes());
             });
-            let Data::Bytes(bytes) = output else { panic!("texts") };
+            let Data::Bytes(bytes) = output else { panic!("strings") };
             assert_eq!(bytes[..], expected, "seed {seed}, output {id:?} of {program:#?}");
             assert_eq!(model.first_difference(*id, &given, output), None, "seed {seed}");
         }
@@ -209,8 +209,8 @@ fn texts_are_moved_and_repeated() {
     program.output(joined).unwrap();
     let model = model(program, ElementType::String, Vec::new());
     let planned = PlannedModel::new(model, None).unwrap();
-    let texts = ["a", "", "long"].map(str::to_owned);
-    let outputs = planned.run(&[Data::Strings(texts.into())], &mut |_| ()).unwrap();
+    let strings = ["a", "", "long"].map(str::to_owned);
+    let outputs = planned.run(&[Data::Strings(strings.into())], &mut |_| ()).unwrap();
     let Data::Strings(moved) = &outputs[0] else { panic!("bytes") };
     assert_eq!(moved[..], ["a", "", "long", "long", "", "a"]);
     assert_eq!(planned.passes().len(), 1);
@@ -231,7 +231,7 @@ fn packed_parts_that_meet_within_a_byte_are_whole() {
         let given = [[0x21, 0xf3], [0x54, 0xf6]].map(|bytes| Data::Bytes(bytes.to_vec().into()));
         let planned = PlannedModel::new(model, None).unwrap();
         let outputs = planned.run(&given, &mut |_| ()).unwrap();
-        let Data::Bytes(bytes) = &outputs[0] else { panic!("texts") };
+        let Data::Bytes(bytes) = &outputs[0] else { panic!("strings") };
         let expected = if swapped { [0x54, 0x16, 0x32] } else { [0x21, 0x43, 0x65] };
         assert_eq!(bytes[..], expected, "{parts:?}");
         assert_eq!(into(&planned, &given), outputs);

@@ -51,7 +51,7 @@ LOOPS = {"Loop", "Scan"}
 
 # Valid reasons to refuse a test of arithmetic: types smaller than a byte, strings, and results out of
 # range.
-NOT_RECKONED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "texts", "has no elements along", "which has batches")
+NOT_RECKONED = ("arithmetic", "a float, is not supported", "conversion of numbers to", "out of range", "is divided by 0", "beyond 2^53", "strings", "has no elements along", "which has batches")
 
 # Patterns for the names of tests that must be refused, each with a part of the error message.
 REFUSED = {

@@ -328,9 +328,9 @@ def check(program, seed, layers):
     packed = any(getattr(Type, element).bitwidth < 8 for _, element in model.inputs)
     own = by_openvino(core, *model.built()) if named and not packed else expected
     if isinstance(own, str):
-        counts["as the texts say, and refused by OpenVINO"] += 1
+        counts["as the specification says, and refused by OpenVINO"] += 1
     elif difference(own, expected):
-        counts["as the texts say, and not OpenVINO"] += 1
+        counts["as the specification says, and not OpenVINO"] += 1
     return counts, ""
 
 

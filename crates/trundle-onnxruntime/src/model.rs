@@ -142,8 +142,8 @@ fn run_with_texts(
         let Some(output) = output else { continue };
         match data {
             Data::Bytes(bytes) => output.bytes()?.copy_from_slice(bytes),
-            Data::Strings(texts) => {
-                output.put(&texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+            Data::Strings(strings) => {
+                output.put(&strings.iter().map(String::as_str).collect::<Vec<_>>())?;
             }
         }
     }

@@ -57,13 +57,13 @@ impl<'a> Input<'a> {
     pub(crate) fn data(&self) -> Result<Data> {
         match self.element {
             ElementType::Fixed(_) => Ok(Data::Bytes(self.bytes.to_vec().into())),
-            ElementType::String => Ok(Data::Strings(self.texts()?.into())),
+            ElementType::String => Ok(Data::Strings(self.strings()?.into())),
         }
     }
 
-    pub(crate) fn texts(&self) -> Result<Vec<String>> {
+    pub(crate) fn strings(&self) -> Result<Vec<String>> {
         // SAFETY: the value is a string input of this call.
-        unsafe { read_texts(self.api, self.value, self.shape.elements()) }
+        unsafe { read_strings(self.api, self.value, self.shape.elements()) }
     }
 
     /// Returns the int64 elements of a tensor with at most one axis.
@@ -115,7 +115,7 @@ impl Output<'_> {
 
     pub(crate) fn put(&mut self, given: &[&str]) -> Result<()> {
         // SAFETY: the value is a string output of this call with no other user.
-        unsafe { write_texts(self.api, self.value, given) }
+        unsafe { write_strings(self.api, self.value, given) }
     }
 }
 
@@ -191,7 +191,7 @@ unsafe fn memory(api: Api, value: *mut OrtValue) -> Result<*mut u8> {
 ///
 /// # Safety
 /// `value` must be a string tensor of the current call.
-unsafe fn read_texts(api: Api, value: *const OrtValue, count: usize) -> Result<Vec<String>> {
+unsafe fn read_strings(api: Api, value: *const OrtValue, count: usize) -> Result<Vec<String>> {
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -206,25 +206,25 @@ unsafe fn read_texts(api: Api, value: *const OrtValue, count: usize) -> Result<V
     };
     api.check(read)?;
     let ends = starts.iter().skip(1).copied().chain([bytes]);
-    let text = |(place, (start, end)): (usize, (&usize, usize))| {
+    let text = |(index, (start, end)): (usize, (&usize, usize))| {
         let text = all.get(*start..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        text.map(str::to_owned).ok_or_else(|| Failure(format!("element {place} is not UTF-8")))
+        text.map(str::to_owned).ok_or_else(|| Failure(format!("element {index} is not UTF-8")))
     };
     starts.iter().zip(ends).enumerate().map(text).collect()
 }
 
-/// Writes the strings of a tensor. `texts` must have as many strings as the tensor.
+/// Writes the strings of a tensor. `strings` must have as many strings as the tensor.
 ///
 /// # Safety
 /// `value` must be a string tensor of the current call with no other user.
-unsafe fn write_texts(api: Api, value: *mut OrtValue, texts: &[&str]) -> Result<()> {
-    for (place, text) in texts.iter().enumerate() {
+unsafe fn write_strings(api: Api, value: *mut OrtValue, strings: &[&str]) -> Result<()> {
+    for (index, text) in strings.iter().enumerate() {
         let mut room = null_mut();
         // SAFETY: `value` is valid by the contract of this function, and the buffer has the requested size,
         // `text.len()`.
         unsafe {
             let resized = api.functions().GetResizedStringTensorElementBuffer;
-            api.check(resized(value, place, text.len(), &mut room))?;
+            api.check(resized(value, index, text.len(), &mut room))?;
             room.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
         }
     }

@@ -81,8 +81,8 @@ fn check_constant(constant: &Constant) {
         (ElementType::Fixed(dtype), Data::Bytes(bytes)) => {
             assert_eq!(constant.shape.bytes(dtype), Ok(bytes.len()));
         }
-        (ElementType::String, Data::Strings(texts)) => {
-            assert_eq!(constant.shape.elements(), texts.len());
+        (ElementType::String, Data::Strings(strings)) => {
+            assert_eq!(constant.shape.elements(), strings.len());
         }
         (element, data) => panic!("{element} in {data:?}"),
     }
@@ -116,8 +116,8 @@ fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
             Some(Data::Bytes(bytes.into()))
         }
         ElementType::String => {
-            let texts: Vec<String> = (0..shape.elements()).map(|text| text.to_string()).collect();
-            Some(Data::Strings(texts.into()))
+            let strings: Vec<String> = (0..shape.elements()).map(|text| text.to_string()).collect();
+            Some(Data::Strings(strings.into()))
         }
     }
 }

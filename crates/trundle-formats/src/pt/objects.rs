@@ -9,12 +9,12 @@ use crate::Problem;
 const MAX_DEPTH: usize = 64;
 
 /// The limits for the number of objects in dicts, lists and tuples, and for the total size in bytes of their names and
-/// texts.
+/// strings.
 ///
 /// Both numbers can be far larger than the pickle: a pickle can refer to one object from many places, and the names of
 /// nested objects repeat their keys.
 const MAX_ENTRIES: usize = 1 << 18;
-const MAX_TEXT_BYTES: usize = 1 << 26;
+const MAX_STRING_BYTES: usize = 1 << 26;
 
 /// The items of a dict, list or tuple, each with its key or index.
 type Items<'a> = Vec<(Cow<'a, str>, Id)>;
@@ -46,9 +46,10 @@ pub(super) fn named_objects(pickle: &Pickle) -> Result<Vec<NamedObject>, Problem
             let name = if depth == 0 { key.into_owned() } else { format!("{name}.{key}") };
             let text = if let Object::Text(text) = pickle.object(item) { text.len() } else { 0 };
             bytes += name.len() + text;
-            if bytes > MAX_TEXT_BYTES {
-                let why =
-                    format!("have names and texts of {bytes} bytes or more, over {MAX_TEXT_BYTES}");
+            if bytes > MAX_STRING_BYTES {
+                let why = format!(
+                    "have names and strings of {bytes} bytes or more, over {MAX_STRING_BYTES}"
+                );
                 return Err(unsupported(why));
             }
             waiting.push((name, item, depth + 1));

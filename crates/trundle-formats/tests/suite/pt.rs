@@ -295,7 +295,7 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
     // Many items share one long key.
     let long = [&text(&"x".repeat(1 << 20))[..], b"q\x00"].concat();
     let keys = [b"\x80\x02}(", &long[..], b"N", &b"h\x00N".repeat(10_000), b"u."].concat();
-    assert!(refusal(file(&keys)).contains("have names and texts of"));
+    assert!(refusal(file(&keys)).contains("have names and strings of"));
     // The list contains itself.
     assert_eq!(
         refusal(file(b"\x80\x02]q\x00h\x00a.")),
@@ -304,7 +304,7 @@ fn pickles_that_make_more_than_they_have_bytes_for_are_refused() {
     // A long string is used in many places.
     let long = "x".repeat(1 << 20);
     let shared = [b"\x80\x02](", &text(&long)[..], b"q\x00", &b"h\x00".repeat(100), b"e."].concat();
-    assert!(refusal(file(&shared)).contains("have names and texts of"));
+    assert!(refusal(file(&shared)).contains("have names and strings of"));
     let deep =
         [b"\x80\x02".to_vec(), vec![b'('; 100_000], vec![b't'; 100_000], b".".to_vec()].concat();
     assert!(refusal(file(&deep)).contains("more than 64 levels deep"));

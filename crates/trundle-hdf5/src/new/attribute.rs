@@ -12,7 +12,7 @@ use crate::error::Error;
 pub(super) const FILL_VALUE: &str = "_FillValue";
 
 /// The most bytes of data in an attribute message. Longer strings are stored in a heap.
-const MOST_TEXT_BYTES: usize = 60_000;
+const MOST_STRING_BYTES: usize = 60_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct Encoded {
@@ -64,32 +64,39 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
         let floats = elements.iter().filter_map(Value::as_f64).flat_map(f64::to_le_bytes);
         (Datatype { width: 8, class }, floats.collect())
     } else if is_all(Value::is_string) {
-        return texts(elements.iter().filter_map(Value::as_str), &sizes, heap);
+        return strings(elements.iter().filter_map(Value::as_str), &sizes, heap);
     } else {
-        return texts(std::iter::once(&value.to_string()[..]), &[], heap);
+        return strings(std::iter::once(&value.to_string()[..]), &[], heap);
     };
-    if data.len() > MOST_TEXT_BYTES {
+    if data.len() > MOST_STRING_BYTES {
         // The data is too long for a message.
-        return texts(std::iter::once(&value.to_string()[..]), &[], heap);
+        return strings(std::iter::once(&value.to_string()[..]), &[], heap);
     }
     Encoded { datatype: encoded(&datatype), space: dataspace(&sizes), data }
 }
 
-/// Encodes strings. If `has_own_texts` is true, a single string is stored in the attribute unless it is too long. All
+/// Encodes strings. If `has_own_strings` is true, a single string is stored in the attribute unless it is too long. All
 /// other strings are stored in a heap.
-fn texts<'a>(texts: impl Iterator<Item = &'a str>, sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
-    let texts: Vec<&str> = texts.collect();
-    match texts[..] {
-        [one] if heap.has_own_texts && sizes.is_empty() && one.len() < MOST_TEXT_BYTES => text(one),
-        _ if texts.len() * ELEMENT_BYTES > MOST_TEXT_BYTES => {
-            let all = Value::from(texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>());
-            var_texts(&[&all.to_string()], &[], heap)
+fn strings<'a>(
+    strings: impl Iterator<Item = &'a str>,
+    sizes: &[u64],
+    heap: &mut Heap<'_>,
+) -> Encoded {
+    let strings: Vec<&str> = strings.collect();
+    match strings[..] {
+        [one] if heap.has_own_strings && sizes.is_empty() && one.len() < MOST_STRING_BYTES => {
+            string(one)
         }
-        _ => var_texts(&texts, sizes, heap),
+        _ if strings.len() * ELEMENT_BYTES > MOST_STRING_BYTES => {
+            let all =
+                Value::from(strings.iter().map(|text| Value::from(*text)).collect::<Vec<_>>());
+            var_strings(&[&all.to_string()], &[], heap)
+        }
+        _ => var_strings(&strings, sizes, heap),
     }
 }
 
-pub(super) fn text(text: &str) -> Encoded {
+pub(super) fn string(text: &str) -> Encoded {
     let mut out = Encoder::default();
     // The string is UTF-8 and ends with NUL.
     let width = (text.len() + 1) as u32;
@@ -97,9 +104,9 @@ pub(super) fn text(text: &str) -> Encoded {
     Encoded { datatype: out.0, space: dataspace(&[]), data: [text.as_bytes(), b"\0"].concat() }
 }
 
-pub(super) fn var_texts(texts: &[&str], sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
-    let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarText });
-    let data = texts.iter().flat_map(|text| heap.add(text.as_bytes(), text.len())).collect();
+pub(super) fn var_strings(strings: &[&str], sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
+    let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarString });
+    let data = strings.iter().flat_map(|text| heap.add(text.as_bytes(), text.len())).collect();
     Encoded { datatype, space: dataspace(sizes), data }
 }
 

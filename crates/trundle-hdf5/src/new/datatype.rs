@@ -45,7 +45,7 @@ impl Element {
             'B' => Class::Float { kind: Float::BF16, is_big },
             'c' => Class::Complex { kind: float(width / 2)?, is_big },
             'b' => Class::Boolean,
-            'S' => Class::Text { is_padded_by_spaces: false },
+            'S' => Class::String { is_padded_by_spaces: false },
             'V' => Class::Opaque,
             _ => return Err(none()),
         };
@@ -131,9 +131,9 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
             out.bytes(b"FALSE\0TRUE\0\0\x01");
         }
         // The string is ASCII and padded with NUL, like numpy's.
-        Class::Text { .. } => head(&mut out, 3, 1, width),
+        Class::String { .. } => head(&mut out, 3, 1, width),
         // The string has variable length, is UTF-8, and ends with NUL.
-        Class::VarText => {
+        Class::VarString => {
             head(&mut out, 9, 0x101, width);
             let base = Class::Integer { is_signed: false, is_big: false };
             out.bytes(&encoded(&Datatype { width: 1, class: base }));

@@ -21,13 +21,13 @@ pub(super) struct Heap<'a> {
     addresses: &'a [u64],
     /// Whether a single string is stored in the attribute, as netCDF does. Otherwise it is stored in a heap, as h5py
     /// does.
-    pub(super) has_own_texts: bool,
+    pub(super) has_own_strings: bool,
     heaps: Vec<(Encoder, usize)>,
 }
 
 impl Heap<'_> {
-    pub(super) fn new(addresses: &[u64], has_own_texts: bool) -> Heap<'_> {
-        Heap { addresses, has_own_texts, heaps: Vec::new() }
+    pub(super) fn new(addresses: &[u64], has_own_strings: bool) -> Heap<'_> {
+        Heap { addresses, has_own_strings, heaps: Vec::new() }
     }
 
     /// Adds an object of `count` elements. Returns the reference to it, which is null if the object is empty.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::attribute::{of_value, references, text, var_texts};
+use super::attribute::{of_value, references, string, var_strings};
 use super::heap::Heap;
 use super::tree::{NodeKind, Tree};
 use super::{BlockAddresses, Named, NewDataset};
@@ -81,8 +81,8 @@ impl Scales {
                     format!("This is a netCDF dimension but not a netCDF variable. {size:>10}")
                 }
             };
-            all.push(("CLASS", text("DIMENSION_SCALE")));
-            all.push(("NAME", text(&name)));
+            all.push(("CLASS", string("DIMENSION_SCALE")));
+            all.push(("NAME", string(&name)));
             all.push(("_Netcdf4Dimid", of_value(&(*id as u64).into(), heap)));
         } else if let Some(list) = self.lists.get(&at) {
             let addresses: Vec<u64> = list.iter().map(|scale| addresses.object(*scale)).collect();
@@ -90,7 +90,7 @@ impl Scales {
         } else if !dataset.dimension_names.is_empty() {
             let names = dataset.dimension_names.iter();
             let labels: Vec<&str> = names.map(|name| name.as_deref().unwrap_or("")).collect();
-            all.push(("DIMENSION_LABELS", var_texts(&labels, &[labels.len() as u64], heap)));
+            all.push(("DIMENSION_LABELS", var_strings(&labels, &[labels.len() as u64], heap)));
         }
         all
     }

@@ -245,7 +245,7 @@ fn eye_like(node: &mut OperatorNode) -> Checked<Operator> {
         None => None,
         Some(number) => match element_type(i32::try_from(number).unwrap_or(-1), "its dtype")?.1 {
             ElementType::Fixed(dtype) => Some(dtype),
-            ElementType::String => return wrong!("its dtype is text"),
+            ElementType::String => return wrong!("its dtype is string"),
         },
     };
     let diagonal = Integers::Given(vec![node.attributes.int("k")?.unwrap_or(0)]);

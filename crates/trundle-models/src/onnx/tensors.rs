@@ -97,19 +97,19 @@ impl<'a> Tensors<'a> {
             }
             "value_string" => {
                 let text = attributes.text(name)?.ok_or_else(none)?;
-                Ok(texts_of(Shape::default(), Arc::new([text.to_owned()])))
+                Ok(string_constant(Shape::default(), Arc::new([text.to_owned()])))
             }
             "value_strings" => {
                 let list = attributes.strings(name)?.ok_or_else(none)?;
-                Ok(texts_of(Shape::new([list.len()])?, texts(list)?))
+                Ok(string_constant(Shape::new([list.len()])?, decoded_strings(list)?))
             }
             _ => unsupported!("sparse constants are not supported"),
         }
     }
 }
 
-fn texts_of(shape: Shape, texts: Arc<[String]>) -> Constant {
-    Constant { element: ElementType::String, shape, data: Data::Strings(texts) }
+fn string_constant(shape: Shape, strings: Arc<[String]>) -> Constant {
+    Constant { element: ElementType::String, shape, data: Data::Strings(strings) }
 }
 
 /// Converts `tensor` to a constant. `what` names it in messages, for example `initializer "w"`.
@@ -182,10 +182,10 @@ fn strings(tensor: &proto::Tensor, shape: &Shape) -> Checked<Arc<[String]>> {
     if got != takes {
         return wrong!("shape {shape} takes {takes} strings, string_data has {got}");
     }
-    texts(&tensor.string_data)
+    decoded_strings(&tensor.string_data)
 }
 
-fn texts(all: &[Bytes]) -> Checked<Arc<[String]>> {
+fn decoded_strings(all: &[Bytes]) -> Checked<Arc<[String]>> {
     let text = |(number, bytes): (usize, &Bytes)| {
         let text = String::from_utf8(bytes.to_vec());
         text.map_err(|_| format!("string {number} is not UTF-8").into())

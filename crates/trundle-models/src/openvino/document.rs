@@ -4,7 +4,7 @@ use roxmltree::{Document, ParsingOptions};
 
 use crate::{Error, Result};
 
-/// The maximum number of elements, texts and comments in a file. Each takes about 70 bytes. The largest
+/// The maximum number of elements, text nodes and comments in a file. Each takes about 70 bytes. The largest
 /// models have a tenth of this number, with about 30 for each layer.
 const MOST_NODES: u32 = 1 << 23;
 

@@ -77,7 +77,7 @@ impl<'a> Weights<'a> {
         }
         match element {
             ElementType::Fixed(dtype) => self.elements(dtype, shape, start, size),
-            ElementType::String => self.texts(shape.elements(), start, size),
+            ElementType::String => self.strings(shape.elements(), start, size),
         }
     }
 
@@ -100,11 +100,11 @@ impl<'a> Weights<'a> {
         })
     }
 
-    fn texts(&mut self, count: usize, start: u64, size: u64) -> Checked<Data> {
+    fn strings(&mut self, count: usize, start: u64, size: u64) -> Checked<Data> {
         let bytes = usize::try_from(size).unwrap_or(usize::MAX);
         let special = Some((ElementType::String, count));
         self.once(Stored { start, bytes, special }, |bytes| {
-            Ok(Data::Strings(texts(&bytes, count)?.into()))
+            Ok(Data::Strings(decoded_strings(&bytes, count)?.into()))
         })
     }
 
@@ -161,33 +161,33 @@ impl Source<'_> {
 /// Decodes the strings of a constant. The format is: the count, the start of the first string and the end
 /// of each string, all as u32, then the bytes of the strings. The start and the ends are offsets into the
 /// bytes of the strings.
-fn texts(bytes: &[u8], count: usize) -> Checked<Vec<String>> {
+fn decoded_strings(bytes: &[u8], count: usize) -> Checked<Vec<String>> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);
     let declared = numbers.next();
     if declared != Some(count) {
         let declared = declared.map_or("none".to_owned(), |declared| declared.to_string());
-        return wrong!("its shape has {count} texts, its bytes begin with {declared}");
+        return wrong!("its shape has {count} strings, its bytes begin with {declared}");
     }
     let header = (count as u64 + 2) * 4;
     let Some(letters) = usize::try_from(header).ok().and_then(|header| bytes.get(header..)) else {
-        return wrong!("{count} texts take at least {header} bytes; it has {}", bytes.len());
+        return wrong!("{count} strings take at least {header} bytes; it has {}", bytes.len());
     };
     let mut start = numbers.next().unwrap_or_default();
     if start != 0 {
-        return wrong!("its first text begins at byte {start}, not 0");
+        return wrong!("its first string begins at byte {start}, not 0");
     }
-    let mut texts = Vec::with_capacity(count);
+    let mut strings = Vec::with_capacity(count);
     for (number, end) in numbers.take(count).enumerate() {
         let Some(text) = letters.get(start..end) else {
-            return wrong!("text {number} is bytes {start}..{end} of {} bytes", letters.len());
+            return wrong!("string {number} is bytes {start}..{end} of {} bytes", letters.len());
         };
-        let text = str::from_utf8(text).map_err(|error| format!("text {number}: {error}"))?;
-        texts.push(text.to_owned());
+        let text = str::from_utf8(text).map_err(|error| format!("string {number}: {error}"))?;
+        strings.push(text.to_owned());
         start = end;
     }
     if start != letters.len() {
-        return wrong!("its texts end at byte {start} of {}", letters.len());
+        return wrong!("its strings end at byte {start} of {}", letters.len());
     }
-    Ok(texts)
+    Ok(strings)
 }

@@ -51,7 +51,7 @@ fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usi
     let data: Vec<Data> = given.iter().filter_map(|given| given.data.cloned()).collect();
     let moved = planned.run(&data, &mut |_| ())?;
     let out = planned.model().shape(planned.model().outputs()[0]).sizes().to_vec();
-    let Data::Bytes(bytes) = &moved[0] else { panic!("texts") };
+    let Data::Bytes(bytes) = &moved[0] else { panic!("strings") };
     let numbers = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
     Ok((out, numbers.collect()))
 }

@@ -21,7 +21,7 @@ fn described(model: &Model) -> String {
             let (element, shape) = (constant.element, &constant.shape);
             match &constant.data {
                 Data::Bytes(bytes) => format!("{element} {shape} {:?}", &bytes[..]),
-                Data::Strings(texts) => format!("{element} {shape} {texts:?}"),
+                Data::Strings(strings) => format!("{element} {shape} {strings:?}"),
             }
         }
         other => format!("{other:?}"),
@@ -172,9 +172,9 @@ fn other_integers() {
 }
 
 #[test]
-fn texts() {
-    let of = |dims: &[i64], texts: &[&'static [u8]]| Tensor {
-        string_data: texts.iter().map(|text| Bytes::from_static(text)).collect(),
+fn strings_are_read() {
+    let of = |dims: &[i64], strings: &[&'static [u8]]| Tensor {
+        string_data: strings.iter().map(|text| Bytes::from_static(text)).collect(),
         ..tensor("w", 8, dims)
     };
     assert_eq!(read_as(of(&[2], &[b"a", b""])), r#"string [2] ["a", ""]"#);
@@ -246,7 +246,7 @@ fn constants_in_every_form() {
         floats: vec![0x7f80_0001, 1],
         ..attribute("value_floats", attribute_type::FLOATS)
     };
-    let texts = Attribute {
+    let strings = Attribute {
         strings: bytes(&[b"a", b"b"]),
         ..attribute("value_strings", attribute_type::STRINGS)
     };
@@ -257,7 +257,7 @@ fn constants_in_every_form() {
         (int("value_int", -1), "i64 [] [255, 255, 255, 255, 255, 255, 255, 255]"),
         (ints("value_ints", &[]), "i64 [0] []"),
         (text("value_string", "a"), r#"string [] ["a"]"#),
-        (texts, r#"string [2] ["a", "b"]"#),
+        (strings, r#"string [2] ["a", "b"]"#),
         (attribute("sparse_value", 11), r#"Constant "y": sparse constants are not supported"#),
     ] {
         assert_eq!(read_as(12, vec![attribute.clone()]), expected);

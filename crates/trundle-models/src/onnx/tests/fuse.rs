@@ -52,7 +52,7 @@ fn run(node: &Node, inputs: &[(ElementType, &[usize], Vec<u8>)]) -> Vec<(Shape, 
     let shapes = planned.model().outputs().iter().map(|id| planned.model().shape(*id).clone());
     let bytes = outputs.into_iter().map(|data| match data {
         Data::Bytes(bytes) => bytes.to_vec(),
-        Data::Strings(_) => panic!("texts"),
+        Data::Strings(_) => panic!("strings"),
     });
     shapes.zip(bytes).collect()
 }

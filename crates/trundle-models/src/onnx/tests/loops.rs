@@ -62,7 +62,7 @@ pub(super) fn run(
     let planned = PlannedModel::new(resolved, Some(1))?;
     let moved = planned.run(&data, &mut |_| ())?;
     let out = planned.model().shape(planned.model().outputs()[0]).sizes().to_vec();
-    let Data::Bytes(bytes) = &moved[0] else { panic!("texts") };
+    let Data::Bytes(bytes) = &moved[0] else { panic!("strings") };
     let numbers = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
     Ok((out, numbers.collect()))
 }

@@ -33,10 +33,10 @@ fn bytes(element: DType, sizes: &[usize], bytes: &[u8]) -> Constant {
     }
 }
 
-fn texts(sizes: &[usize], texts: &[&str]) -> Constant {
-    let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+fn strings(sizes: &[usize], strings: &[&str]) -> Constant {
+    let strings: Vec<String> = strings.iter().map(ToString::to_string).collect();
     let shape = Shape::new(sizes).unwrap();
-    Constant { element: ElementType::String, shape, data: Data::Strings(texts.into()) }
+    Constant { element: ElementType::String, shape, data: Data::Strings(strings.into()) }
 }
 
 /// Encodes strings. Their ends may be invalid.
@@ -82,7 +82,7 @@ fn unused_bits_are_cleared() {
 fn a_constant_without_elements_reads_nothing() {
     for at in ["offset=\"0\" size=\"1\"", "offset=\"900\" size=\"0\"", ""] {
         assert_eq!(one("i64", "0", at, &[]).unwrap(), bytes(DType::I64, &[0], &[]));
-        assert_eq!(one("string", "2,0", at, &[]).unwrap(), texts(&[2, 0], &[]));
+        assert_eq!(one("string", "2,0", at, &[]).unwrap(), strings(&[2, 0], &[]));
     }
 }
 
@@ -96,7 +96,7 @@ fn constants_of_the_same_bytes_are_one() {
     }
     let bytes = |constant: Constant| match constant.data {
         Data::Bytes(bytes) => bytes,
-        Data::Strings(texts) => panic!("bytes, not {texts:?}"),
+        Data::Strings(strings) => panic!("bytes, not {strings:?}"),
     };
     let data: Vec<Bytes> = constants(&ir.read().unwrap()).into_iter().map(bytes).collect();
     assert!(data[0].as_ptr() == data[1].as_ptr() && data[0].as_ptr() == data[2].as_ptr());
@@ -121,38 +121,38 @@ fn much_is_not_made_of_little() {
 }
 
 #[test]
-fn texts_are_read() {
+fn strings_are_read() {
     let good = stored(4, &[0, 1, 1, 3, 6], "aé€");
     let at = format!("offset=\"0\" size=\"{}\"", good.len());
-    assert_eq!(one("string", "2,2", &at, &good).unwrap(), texts(&[2, 2], &["a", "", "é", "€"]));
+    assert_eq!(one("string", "2,2", &at, &good).unwrap(), strings(&[2, 2], &["a", "", "é", "€"]));
     let one_empty = stored(1, &[0, 0], "");
     assert_eq!(
         one("string", "", "offset=\"0\" size=\"12\"", &one_empty).unwrap(),
-        texts(&[], &[""])
+        strings(&[], &[""])
     );
 }
 
 #[test]
-fn texts_are_checked_in_full() {
+fn strings_are_checked_in_full() {
     let refused = |shape: &str, weights: &[u8]| {
         let at = format!("offset=\"0\" size=\"{}\"", weights.len());
         refusal(one("string", shape, &at, weights))
     };
     for (shape, weights, problem) in [
-        ("2", stored(3, &[0, 1, 2], "ab"), "its shape has 2 texts, its bytes begin with 3"),
-        ("2", vec![2, 0, 0], "its shape has 2 texts, its bytes begin with none"),
-        ("2", stored(2, &[0], "ab"), "2 texts take at least 16 bytes; it has 10"),
+        ("2", stored(3, &[0, 1, 2], "ab"), "its shape has 2 strings, its bytes begin with 3"),
+        ("2", vec![2, 0, 0], "its shape has 2 strings, its bytes begin with none"),
+        ("2", stored(2, &[0], "ab"), "2 strings take at least 16 bytes; it has 10"),
         (
             "4294967295",
             stored(u32::MAX, &[0], ""),
-            "4294967295 texts take at least 17179869188 bytes; it has 8",
+            "4294967295 strings take at least 17179869188 bytes; it has 8",
         ),
-        ("2", stored(2, &[1, 1, 2], "ab"), "its first text begins at byte 1, not 0"),
-        ("2", stored(2, &[0, 2, 1], "ab"), "text 1 is bytes 2..1 of 2 bytes"),
-        ("2", stored(2, &[0, 1, 3], "ab"), "text 1 is bytes 1..3 of 2 bytes"),
-        ("2", stored(2, &[0, 1, u32::MAX], "ab"), "text 1 is bytes 1..4294967295 of 2 bytes"),
-        ("2", stored(2, &[0, 1, 2], "abc"), "its texts end at byte 2 of 3"),
-        ("2", stored(2, &[0, 1, 2], "é"), "text 0: incomplete utf-8 byte sequence from index 0"),
+        ("2", stored(2, &[1, 1, 2], "ab"), "its first string begins at byte 1, not 0"),
+        ("2", stored(2, &[0, 2, 1], "ab"), "string 1 is bytes 2..1 of 2 bytes"),
+        ("2", stored(2, &[0, 1, 3], "ab"), "string 1 is bytes 1..3 of 2 bytes"),
+        ("2", stored(2, &[0, 1, u32::MAX], "ab"), "string 1 is bytes 1..4294967295 of 2 bytes"),
+        ("2", stored(2, &[0, 1, 2], "abc"), "its strings end at byte 2 of 3"),
+        ("2", stored(2, &[0, 1, 2], "é"), "string 0: incomplete utf-8 byte sequence from index 0"),
     ] {
         let message = refused(shape, &weights);
         assert_eq!(message, format!("layer 0 \"k\" (Const, line 3): {problem}"));

@@ -42,9 +42,9 @@ fn triangles_are_the_elements_on_one_side_of_a_diagonal() {
             }
         }
     }
-    let mut texts = Sketch::new(&[strings(&[2, 2], &["a", "b", "c", "d"])]);
-    texts.node(trilu(None, true), &[0], 1);
-    assert_eq!(texts.texts(), ["a", "b", "", "d"]);
+    let mut of_strings = Sketch::new(&[strings(&[2, 2], &["a", "b", "c", "d"])]);
+    of_strings.node(trilu(None, true), &[0], 1);
+    assert_eq!(of_strings.output_strings(), ["a", "b", "", "d"]);
 }
 
 #[test]

@@ -125,9 +125,9 @@ fn indices_outside_an_axis_are_refused_or_zeros_as_the_version_says() {
     assert_eq!(found, Tagged { sizes: vec![2, 2], tags: vec![0, 0, 100, 101] });
     let found = run(zeros(0, 0), &[data(&[0, 2]), i64s(&[1], &[0])]);
     assert_eq!(found, Tagged { sizes: vec![1, 2], tags: vec![0, 0] });
-    let mut texts = Sketch::new(&[strings(&[1], &["a"]), i64s(&[1], &[1])]);
-    texts.node(zeros(0, 0), &[0, 1], 1);
-    let refused = texts.resolve().unwrap_err().to_string();
+    let mut of_strings = Sketch::new(&[strings(&[1], &["a"]), i64s(&[1], &[1])]);
+    of_strings.node(zeros(0, 0), &[0, 1], 1);
+    let refused = of_strings.resolve().unwrap_err().to_string();
     assert!(refused.ends_with("outside an axis of size 1, and strings have no zero"), "{refused}");
 }
 
@@ -400,10 +400,10 @@ fn strings_and_packed_types_are_moved_too() {
         strings(&[2], &["y", "z"]),
     ]);
     sketch.node(scatter_elements(0), &[0, 1, 2], 1);
-    assert_eq!(sketch.texts(), ["z", "b", "y"]);
+    assert_eq!(sketch.output_strings(), ["z", "b", "y"]);
     sketch.model.outputs.clear();
     sketch.node(plain(0), &[0, 1], 1);
-    assert_eq!(sketch.texts(), ["c", "a"]);
+    assert_eq!(sketch.output_strings(), ["c", "a"]);
 
     let packed = |sizes: &[usize], bytes: &[u8]| constant(DType::I4, sizes, bytes.to_vec());
     let indices = i64s(&[3], &[-1, 0, 1]);

@@ -80,8 +80,8 @@ fn patches_that_cannot_be_are_refused() {
             refuse(of(sizes, rates, padding), &[1, 2, 3, 3], &[], "too large");
         }
     }
-    let mut texts = Sketch::new(&[strings(&[1, 1, 1, 1], &["a"])]);
-    texts.node(of([2, 1], [1, 1], same), &[0], 1);
-    let refused = texts.resolve().unwrap_err().to_string();
+    let mut of_strings = Sketch::new(&[strings(&[1, 1, 1, 1], &["a"])]);
+    of_strings.node(of([2, 1], [1, 1], same), &[0], 1);
+    let refused = of_strings.resolve().unwrap_err().to_string();
     assert!(refused.ends_with("strings have no zero to pad with"), "{refused}");
 }

@@ -71,12 +71,12 @@ pub(super) fn i64s(sizes: &[usize], entries: &[i64]) -> Constant {
     constant(DType::I64, sizes, bytes)
 }
 
-pub(super) fn strings(sizes: &[usize], texts: &[&str]) -> Constant {
-    let texts: Arc<[String]> = texts.iter().copied().map(String::from).collect();
+pub(super) fn strings(sizes: &[usize], strings: &[&str]) -> Constant {
+    let strings: Arc<[String]> = strings.iter().copied().map(String::from).collect();
     Constant {
         element: ElementType::String,
         shape: Shape::new(sizes).unwrap(),
-        data: Data::Strings(texts),
+        data: Data::Strings(strings),
     }
 }
 
@@ -171,16 +171,16 @@ impl Sketch {
         Ok(model.outputs().iter().map(asked).collect())
     }
 
-    pub(super) fn texts(&self) -> Vec<String> {
+    pub(super) fn output_strings(&self) -> Vec<String> {
         let (model, inputs) = (self.resolve().unwrap(), self.inputs());
         let output = model.outputs()[0];
-        let mut texts = Vec::new();
+        let mut found = Vec::new();
         model.shape(output).for_each_index(|index| {
             let (id, at) = followed(model.program(), output, index);
             let Some(Elements::Strings(strings)) = model.source(id, &inputs) else { panic!() };
-            texts.push(strings[at].clone());
+            found.push(strings[at].clone());
         });
-        texts
+        found
     }
 }
 

@@ -188,10 +188,10 @@ fn what_pads_is_zero_unless_it_is_given() {
     assert_eq!(sketch.run().unwrap()[0].tags, [0, 5, 0]);
     let mut sketch = Sketch::new(&[strings(&[1], &["a"]), strings(&[], &["b"])]);
     sketch.node(pad(&[1], &[1], None, None), &[0], 1);
-    assert_eq!(sketch.texts(), ["", "a", ""]);
+    assert_eq!(sketch.output_strings(), ["", "a", ""]);
     let mut sketch = Sketch::new(&[strings(&[1], &["a"]), strings(&[], &["b"])]);
     sketch.node(pad(&[1], &[1], None, Some(1)), &[0, 1], 1);
-    assert_eq!(sketch.texts(), ["b", "a", "b"]);
+    assert_eq!(sketch.output_strings(), ["b", "a", "b"]);
     let mut packed = Sketch::new(&[constant(DType::U4, &[1], vec![5])]);
     packed.node(pad(&[2], &[0], None, None), &[0], 1);
     assert!(packed.resolve().is_ok());

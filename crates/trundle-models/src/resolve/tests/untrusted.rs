@@ -80,12 +80,12 @@ fn constants_hold_what_they_claim() {
     );
     assert_eq!(
         claims(strings(&[1], &["a"]), &[3]),
-        "Kind \"n0\": its shape [3] of string is 3 texts, but it holds 1"
+        "Kind \"n0\": its shape [3] of string is 3 strings, but it holds 1"
     );
     assert!(claims(i64s(&[1], &[0]), &[1 << 62]).contains("too large"));
     let mut mixed = strings(&[2], &["a", "b"]);
     mixed.element = crate::ElementType::Fixed(DType::U8);
-    assert!(claims(mixed, &[2]).contains("its type is u8, but it holds texts"));
+    assert!(claims(mixed, &[2]).contains("its type is u8, but it holds strings"));
 }
 
 /// A reshape to a high rank, and many transposes of the result.
@@ -237,7 +237,7 @@ fn elements_fit_their_shape() {
     );
     assert_eq!(
         with(&strings(&[1], &["a"]), [1]),
-        "input \"x0\": its type is u64, but it holds texts"
+        "input \"x0\": its type is u64, but it holds strings"
     );
 }
 
