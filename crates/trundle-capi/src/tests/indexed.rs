@@ -186,37 +186,40 @@ fn check_both(
     });
 }
 
-#[test]
-fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
+/// Draws shapes, layouts and types, and checks the function and the indices that `draw` returns for each shape. If it
+/// returns `None`, the case is skipped.
+fn check_drawn(draw: impl Fn(&mut Choices, &[usize]) -> Option<(IndexedFunction, GatherIndices)>) {
     let flags = (any::<bool>(), any::<bool>());
     let ways = ((layouts(), layouts(), layouts(), layouts()), flags, drawn());
     let cases = (shapes(60), any::<u64>(), ways);
     holds(CASES, &cases, |(shape, seed, ((from, at, part, to), (wide, planned), drawn))| {
-        if shape.is_empty() {
-            return Ok(());
+        if let Some((function, indices)) = draw(&mut Choices::of(seed), &shape) {
+            let layouts = [&from, &at, &part, &to];
+            check_both(function, &shape, &indices, layouts, (wide, planned, drawn));
         }
-        let mut choices = Choices::of(seed);
-        let axis = choices.below(shape.len());
-        let Some(indices) = along_axis(&mut choices, &shape, axis) else { return Ok(()) };
-        let back = if choices.below(2) == 0 { shape.len() } else { 0 };
-        let function = IndexedFunction::Elements(signed(axis) - signed(back));
-        check_both(function, &shape, &indices, [&from, &at, &part, &to], (wide, planned, drawn));
         Ok(())
     });
 }
 
 #[test]
+fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
+    check_drawn(|choices, shape| {
+        if shape.is_empty() {
+            return None;
+        }
+        let axis = choices.below(shape.len());
+        let indices = along_axis(choices, shape, axis)?;
+        let back = if choices.below(2) == 0 { shape.len() } else { 0 };
+        Some((IndexedFunction::Elements(signed(axis) - signed(back)), indices))
+    });
+}
+
+#[test]
 fn every_slice_at_indices_of_several_axes_is_taken_from_its_place_or_put_there() {
-    let flags = (any::<bool>(), any::<bool>());
-    let ways = ((layouts(), layouts(), layouts(), layouts()), flags, drawn());
-    let cases = (shapes(60), any::<u64>(), ways);
-    holds(CASES, &cases, |(shape, seed, ((from, at, part, to), (wide, planned), drawn))| {
-        let mut choices = Choices::of(seed);
+    check_drawn(|choices, shape| {
         let batch = if choices.below(3) == 0 { choices.below(shape.len() + 1) } else { 0 };
-        let Some(indices) = of_axes(&mut choices, &shape, batch) else { return Ok(()) };
-        let function = IndexedFunction::Nd(batch.try_into().unwrap());
-        check_both(function, &shape, &indices, [&from, &at, &part, &to], (wide, planned, drawn));
-        Ok(())
+        let indices = of_axes(choices, shape, batch)?;
+        Some((IndexedFunction::Nd(batch.try_into().unwrap()), indices))
     });
 }
 
