@@ -16,8 +16,8 @@ from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 
 def inner(nodes, inputs, outputs, constants=()):
     named = lambda names: [ValueInfoProto(name=name) for name in names]
-    held = [numpy_helper.from_array(value, name) for name, value in dict(constants).items()]
-    graph = helper.make_graph(nodes, "moved", named(inputs), named(outputs), held)
+    initializers = [numpy_helper.from_array(value, name) for name, value in dict(constants).items()]
+    graph = helper.make_graph(nodes, "moved", named(inputs), named(outputs), initializers)
     opsets = [helper.make_opsetid("", 17)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
 
@@ -28,9 +28,9 @@ def move(model, given, made):
 
 def session(nodes, sizes, threads, constants=(), between=()):
     typed = lambda name, sizes=None: helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)
-    held = [numpy_helper.from_array(value, name) for name, value in dict(constants).items()]
+    initializers = [numpy_helper.from_array(value, name) for name, value in dict(constants).items()]
     types = [typed(name) for name in between]
-    graph = helper.make_graph(nodes, "graph", [typed("x", sizes)], [typed("y")], held, value_info=types)
+    graph = helper.make_graph(nodes, "graph", [typed("x", sizes)], [typed("y")], initializers, value_info=types)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("trundle", 1)]
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

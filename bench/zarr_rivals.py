@@ -207,8 +207,8 @@ def main():
                 record.append({"move": move, "codec": codec, "program": name, "seconds": seconds,
                                "all_seconds": [seconds for seconds, _ in each], "peak_mib": most})
     if arguments.json:
-        told = {"gib": arguments.gib, "threads": arguments.threads, "max_mem_mib": arguments.max_mem}
-        arguments.json.write_text(json.dumps({**told, "results": record}, indent=1) + "\n")
+        settings = {"gib": arguments.gib, "threads": arguments.threads, "max_mem_mib": arguments.max_mem}
+        arguments.json.write_text(json.dumps({**settings, "results": record}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

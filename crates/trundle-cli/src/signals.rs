@@ -41,14 +41,14 @@ pub(crate) fn clean_up_when_stopped() {
     let (ready, is_ready) = mpsc::channel();
     let wait = move || {
         let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
-        let is_told = Arc::new(AtomicBool::new(false));
+        let is_ending = Arc::new(AtomicBool::new(false));
         for signal in wanted.clone() {
-            let _ = register_conditional_default(signal, Arc::clone(&is_told));
+            let _ = register_conditional_default(signal, Arc::clone(&is_ending));
         }
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let _ = ready.send(());
         for signal in signals.forever() {
-            let ending = || is_told.store(true, Ordering::Relaxed);
+            let ending = || is_ending.store(true, Ordering::Relaxed);
             let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { continue };
             let said = *lock(&SAID);
             if let Some(said) = if is_kept { Some(RESUMABLE) } else { said } {

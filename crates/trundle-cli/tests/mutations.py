@@ -96,7 +96,7 @@ def onnx_models():
         + initializer("a", [1]) + initializer("s", [4, -1])
         + field(11, value_info("x", [2, 8, 4])) + field(12, value_info("y", [4, 16]))
     )
-    held = (
+    weights = (
         node("Concat", ["x", "w"], ["both"], field(5, field(1, "axis") + field(3, 0) + field(20, 2)))
         + node("Transpose", ["both"], ["y"], int_list("perm", [1, 0]))
         + external("w", [3, 4], "model.data", 0, 48)
@@ -108,7 +108,7 @@ def onnx_models():
         + node("Tile", ["c", "t"], ["y"]) + initializer("t", [1, 2])
         + field(11, value_info("x", [2, 8])) + field(12, value_info("y", [2, 16]))
     )
-    return [onnx(graph) for graph in (rolled, held, split)]
+    return [onnx(graph) for graph in (rolled, weights, split)]
 
 
 def openvino_model():

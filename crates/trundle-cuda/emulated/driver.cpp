@@ -144,7 +144,7 @@ static Result begin_uncaptured(Stream* stream, Work work) {
     return refusal ? refusal : begin(stream, std::move(work));
 }
 
-static Result told(Context* context) {
+static Result take_failure(Context* context) {
     const bool has_failed = context->has_failed;
     context->has_failed = false;
     return has_failed ? ILLEGAL_ADDRESS : SUCCESS;
@@ -156,7 +156,7 @@ static Result wait(Stream* stream) {
     if (const Result refusal = check_no_capture(*stream))
         return refusal;
     carry_out(*stream, driver().begun + 1);
-    return told(stream->context);
+    return take_failure(stream->context);
 }
 
 static const Allocation* holding(u64 at, u64 bytes, const Stream* stream) {
@@ -308,7 +308,7 @@ int cuCtxSynchronize() {
         return INVALID_CONTEXT;
     for (Stream* stream : call.context->streams)
         carry_out(*stream, driver().begun + 1);
-    return told(call.context);
+    return take_failure(call.context);
 }
 
 int cuModuleLoadData(Module** module, const void* image) {
@@ -571,7 +571,7 @@ int cuEventSynchronize(const Event* event) {
     if (!event->stream)
         return SUCCESS;
     carry_out(*event->stream, event->end);
-    return told(event->stream->context);
+    return take_failure(event->stream->context);
 }
 
 int cuStreamWaitEvent(void* handle, const Event* event, unsigned) {

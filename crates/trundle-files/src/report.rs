@@ -59,8 +59,8 @@ impl Decided {
                 Decision::Join(_) => Vec::new(),
                 _ => self.decision.kept(),
             };
-            let is_told = |index: usize| kept.get(index) != Some(&true);
-            let files = self.jobs.iter().map(|job| files_text(job, is_told));
+            let is_listed = |index: usize| kept.get(index) != Some(&true);
+            let files = self.jobs.iter().map(|job| files_text(job, is_listed));
             text.push_str(&files.collect::<Vec<_>>().join("\n"));
         }
         Ok(text)
@@ -352,11 +352,11 @@ fn encoded_line(job: &Job) -> String {
     }
 }
 
-/// Describes the reads and writes of the tensors whose index `is_told` accepts.
-fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
+/// Describes the reads and writes of the tensors whose index `is_listed` accepts.
+fn files_text(job: &Job, is_listed: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
-    for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
+    for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_listed(*number)) {
         let name = Shown(tensor.name());
         let tiles = tensor.tiles();
         if let Some(count) = tensor.encoded_chunks() {

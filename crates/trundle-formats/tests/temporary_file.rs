@@ -26,9 +26,9 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     assert_eq!(remove_temporary_files(|| unreachable!()), None);
     assert_eq!(names().len(), 2);
     Output::check(&folder.path().join("other.npy"), false).unwrap();
-    let mut is_told = false;
-    assert_eq!(remove_temporary_files(|| is_told = true), Some(false));
-    assert!(is_told && begin_finishing().is_err());
+    let mut is_called = false;
+    assert_eq!(remove_temporary_files(|| is_called = true), Some(false));
+    assert!(is_called && begin_finishing().is_err());
     assert_eq!(names(), ["finished.npy"]);
     assert!(output.finish().is_err());
     // After the removal, the process cannot create outputs any more.

@@ -265,12 +265,12 @@ def by_program(program, model, data, folder):
     ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
     command = [program, "run", str(folder / "model.xml"), "--out-dir", str(folder / "out"), "--json", "--verify"]
     for parameter, node in zip(model.get_parameters(), data):
-        file, held = folder / f"{parameter.get_friendly_name()}.npy", node.data
+        file, values = folder / f"{parameter.get_friendly_name()}.npy", node.data
         if node.get_element_type() == Type.bf16:
-            held = held.view(np.uint16)
+            values = values.view(np.uint16)
         elif node.get_element_type().bitwidth < 8:
-            held = held.view(np.uint8).reshape(-1)
-        np.save(file, held)
+            values = values.view(np.uint8).reshape(-1)
+        np.save(file, values)
         command += ["--input", f"{file.stem}={file}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -315,8 +315,8 @@ def keep(archive, name, exporter, is_open, model, shapes):
     model.ClearField("metadata_props")
     for graph in graphs:
         graphs += [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
-        held = [] if isinstance(graph, onnx.FunctionProto) else [*graph.input, *graph.output, *graph.initializer]
-        for noted in [graph, *graph.node, *graph.value_info, *held]:
+        values = [] if isinstance(graph, onnx.FunctionProto) else [*graph.input, *graph.output, *graph.initializer]
+        for noted in [graph, *graph.node, *graph.value_info, *values]:
             noted.ClearField("metadata_props")
             noted.ClearField("doc_string")
     model.ClearField("doc_string")

@@ -20,8 +20,8 @@ CHANCE = np.random.default_rng(0)
 def inner(nodes, inputs, outputs, constants=()):
     """A model of `nodes`; its inputs have names, but no types or shapes."""
     named = lambda names: [ValueInfoProto(name=name) for name in names]
-    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in dict(constants).items()]
-    graph = helper.make_graph(nodes, "moved", named(inputs), named(outputs), held)
+    initializers = [numpy_helper.from_array(np.asarray(value), name) for name, value in dict(constants).items()]
+    graph = helper.make_graph(nodes, "moved", named(inputs), named(outputs), initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
 
 
@@ -33,19 +33,19 @@ def typed(name, element=TensorProto.FLOAT, sizes=None):
     return helper.make_tensor_value_info(name, element, sizes)
 
 
-def bytes_of(nodes, inputs, outputs, between=(), held=()):
-    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(held), value_info=list(between))
+def bytes_of(nodes, inputs, outputs, between=(), initializers=()):
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(initializers), value_info=list(between))
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("trundle", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
 
 
-def session(nodes, inputs, outputs, between=(), held=(), threads=None):
+def session(nodes, inputs, outputs, between=(), initializers=(), threads=None):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     if threads:
         options.intra_op_num_threads = threads
     options.register_custom_ops_library(trundle.onnx_library())
-    model = bytes_of(nodes, inputs, outputs, between, held)
+    model = bytes_of(nodes, inputs, outputs, between, initializers)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
@@ -211,30 +211,30 @@ def test_every_type_moves(kind, sizes):
 def test_packed_types_move(kind, least, sizes):
     element = getattr(TensorProto, kind)
     numbers = CHANCE.integers(least, least + 16, sizes)
-    held = helper.make_tensor("x", element, sizes, numbers.reshape(-1).tolist())
+    x = helper.make_tensor("x", element, sizes, numbers.reshape(-1).tolist())
     one = numpy_helper.from_array(np.array(1, np.float32), "one")
     run = session(
         [move(TURNED, ["x"], ["y"]), node("DequantizeLinear", ["y", "one"], ["z"])],
-        [], [typed("z")], [typed("y", element)], [held, one],
+        [], [typed("z")], [typed("y", element)], [x, one],
     )  # fmt: skip
     (z,) = run.run(None, {})
     assert (z == numbers.transpose(2, 0, 1)).all()
 
 
-TEXTS = np.array([["", "a\0b", "ünï"], ["long " * 20, "x", "\0"]], dtype=object)
+STRINGS = np.array([["", "a\0b", "ünï"], ["long " * 20, "x", "\0"]], dtype=object)
 
 
-def test_texts_move():
+def test_strings_move():
     nodes = [node("Transpose", ["t"], ["b"], perm=[1, 0]), node("Identity", ["n"], ["m"])]
     model = inner(nodes, ["t", "n"], ["b", "m"])
-    texts, numbers = TensorProto.STRING, TensorProto.INT32
+    strings, numbers = TensorProto.STRING, TensorProto.INT32
     run = session(
         [move(model, ["t", "n"], ["b", "m"])],
-        [typed("t", texts), typed("n", numbers)],
-        [typed("b", texts), typed("m", numbers)],
+        [typed("t", strings), typed("n", numbers)],
+        [typed("b", strings), typed("m", numbers)],
     )
     n = np.arange(3, dtype=np.int32)
-    for t in [TEXTS[:, :1], TEXTS, TEXTS[:0]]:
+    for t in [STRINGS[:, :1], STRINGS, STRINGS[:0]]:
         b, m = run.run(None, {"t": t, "n": n})
         assert b.shape == t.T.shape and (b == t.T).all() and (m == n).all()
 
@@ -244,8 +244,8 @@ def test_texts_are_chained():
         [node("Chain", ["t"], ["u"], domain="trundle", chain="flip(axes=[1]) | a b -> b a")],
         [typed("t", TensorProto.STRING)], [typed("u", TensorProto.STRING)],
     )  # fmt: skip
-    (u,) = one.run(None, {"t": TEXTS})
-    assert (u == TEXTS[:, ::-1].T).all()
+    (u,) = one.run(None, {"t": STRINGS})
+    assert (u == STRINGS[:, ::-1].T).all()
 
 
 def test_constants_are_models_too():
@@ -338,10 +338,10 @@ def test_models_that_are_none_are_refused():
     assert 'trundle.Move "the node": attribute model: ' in refused
     outside = inner([node("Transpose", ["k"], ["y"])], [], ["y"], {"k": np.arange(6).reshape(2, 3)})
     model = onnx.ModelProto.FromString(outside)
-    held = model.graph.initializer[0]
-    held.ClearField("raw_data")
-    held.data_location = TensorProto.EXTERNAL
-    held.external_data.add(key="location", value="weights")
+    initializer = model.graph.initializer[0]
+    initializer.ClearField("raw_data")
+    initializer.data_location = TensorProto.EXTERNAL
+    initializer.external_data.add(key="location", value="weights")
     make = lambda: session([move(model.SerializeToString(), [], ["y"])], [], [typed("y", TensorProto.INT64)])
     assert "weights" in refusal(make) or "external" in refusal(make)
 
@@ -474,7 +474,7 @@ def test_chains_that_do_not_fit_are_refused():
 
 def test_numbers_are_no_texts():
     run = of_domain("Chain", ["x"], TensorProto.STRING, chain="pad(width=1, value=5)")
-    refused = refusal(lambda: run.run(None, {"x": TEXTS}))
+    refused = refusal(lambda: run.run(None, {"x": STRINGS}))
     assert 'trundle.Chain "the node": ' in refused and "5" in refused
 
 

@@ -468,7 +468,7 @@ def test_references_are_given_back():
         shift, big = 10**6, 10**40
         pattern = "a b c -> " + "b a c"
         chain = trundle.chain(pattern)
-        held = [x, x.dtype, out, axes, shifts, lengths, lengths.dtype, shift, big, pattern, chain]
+        objects = [x, x.dtype, out, axes, shifts, lengths, lengths.dtype, shift, big, pattern, chain]
 
         def failing(call):
             try:
@@ -502,10 +502,10 @@ def test_references_are_given_back():
             failing(lambda: trundle.rearrange(x, pattern, z=shift))
 
         calls()
-        before = [sys.getrefcount(each) for each in held]
+        before = [sys.getrefcount(each) for each in objects]
         for _ in range(1000):
             calls()
-        after = [sys.getrefcount(each) for each in held]
+        after = [sys.getrefcount(each) for each in objects]
         grown = {i: b - a for i, (a, b) in enumerate(zip(before, after)) if abs(b - a) > 20}
         assert not grown, grown
     """)

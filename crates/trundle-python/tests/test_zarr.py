@@ -59,17 +59,17 @@ def test_an_order_is_metadata_alone(place):
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_workers(place, workers):
-    told = []
+    calls = []
     trundle.zarr.apply(
         "x.zarr",
         CHAIN,
         "y.npy",
         workers=workers,
         max_mem=workers << 20,
-        progress=lambda done, of: told.append((done, of)),
+        progress=lambda done, of: calls.append((done, of)),
     )
     assert (np.load("y.npy") == moved(place)).all()
-    assert told == sorted(told) and told[-1][0] <= told[-1][1]
+    assert calls == sorted(calls) and calls[-1][0] <= calls[-1][1]
 
 
 @pytest.mark.parametrize("pool", [ProcessPoolExecutor, ThreadPoolExecutor])
@@ -179,8 +179,8 @@ import trundle
 # A shell may have started the tests with SIGINT ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def stop():
-    global told
-    told = time.perf_counter()
+    global signaled
+    signaled = time.perf_counter()
     os.kill(os.getpid(), signal.SIGINT)
 planned = trundle.zarr.plan(
     "x.npy", "a b c -> b a c", "y.npy", verify={verify}, task_size="4GiB", max_mem="256MiB"
@@ -189,7 +189,7 @@ threading.Timer(0.3, stop).start()
 try:
     planned.run(workers={workers})
 except KeyboardInterrupt:
-    print(time.perf_counter() - told)
+    print(time.perf_counter() - signaled)
 planned.discard()
 """
     command = [sys.executable, "-c", text]

@@ -267,25 +267,25 @@ def unfinished(place):
     assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4", overwrite=True)[...] = array
 
-    def begun_and_told(told):
+    def begun_and_stopped(number):
         process = place.start(*flip)
         while len(place.keys("many.zarr")) < 20:
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.01)
-        process.send_signal(told)
-        assert process.wait() == -told, process.returncode
+        process.send_signal(number)
+        assert process.wait() == -number, process.returncode
 
-    begun_and_told(signal.SIGINT)
+    begun_and_stopped(signal.SIGINT)
     assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
-    begun_and_told(signal.SIGKILL)
-    told = place.run("clean", target)
-    assert f"{target}: unfinished or still being written (a bucket cannot tell)" in told, told
+    begun_and_stopped(signal.SIGKILL)
+    text = place.run("clean", target)
+    assert f"{target}: unfinished or still being written (a bucket cannot tell)" in text, text
     assert place.keys("many.zarr")
-    told = place.run("clean", target, "--force")
-    assert " removed" in told and place.keys("many.zarr") == [], told
-    told = place.run("clean", target)
-    assert "nothing to clean" in told, told
-    begun_and_told(signal.SIGKILL)
+    text = place.run("clean", target, "--force")
+    assert " removed" in text and place.keys("many.zarr") == [], text
+    text = place.run("clean", target)
+    assert "nothing to clean" in text, text
+    begun_and_stopped(signal.SIGKILL)
     left = place.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # This chunk of another job must not appear in the new store.

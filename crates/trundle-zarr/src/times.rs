@@ -21,10 +21,10 @@ pub(crate) fn numpy_name(stored: &MetadataV3) -> Option<String> {
 /// Returns the type of version 3 for a name of numpy, if it is a time.
 pub(crate) fn metadata(numpy: &str) -> Option<MetadataV3> {
     let with_unit = |(name, kind): &(_, &str)| Some((*name, numpy.strip_prefix(kind)?));
-    let (name, stated) = NAMES.iter().find_map(with_unit)?;
-    let stated = stated.trim_start_matches('[').trim_end_matches(']');
-    let unit = stated.trim_start_matches(|char: char| char.is_ascii_digit());
-    let factor: u32 = stated[..stated.len() - unit.len()].parse().unwrap_or(1);
+    let (name, with_factor) = NAMES.iter().find_map(with_unit)?;
+    let with_factor = with_factor.trim_start_matches('[').trim_end_matches(']');
+    let unit = with_factor.trim_start_matches(|char: char| char.is_ascii_digit());
+    let factor: u32 = with_factor[..with_factor.len() - unit.len()].parse().unwrap_or(1);
     let unit = if unit.is_empty() { "generic" } else { unit };
     let configuration = json!({"unit": unit, "scale_factor": factor});
     Some(MetadataV3::new_with_configuration(name, configuration.as_object()?.clone()))

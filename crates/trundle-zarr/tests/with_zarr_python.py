@@ -178,7 +178,7 @@ def check(program, folder, chance):
     else:
         np.save(source, array)
     chain, expected = some_chain(chance, array)
-    chunks, told = some_chunks(chance, expected)
+    chunks, sizes = some_chunks(chance, expected)
     memory = ["--max-mem", chance.choice(["8K", "40K", "200K", "1M", "64M"])]
     verify = ["--verify"] * chance.randrange(2)
     out = folder / "y.zarr"
@@ -191,7 +191,7 @@ def check(program, folder, chance):
         return 0
     what = f"{kind} {array.dtype.str} {array.shape}: {arguments}"
     store = zarr.open_array(out, mode="r")
-    if told and (store.chunks, store.shards) != told:
+    if sizes and (store.chunks, store.shards) != sizes:
         sys.exit(f"{what}: chunks of {store.chunks}, shards of {store.shards}")
     check_read(what, store, out, expected)
     if codecs == "blosc":

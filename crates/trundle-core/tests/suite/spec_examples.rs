@@ -317,9 +317,9 @@ fn lengths_are_u32_or_u64() {
     for dtype in [DType::I32, DType::I64, DType::F32, DType::U16, DType::U8, DType::Boolean] {
         let lengths = TensorView::row_major(&[0; 16], dtype, &shape(&[2, 1])).unwrap();
         let refused = ReverseSubsequences::from_view(1, &lengths).unwrap_err();
-        let got_is_told =
+        let names_got =
             matches!(refused, Error::DType(DTypeError::DTypeMismatch { got, .. }) if got == dtype);
-        assert!(got_is_told, "{refused}");
+        assert!(names_got, "{refused}");
     }
 }
 

@@ -72,13 +72,13 @@ fn raw_data_of_every_type() {
         assert_eq!(read_as(raw(number, &[3], &bytes)), format!("{name} [3] {bytes:?}"));
         let short = &bytes[1..];
         let refused = read_as(raw(number, &[3], short));
-        let held = if short.is_empty() {
+        let problem = if short.is_empty() {
             // If there is no raw data, the field for the type is read.
             continue;
         } else {
             format!("takes {} bytes, raw_data has {}", bytes.len(), short.len())
         };
-        assert!(refused.ends_with(&held), "{refused}");
+        assert!(refused.ends_with(&problem), "{refused}");
     }
 }
 

@@ -365,9 +365,9 @@ fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
     assert_eq!(only.input, strings(&["x", "end", "e"]));
     // In the old format, all initializers must also be inputs.
     assert_eq!(moves(&old)[0].input, strings(&["x", "e"]));
-    let held: Vec<&str> =
+    let old_names: Vec<&str> =
         old.graph.as_ref().unwrap().initializer.iter().map(|tensor| &tensor.name[..]).collect();
-    assert_eq!(held, ["end"]);
+    assert_eq!(old_names, ["end"]);
     let names: Vec<&str> =
         model.graph.as_ref().unwrap().initializer.iter().map(|tensor| &tensor.name[..]).collect();
     assert_eq!(names, ["end"]);

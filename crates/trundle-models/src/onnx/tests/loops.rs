@@ -211,8 +211,8 @@ fn a_body_reads_what_is_around_it() {
 #[test]
 fn the_number_of_an_iteration_has_the_rank_that_is_stated() {
     let mut proto = stacking(None);
-    let held = proto.graph.as_mut().unwrap().node[0].attribute[0].g.as_mut().unwrap();
-    held.input[0] = shaped("i", INT64, Some(fixed(&[1])));
+    let body = proto.graph.as_mut().unwrap().node[0].attribute[0].g.as_mut().unwrap();
+    body.input[0] = shaped("i", INT64, Some(fixed(&[1])));
     let two = 2i64.to_le_bytes();
     assert_eq!(run(&proto, &[3, 2], &[&two]).unwrap().0, [2, 1, 2]);
 }
