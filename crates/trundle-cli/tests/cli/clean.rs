@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 use crate::{Arguments, Run, Workdir};
 
-fn left(place: &Workdir, args: &str) -> Vec<Value> {
-    let report = place.run(&format!("clean --json {args}")).done().json();
+fn left(dir: &Workdir, args: &str) -> Vec<Value> {
+    let report = dir.run(&format!("clean --json {args}")).done().json();
     report["left"].as_array().unwrap().clone()
 }
 
@@ -20,7 +20,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
     let before = work.state();
-    let text = work.place.run("clean").done().text();
+    let text = work.dir.run("clean").done().text();
     assert!(text.starts_with("y.npy: interrupted; --resume continues it, "), "{text}");
     for ending in [".part", ".journal", ".pass0"] {
         let file = work.file(ending).unwrap();
@@ -29,7 +29,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
         assert!(text.contains(&format!("\n  {name}  ")), "{text}");
     }
     assert!(text.contains(" old\n") && text.contains("--force removes "), "{text}");
-    let listed = left(&work.place, "");
+    let listed = left(&work.dir, "");
     assert_eq!(listed.len(), 1);
     assert_eq!(
         (&listed[0]["output"], &listed[0]["state"]),
@@ -42,13 +42,13 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     assert_eq!(listed[0]["files"].as_array().unwrap().len(), 3);
     assert_eq!(work.state(), before, "nothing is removed unless it is asked for");
 
-    let report = work.place.run("clean --json --force").done().json();
+    let report = work.dir.run("clean --json --force").done().json();
     assert_eq!(
         (&report["removed_bytes"], &report["left"][0]["removed"]),
         (&bytes.into(), &true.into())
     );
     assert_eq!(work.names(), ["x.npy"]);
-    assert_eq!(work.place.run("clean").done().text(), ".: nothing to clean\n");
+    assert_eq!(work.dir.run("clean").done().text(), ".: nothing to clean\n");
 }
 
 #[test]
@@ -56,10 +56,10 @@ fn what_a_process_uses_stays_and_comes_to_its_end() {
     let work = ResumableMove::new(TWO_PASSES);
     let child = work.begun_and_stopped("");
     let before = work.names();
-    let text = work.place.run("clean --force").done().text();
+    let text = work.dir.run("clean --force").done().text();
     assert!(text.starts_with("y.npy: in use by a running process, "), "{text}");
     assert!(text.ends_with("\n0 bytes removed\n"), "{text}");
-    assert_eq!(left(&work.place, "--force")[0]["state"], "in use");
+    assert_eq!(left(&work.dir, "--force")[0]["state"], "in use");
     assert_eq!(work.names(), before);
     signal(Signal::CONT, &child);
     Run::awaited(child).done();
@@ -80,22 +80,22 @@ fn outputs_of_odd_names_are_found_again() {
     for (name, shown) in names.into_iter().zip(shown) {
         let mut args: Vec<OsString> = work.args.list();
         args[5] = name.to_owned();
-        let mut child = work.place.command(&args).spawn().unwrap();
+        let mut child = work.dir.command(&args).spawn().unwrap();
         work.hold(&mut child);
         work.wait(&mut child, ResumableMove::has_noted);
         child.kill().unwrap();
         child.wait().unwrap();
-        let text = work.place.run("clean").done().text();
+        let text = work.dir.run("clean").done().text();
         assert!(!text.contains('\u{1b}'), "{text:?}");
-        let listed = left(&work.place, "");
-        let is_over = work.place.folder.path().join(name).exists();
+        let listed = left(&work.dir, "");
+        let is_over = work.dir.folder.path().join(name).exists();
         assert_eq!(listed.len(), usize::from(!is_over), "{text:?}");
         assert!(is_over || text.starts_with(shown), "{text:?}");
         let is_resumable = listed.first().is_some_and(|left| left["resumable"] == true);
         args.extend(["--resume", "--force", "--json"].map(OsString::from));
-        let report = work.place.run(&args).done().json();
+        let report = work.dir.run(&args).done().json();
         assert_eq!(report["resumed"], is_resumable, "{text:?}");
-        let output = work.place.folder.path().join(name);
+        let output = work.dir.folder.path().join(name);
         assert!(fs::read(&output).unwrap() == *work.expected);
         fs::remove_file(output).unwrap();
         assert_eq!(work.names(), ["x.npy"]);
@@ -104,7 +104,7 @@ fn outputs_of_odd_names_are_found_again() {
 
 #[test]
 fn what_is_not_the_programs_stays() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let others = [
         ".trundle-notes.part",
         ".trundle-0123456789abcdef.part",
@@ -113,29 +113,29 @@ fn what_is_not_the_programs_stays() {
         "y.npy",
     ];
     for name in others {
-        place.write(name, b"mine");
+        dir.write(name, b"mine");
     }
     let linked = ".trundle-y.npy-0123456789abcdef.part";
-    std::os::unix::fs::symlink("y.npy", place.path(linked)).unwrap();
-    fs::create_dir(place.path(".trundle-y.npy-0123456789abcdef.pass0")).unwrap();
-    let before = place.contents();
-    assert_eq!(left(&place, "--force"), [Value::Null; 0]);
-    assert_eq!(place.contents(), before);
+    std::os::unix::fs::symlink("y.npy", dir.path(linked)).unwrap();
+    fs::create_dir(dir.path(".trundle-y.npy-0123456789abcdef.pass0")).unwrap();
+    let before = dir.contents();
+    assert_eq!(left(&dir, "--force"), [Value::Null; 0]);
+    assert_eq!(dir.contents(), before);
     // A regular file with a name like a temporary file is removed.
-    place.write(".trundle-z.npy-0123456789abcdef.part", b"ours");
-    let text = place.run("clean --force .").done().text();
+    dir.write(".trundle-z.npy-0123456789abcdef.part", b"ours");
+    let text = dir.run("clean --force .").done().text();
     assert!(text.starts_with("z.npy: removed, 4 bytes"), "{text}");
-    assert_eq!(place.contents(), before);
+    assert_eq!(dir.contents(), before);
 }
 
 #[test]
 fn folders_are_named_and_refused() {
-    let place = Workdir::new();
-    fs::create_dir(place.path("sub")).unwrap();
+    let dir = Workdir::new();
+    fs::create_dir(dir.path("sub")).unwrap();
     let name = "sub/.trundle-z.npy-0123456789abcdef.part";
-    place.write(name, b"ours");
-    assert_eq!(left(&place, ""), [Value::Null; 0], "folders are not looked into");
-    assert_eq!(left(&place, "sub")[0]["files"][0]["file"], name);
-    place.run("clean none").refused(1, "error: none: cannot list: ");
-    place.run(&format!("clean {name}")).refused(2, "is a file, expected a folder");
+    dir.write(name, b"ours");
+    assert_eq!(left(&dir, ""), [Value::Null; 0], "folders are not looked into");
+    assert_eq!(left(&dir, "sub")[0]["files"][0]["file"], name);
+    dir.run("clean none").refused(1, "error: none: cannot list: ");
+    dir.run(&format!("clean {name}")).refused(2, "is a file, expected a folder");
 }

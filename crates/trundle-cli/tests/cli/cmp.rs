@@ -14,13 +14,13 @@ const FORTRAN: Style = Style { version: 1, fortran: true };
 /// Returns the row-major indices of the elements that differ.
 fn differing(one: &Tensor, other: &Tensor) -> Vec<usize> {
     let pairs = one.bytes.chunks(one.width).zip(other.bytes.chunks(other.width));
-    pairs.enumerate().filter(|(_, (one, other))| one != other).map(|(place, _)| place).collect()
+    pairs.enumerate().filter(|(_, (one, other))| one != other).map(|(number, _)| number).collect()
 }
 
-fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
+fn index(mut number: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (at, size) in index.iter_mut().zip(shape).rev() {
-        (*at, place) = (place % size, place / size);
+        (*at, number) = (number % size, number / size);
     }
     index
 }
@@ -52,7 +52,7 @@ const WAYS: [&str; 9] = [
 ];
 
 /// Writes a `<u2` tensor in one of the [`WAYS`]. Returns the names of the file and of the tensor.
-fn written(place: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
+fn written(dir: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
     let file_name = format!("{prefix}{way}");
     let own = format!("{prefix}{}", way.split('.').next().unwrap());
     let mut big = tensor.clone();
@@ -71,25 +71,25 @@ fn written(place: &Workdir, way: &str, prefix: &str, tensor: &Tensor) -> (String
             #[cfg(feature = "zarr")]
             {
                 let chunk: Vec<usize> = tensor.shape.iter().map(|size| size / 5 + 1).collect();
-                crate::zarr::write_store(&place.path(&file_name), tensor, &chunk, |_| false);
+                crate::zarr::write_store(&dir.path(&file_name), tensor, &chunk, |_| false);
             }
             return (file_name, own);
         }
     };
-    place.write(&file_name, &bytes);
+    dir.write(&file_name, &bytes);
     let is_named = matches!(way, "n.npz" | "nf.npz" | "s.safetensors");
     (file_name, if is_named { "x".to_owned() } else { own })
 }
 
 /// Compares two files with `<u2` elements and this shape.
-fn compared(place: &Workdir, files: [&str; 2], shape: &[usize], more: &str) -> Run {
+fn compared(dir: &Workdir, files: [&str; 2], shape: &[usize], more: &str) -> Run {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let sizes = sizes.join(",");
     let described = match files.iter().any(|file| file.ends_with(".bin")) {
         true => format!("--dtype <u2 --shape '{sizes}'"),
         false => String::new(),
     };
-    place.run(&format!("cmp {} {} {described} {more}", files[0], files[1]))
+    dir.run(&format!("cmp {} {} {described} {more}", files[0], files[1]))
 }
 
 fn names(one: &str, other: &str) -> String {
@@ -104,12 +104,12 @@ fn ways() -> impl Iterator<Item = &'static str> {
 fn every_pair_of_formats_and_orders_is_compared_by_index() {
     let tensors = [(&[5, 4, 6][..], &[77, 19, 80][..]), (&[], &[0]), (&[9], &[8, 3])];
     for (number, (shape, changes)) in tensors.into_iter().enumerate() {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let one = Tensor::noise("'<u2'", 2, shape);
         let mut other = one.clone();
         changes.iter().for_each(|change| other.bytes[2 * change + 1] ^= 0x40);
         for (prefix, tensor) in [("a", &one), ("b", &other)] {
-            ways().for_each(|way| drop(written(&place, way, prefix, tensor)));
+            ways().for_each(|way| drop(written(&dir, way, prefix, tensor)));
         }
         let pairs = (0..WAYS.len() * WAYS.len()).map(|pair| (pair / WAYS.len(), pair % WAYS.len()));
         // The order of axes matters only for the first tensor.
@@ -124,13 +124,13 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
                 way => format!("{prefix}{}", way.split('.').next().unwrap()),
             };
             let files = [format!("a{from}"), format!("a{to}"), format!("b{to}")];
-            let run = compared(&place, [&files[0], &files[1]], shape, "").done();
+            let run = compared(&dir, [&files[0], &files[1]], shape, "").done();
             assert_eq!(
                 (run.text(), run.stderr),
                 ("equal\n".to_owned(), String::new()),
                 "{files:?}"
             );
-            let run = compared(&place, [&files[0], &files[2]], shape, "--threads 1");
+            let run = compared(&dir, [&files[0], &files[2]], shape, "--threads 1");
             let said = expected(&names(&name("a", from), &name("b", to)), &one, &other);
             assert_eq!((run.code, run.text()), (Some(1), said), "{files:?}");
             assert_eq!(run.stderr, "");
@@ -142,7 +142,7 @@ fn every_pair_of_formats_and_orders_is_compared_by_index() {
 fn the_first_of_random_changes_is_found_whatever_the_memory() {
     let mut seed = 11;
     for case in 0..if everything() { 400 } else { 40 } {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [9000, 130, 24, 11][rank - 1];
         let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
@@ -156,20 +156,20 @@ fn the_first_of_random_changes_is_found_whatever_the_memory() {
         }
         let mut way = || ways().nth(chance(&mut seed, ways().count())).unwrap();
         let (one_way, other_way) = (way(), way());
-        let (one_file, one_name) = written(&place, one_way, "a", &one);
-        let (other_file, other_name) = written(&place, other_way, "b", &other);
+        let (one_file, one_name) = written(&dir, one_way, "a", &one);
+        let (other_file, other_name) = written(&dir, other_way, "b", &other);
         let files = [&one_file, &other_file];
         // Reading Zarr needs memory for several chunks.
         let least = if files.iter().any(|file| file.ends_with(".zarr")) { 2 } else { 0 };
         let memory = ["4K", "8K", "64K", "1G"][chance(&mut seed, 4).max(least)];
         let storage = ["ssd", "hdd"][chance(&mut seed, 2)];
         let more = format!("--max-mem {memory} --storage {storage}");
-        let run = compared(&place, files.map(String::as_str), &shape, &more);
+        let run = compared(&dir, files.map(String::as_str), &shape, &more);
         let said = expected(&names(&one_name, &other_name), &one, &other);
         let code = i32::from(said != "equal\n");
         let case = format!("{case}: {one_file} {other_file} {shape:?} {memory} {storage}");
         assert_eq!((run.text(), run.code), (said, Some(code)), "{case}: {run:?}");
-        assert_eq!(place.contents().len(), 2, "{case}");
+        assert_eq!(dir.contents().len(), 2, "{case}");
     }
 }
 
@@ -190,18 +190,18 @@ fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
         let mut other = one.clone();
         other.descr = other_descr.to_owned();
         let all = one.bytes.len() / width;
-        for place in [all - 1, (4 << 20) / width, (4 << 20) / width + 1, all / 3] {
+        for at in [all - 1, (4 << 20) / width, (4 << 20) / width + 1, all / 3] {
             for byte in 0..width {
-                other.bytes[width * place + byte] ^= u8::from(byte % 4 == 0);
+                other.bytes[width * at + byte] ^= u8::from(byte % 4 == 0);
             }
         }
-        let place = Workdir::new();
-        place.write("a.npy", &one.file(PLAIN));
-        place.write("b.npy", &other.file(FORTRAN));
+        let dir = Workdir::new();
+        dir.write("a.npy", &one.file(PLAIN));
+        dir.write("b.npy", &other.file(FORTRAN));
         for files in [["a.npy", "b.npy"], ["b.npy", "a.npy"]] {
             for memory in ["64K", "1G"] {
                 let args = format!("cmp {} {} --json --max-mem {memory}", files[0], files[1]);
-                let report = place.run(&format!("{args} --storage ssd")).json();
+                let report = dir.run(&format!("{args} --storage ssd")).json();
                 let found = &report["tensors"][0];
                 assert_eq!(found["different"], 4, "{descr} {memory} {found}");
                 assert_eq!(found["first"]["index"], json!(index(all / 3, &shape)), "{descr}");
@@ -221,19 +221,19 @@ fn packed_elements_are_compared_however_they_lie() {
             if other != 1 && !is_tried(number + other, 2) {
                 continue;
             }
-            let place = Workdir::new();
+            let dir = Workdir::new();
             let one = packed.noise(shape);
             let (one_bytes, all) = (packed.pack(&one), one.bytes.len());
-            place.write("a.bin", &one_bytes);
+            dir.write("a.bin", &one_bytes);
             let row = Tensor { shape: vec![one_bytes.len()], bytes: one_bytes, ..one.clone() };
-            place.write("a.npy", &row.file(PLAIN));
+            dir.write("a.npy", &row.file(PLAIN));
             let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
             let sizes = sizes.join(",");
             let hints =
                 format!("--dtype {} --shape '{sizes}' --bit-order {}", packed.dtype, packed.order);
             for memory in ["4K", "64M"] {
                 let more = format!("{hints} --max-mem {memory}");
-                let same = place.run(&format!("cmp a.bin a.npy {more}"));
+                let same = dir.run(&format!("cmp a.bin a.npy {more}"));
                 assert_eq!(same.done().text(), "equal\n", "{packed:?} {shape:?}");
                 if all == 0 {
                     continue;
@@ -241,9 +241,9 @@ fn packed_elements_are_compared_however_they_lie() {
                 let mut other = one.clone();
                 let changed = [all / 2, all - 1];
                 changed.iter().for_each(|at| other.bytes[*at] = one.bytes[*at] ^ 1);
-                place.write("b.bin", &packed.pack(&other));
+                dir.write("b.bin", &packed.pack(&other));
                 let args = format!("cmp a.npy b.bin --json {more}");
-                let found = place.run(&args).json()["tensors"][0].clone();
+                let found = dir.run(&args).json()["tensors"][0].clone();
                 let count = if all > 1 { 2 } else { 1 };
                 assert_eq!(found["different"], count, "{packed:?} {shape:?} {memory}");
                 assert_eq!(found["first"]["index"], json!(index(all / 2, shape)), "{packed:?}");
@@ -261,7 +261,7 @@ fn bit_orders_make_no_difference() {
         (None, "equal\n"),
         (Some(31), "\"x\" and \"b\": 1 of 54 elements differs, at [3, 4]: 1.0 and 1.5\n"),
     ] {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         one.bytes[31] = 2;
         let mut other = one.clone();
         if let Some(at) = changed {
@@ -269,12 +269,12 @@ fn bit_orders_make_no_difference() {
         }
         let data = usual.pack(&one);
         let named = Named { name: "x", dtype: "F4", shape: &[6, 9], data: &data };
-        place.write("a.safetensors", &file(&[], &[named]));
-        place.write("b.bin", &turned.pack(&other));
+        dir.write("a.safetensors", &file(&[], &[named]));
+        dir.write("b.bin", &turned.pack(&other));
         let hints = "--dtype f4e2m1 --shape 6,9 --bit-order high-first";
-        let run = place.run(&format!("cmp a.safetensors b.bin {hints}"));
+        let run = dir.run(&format!("cmp a.safetensors b.bin {hints}"));
         assert_eq!(run.text(), said, "{run:?}");
-        let run = place.run(&format!("cmp b.bin a.safetensors -q {hints}"));
+        let run = dir.run(&format!("cmp b.bin a.safetensors -q {hints}"));
         assert_eq!((run.code, run.stdout), (Some(i32::from(changed.is_some())), Vec::new()));
     }
 }
@@ -307,11 +307,11 @@ fn bits_count_and_values_are_told_as_their_type_has_them() {
             bytes: bytes.to_owned(),
         };
         let (a, b) = (tensor(&one), tensor(&other));
-        let place = Workdir::with(&[("a.npy", &a), ("b.npy", &b)]);
-        let run = place.run("cmp a.npy b.npy");
+        let dir = Workdir::with(&[("a.npy", &a), ("b.npy", &b)]);
+        let run = dir.run("cmp a.npy b.npy");
         let line = format!("\"a\" and \"b\": 1 of 1 elements differs, at []: {said}\n");
         assert_eq!((run.text(), run.code), (line, Some(1)), "{descr}");
-        assert_eq!(place.run("cmp a.npy a.npy").done().text(), "equal\n", "{descr}");
+        assert_eq!(dir.run("cmp a.npy a.npy").done().text(), "equal\n", "{descr}");
     }
 }
 
@@ -326,9 +326,9 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     changed.bytes[4 * 7..][..4].copy_from_slice(&0.5f32.to_le_bytes());
     let mut kept = a.clone();
     kept.bytes[4 * 7..][..4].copy_from_slice(&(-3f32).to_le_bytes());
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let one = [("a.npy", kept.file(PLAIN)), ("b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
-    place.write("one.npz", &npz::archive(&one));
+    dir.write("one.npz", &npz::archive(&one));
     let turned = Tensor { shape: vec![3, 4], ..b.clone() };
     let tensors = [
         Named::new("d", "U8", &b),
@@ -342,13 +342,13 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     };
     let mut tensors = tensors.to_vec();
     tensors[0].shape = &[48];
-    place.write("other.safetensors", &named(&tensors));
-    let run = place.run("cmp one.npz other.safetensors");
+    dir.write("other.safetensors", &named(&tensors));
+    let run = dir.run("cmp one.npz other.safetensors");
     let said = "\"a\": 1 of 15 elements differs, at [1, 2]: -3.0 and 0.5\n\
                 \"b\": f32 [4, 3] differs from f32 [3, 4]\n\
                 \"d\": only in other.safetensors\n";
     assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
-    let report = place.run("cmp one.npz other.safetensors --json");
+    let report = dir.run("cmp one.npz other.safetensors --json");
     assert_eq!(report.code, Some(1));
     let mut report = report.json();
     assert!(report["seconds"].take().is_number());
@@ -376,35 +376,35 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
         ],
     });
     assert_eq!(report, value);
-    let run = place.run("cmp other.safetensors one.npz --tensor [cd]");
+    let run = dir.run("cmp other.safetensors one.npz --tensor [cd]");
     assert_eq!(run.text(), "\"d\": only in other.safetensors\n");
-    let run = place.run("cmp other.safetensors one.npz --tensor c");
+    let run = dir.run("cmp other.safetensors one.npz --tensor c");
     assert_eq!(run.done().text(), "equal\n");
     // The tensor of an .npy file has no name of its own.
-    place.write("x.npy", &kept.file(FORTRAN));
+    dir.write("x.npy", &kept.file(FORTRAN));
     for files in [["one.npz", "x.npy"], ["x.npy", "one.npz"]] {
         let args = format!("cmp {} {} --tensor a", files[0], files[1]);
-        assert_eq!(place.run(&args).done().text(), "equal\n");
+        assert_eq!(dir.run(&args).done().text(), "equal\n");
     }
-    let run = place.run("cmp one.npz x.npy");
+    let run = dir.run("cmp one.npz x.npy");
     assert!(run.text().ends_with("\"c\": only in one.npz\n\"x\": only in x.npy\n"), "{run:?}");
     // A stream whose tensors are in a different order.
-    let stream = place.read("other.safetensors");
-    let run = place.run_on(&stream, "cmp one.npz -");
+    let stream = dir.read("other.safetensors");
+    let run = dir.run_on(&stream, "cmp one.npz -");
     assert!(run.text().contains("1 of 15 elements differs, at [1, 2]: -3.0 and 0.5"), "{run:?}");
-    let run = place.run_on(&stream, "cmp - other.safetensors");
+    let run = dir.run_on(&stream, "cmp - other.safetensors");
     assert_eq!(run.done().text(), "equal\n");
 }
 
 #[test]
 fn types_are_the_same_or_told() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let of = |descr: &str, width: usize| Tensor::noise(descr, width, &[6]);
-    place.write("f.npy", &of("'<f4'", 4).file(PLAIN));
-    place.write("i.npy", &of("'<i4'", 4).file(PLAIN));
-    place.write("v.npy", &of("'|V4'", 4).file(PLAIN));
-    place.write("s.npy", &of("[('a', '<i4')]", 4).file(PLAIN));
-    place.write("t.npy", &of("[('b', '<i4')]", 4).file(PLAIN));
+    dir.write("f.npy", &of("'<f4'", 4).file(PLAIN));
+    dir.write("i.npy", &of("'<i4'", 4).file(PLAIN));
+    dir.write("v.npy", &of("'|V4'", 4).file(PLAIN));
+    dir.write("s.npy", &of("[('a', '<i4')]", 4).file(PLAIN));
+    dir.write("t.npy", &of("[('b', '<i4')]", 4).file(PLAIN));
     for (files, said) in [
         (["f.npy", "i.npy"], "\"f\" and \"i\": f32 [6] differs from i32 [6]\n"),
         (["v.npy", "s.npy"], "\"v\" and \"s\": '|V4' [6] differs from [('a', '<i4')] [6]\n"),
@@ -413,45 +413,45 @@ fn types_are_the_same_or_told() {
             "\"s\" and \"t\": [('a', '<i4')] [6] differs from [('b', '<i4')] [6]\n",
         ),
     ] {
-        let run = place.run(&format!("cmp {} {}", files[0], files[1]));
+        let run = dir.run(&format!("cmp {} {}", files[0], files[1]));
         assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
     }
     // The elements have a type that .npy does not have. --dtype names the type.
     let bits = Tensor::noise("'<u2'", 2, &[6]);
-    place.write("bits.npy", &bits.file(PLAIN));
-    place.write("b.safetensors", &file(&[], &[Named::new("x", "BF16", &bits)]));
-    let run = place.run("cmp bits.npy b.safetensors");
+    dir.write("bits.npy", &bits.file(PLAIN));
+    dir.write("b.safetensors", &file(&[], &[Named::new("x", "BF16", &bits)]));
+    let run = dir.run("cmp bits.npy b.safetensors");
     assert_eq!(run.text(), "\"bits\" and \"x\": u16 [6] differs from bf16 [6]\n");
-    place.run("cmp bits.npy b.safetensors --dtype bf16").done();
+    dir.run("cmp bits.npy b.safetensors --dtype bf16").done();
     // Options that describe raw bytes do not apply to a file with a header.
     let mut raw = of("", 4).bytes;
     raw.chunks_mut(4).for_each(<[u8]>::reverse);
-    place.write("big.raw", &[b"head", &raw[..], b"rest"].concat());
+    dir.write("big.raw", &[b"head", &raw[..], b"rest"].concat());
     let hints = "--dtype >f4 --shape 6 --offset 4 --from raw";
-    place.run(&format!("cmp big.raw f.npy {hints}")).done();
-    place.run(&format!("cmp f.npy big.raw {hints}")).done();
+    dir.run(&format!("cmp big.raw f.npy {hints}")).done();
+    dir.run(&format!("cmp f.npy big.raw {hints}")).done();
     // With --from raw, the options apply to both files instead of their headers.
     let bytes = "--from raw --dtype u8 --shape -1";
-    let run = place.run(&format!("cmp f.npy i.npy {bytes}"));
+    let run = dir.run(&format!("cmp f.npy i.npy {bytes}"));
     assert_eq!(run.text(), "\"f\" and \"i\": 1 of 152 elements differs, at [22]: 102 and 105\n");
 }
 
 #[test]
 fn what_cannot_be_compared_is_refused() {
-    let place = Workdir::with(&[("a.npy", &Tensor::counting(&[8, 9]))]);
+    let dir = Workdir::with(&[("a.npy", &Tensor::counting(&[8, 9]))]);
     let member = Tensor::counting(&[8, 9]).file(PLAIN);
     let archive = npz::archive(&[("a.npy", member)]);
-    place.write("good.npz", &archive);
+    dir.write("good.npz", &archive);
     let mut bad = archive.clone();
     let at = bad.windows(8).position(|bytes| bytes == [9, 0, 10, 0, 11, 0, 12, 0]).unwrap();
     bad[at] ^= 1;
-    place.write("bad.npz", &bad);
-    place.write("short.npy", &place.read("a.npy")[..200]);
+    dir.write("bad.npz", &bad);
+    dir.write("short.npy", &dir.read("a.npy")[..200]);
     let objects = Tensor { descr: "'|O'".to_owned(), ..Tensor::counting(&[2]) };
     let both = [("o.npy", objects.file(PLAIN)), ("a.npy", Tensor::counting(&[8, 9]).file(PLAIN))];
-    place.write("objects.npz", &npz::archive(&both));
+    dir.write("objects.npz", &npz::archive(&both));
     refused(
-        &place,
+        &dir,
         &[
             ("cmp - -", 2, "stdin can supply only one of the two files"),
             ("cmp a.npy", 2, "<B>"),
@@ -465,6 +465,6 @@ fn what_cannot_be_compared_is_refused() {
             ("cmp a.npy good.npz -q --json", 2, "cannot be used with"),
         ],
     );
-    place.run("cmp a.npy objects.npz --tensor a").done();
-    place.run("cmp a.npy good.npz --max-mem 4K").done();
+    dir.run("cmp a.npy objects.npz --tensor a").done();
+    dir.run("cmp a.npy good.npz --max-mem 4K").done();
 }

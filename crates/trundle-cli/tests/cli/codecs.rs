@@ -11,15 +11,15 @@ use crate::zarr::written;
 
 /// Returns a folder with a u16 tensor in an .npy file.
 fn with_tensor(shape: &[usize]) -> Workdir {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
-    place.write("x.npy", &tensor.file(npy::PLAIN));
-    place
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
+    dir
 }
 
 /// Returns the codecs of the array at a path. If the array has shards, returns the codecs of the chunks.
-fn codecs(place: &Workdir, path: &str) -> Value {
-    let metadata = written(place, path);
+fn codecs(dir: &Workdir, path: &str) -> Value {
+    let metadata = written(dir, path);
     let sharding = &metadata["codecs"][0]["configuration"]["codecs"];
     if sharding.is_null() { metadata["codecs"].clone() } else { sharding.clone() }
 }
@@ -32,8 +32,8 @@ const TURN: &str = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
 
 #[test]
 fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
-    let place = with_tensor(&[9, 10, 11]);
-    place.run(&format!("apply x.npy '{TURN}' -o expected.npy --row-major")).done();
+    let dir = with_tensor(&[9, 10, 11]);
+    dir.run(&format!("apply x.npy '{TURN}' -o expected.npy --row-major")).done();
     let zstd = |level: i32, checksum: bool| json!({ "name": "zstd", "configuration": { "level": level, "checksum": checksum } });
     let gzip = |level: u8| json!({ "name": "gzip", "configuration": { "level": level } });
     let blosc = |cname: &str, clevel: u8, shuffle: &str, blocksize: usize, typesize: usize| {
@@ -58,35 +58,35 @@ fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
         ("shuffle:2,zstd:1", json!([bytes(), shuffle, zstd(1, false)])),
     ] {
         for cut in ["--chunks 4,5,6", "--chunks 2,5,3 --shards 4,5,6"] {
-            place.run(&format!("convert x.npy -o x.zarr --force --codec {codec} {cut}")).done();
-            assert_eq!(codecs(&place, "x.zarr"), of_chunk, "{codec}");
-            let made = place.run("info x.zarr --json").done().json();
+            dir.run(&format!("convert x.npy -o x.zarr --force --codec {codec} {cut}")).done();
+            assert_eq!(codecs(&dir, "x.zarr"), of_chunk, "{codec}");
+            let made = dir.run("info x.zarr --json").done().json();
             let name = made["tensors"][0]["codec"].as_str().unwrap().to_owned();
             assert!(name.starts_with(codec), "{name}");
             // A transposed array has the codecs of its source.
-            place.run(&format!("apply x.zarr '{TURN}' -o y.zarr --force --verify")).done();
-            assert_eq!(codecs(&place, "y.zarr"), of_chunk, "{codec}");
-            let made = place.run("info y.zarr --json").done().json();
+            dir.run(&format!("apply x.zarr '{TURN}' -o y.zarr --force --verify")).done();
+            assert_eq!(codecs(&dir, "y.zarr"), of_chunk, "{codec}");
+            let made = dir.run("info y.zarr --json").done().json();
             let sharded = cut.contains("--shards");
             let (chunk, shard) = (&made["tensors"][0]["chunk"], &made["tensors"][0]["shard"]);
             assert_eq!(*chunk, if sharded { json!([3, 2, 5]) } else { json!([6, 4, 5]) });
             assert_eq!(*shard, if sharded { json!([6, 4, 5]) } else { Value::Null });
-            place.run("cmp y.zarr expected.npy").done();
+            dir.run("cmp y.zarr expected.npy").done();
         }
     }
-    place.run("convert x.zarr -o z.zarr --codec gzip:9").done();
-    assert_eq!(codecs(&place, "z.zarr"), json!([bytes(), gzip(9)]));
-    place.run("cmp x.npy z.zarr").done();
+    dir.run("convert x.zarr -o z.zarr --codec gzip:9").done();
+    assert_eq!(codecs(&dir, "z.zarr"), json!([bytes(), gzip(9)]));
+    dir.run("cmp x.npy z.zarr").done();
 }
 
 #[test]
 fn shards_follow_the_axes_unless_chunks_are_asked_for() {
-    let place = with_tensor(&[20, 30, 40]);
+    let dir = with_tensor(&[20, 30, 40]);
     let cut = "--chunks 2,5,10 --shards 4,30,20";
-    place.run(&format!("convert x.npy -o x.zarr {cut}")).done();
+    dir.run(&format!("convert x.npy -o x.zarr {cut}")).done();
     let sizes = |args: &str| {
-        place.run(&format!("apply x.zarr {args} -o y.zarr --force --verify"));
-        let made = place.run("info y.zarr --json").done().json();
+        dir.run(&format!("apply x.zarr {args} -o y.zarr --force --verify"));
+        let made = dir.run("info y.zarr --json").done().json();
         json!([made["tensors"][0]["chunk"], made["tensors"][0]["shard"]])
     };
     assert_eq!(sizes("transpose(2,0,1)"), json!([[10, 2, 5], [20, 4, 30]]));
@@ -103,7 +103,7 @@ fn shards_follow_the_axes_unless_chunks_are_asked_for() {
 #[test]
 fn what_is_not_kept_of_codecs_is_said() {
     let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-zarr/tests/stores");
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let source = |name: &str| stores.join(name).to_str().unwrap().to_owned();
     let zlib =
         "codecs of the source are not kept: numcodecs.zlib (replaced by gzip of the same level)";
@@ -119,27 +119,27 @@ fn what_is_not_kept_of_codecs_is_said() {
         ("v3-sharded", "zstd", ""),
     ] {
         let source = source(name);
-        let planned = place.run(&format!("plan convert {source} -o y.zarr --force")).done();
+        let planned = dir.run(&format!("plan convert {source} -o y.zarr --force")).done();
         assert!(planned.text().contains(warned), "{name}: {planned:?}");
-        let run = place.run(&format!("convert {source} -o y.zarr --force --quiet --verify")).done();
+        let run = dir.run(&format!("convert {source} -o y.zarr --force --quiet --verify")).done();
         match warned {
             "" => assert_eq!(run.stderr, "", "{name}"),
             _ => assert!(run.stderr.contains(warned), "{name}: {run:?}"),
         }
-        let info = place.run("info y.zarr").done().text();
+        let info = dir.run("info y.zarr").done().text();
         assert!(info.contains(&format!(", codec {kept}")), "{name}: {info}");
-        place.run(&format!("cmp {source} y.zarr")).done();
-        fs::remove_dir_all(place.path("y.zarr")).unwrap();
+        dir.run(&format!("cmp {source} y.zarr")).done();
+        fs::remove_dir_all(dir.path("y.zarr")).unwrap();
     }
     // With `--codec none`, there is no warning about the dropped codec.
     let source = source("v2-zlib");
-    let run = place.run(&format!("convert {source} -o y.zarr --codec none --quiet")).done();
+    let run = dir.run(&format!("convert {source} -o y.zarr --codec none --quiet")).done();
     assert_eq!(run.stderr, "");
 }
 
 #[test]
 fn what_is_no_codec_is_refused_before_anything_is_written() {
-    let place = with_tensor(&[3, 5]);
+    let dir = with_tensor(&[3, 5]);
     for (codec, output, word) in [
         ("lzma", "y.zarr", "\"lzma\" is not a codec"),
         ("gzip:10", "y.zarr", "\"10\" is not a level: 0 to 9"),
@@ -148,8 +148,8 @@ fn what_is_no_codec_is_refused_before_anything_is_written() {
     ] {
         for plan in ["plan", ""] {
             let args = format!("{plan} flip x.npy --axes 0 -o {output} --codec {codec}");
-            place.run(&args).refused(2, word);
-            assert!(!place.path(output).exists());
+            dir.run(&args).refused(2, word);
+            assert!(!dir.path(output).exists());
         }
     }
 }

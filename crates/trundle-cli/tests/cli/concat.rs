@@ -41,9 +41,9 @@ fn layer(part: &Tensor, axis: usize) -> Tensor {
 
 /// Runs a command, whose words are separated by spaces, and reads its output.
 #[track_caller]
-fn made(place: &Workdir, words: &str) -> Tensor {
-    place.run(&format!("{words} -o out.npy --force -q")).done();
-    Tensor::read(&place.read("out.npy"), 4)
+fn made(dir: &Workdir, words: &str) -> Tensor {
+    dir.run(&format!("{words} -o out.npy --force -q")).done();
+    Tensor::read(&dir.read("out.npy"), 4)
 }
 
 #[test]
@@ -55,15 +55,15 @@ fn tensors_follow_each_other_along_every_axis() {
             sizes
         };
         let [one, other, none] = [part(1, &sizes(5)), part(2, &sizes(13)), part(3, &sizes(0))];
-        let place = Workdir::with(&[("a.npy", &one), ("none.npy", &none)]);
-        place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
+        let dir = Workdir::with(&[("a.npy", &one), ("none.npy", &none)]);
+        dir.write("b.npy", &other.file(Style { version: 1, fortran: true }));
         let expected = joined(&[&one, &other, &none, &one, &one], axis);
         for memory in ["64M", "4K"] {
             for axis in [axis.to_string(), (axis.cast_signed() - 3).to_string()] {
                 let words = format!(
                     "concat a.npy b.npy none.npy a.npy a.npy --axis {axis} --max-mem {memory} --verify"
                 );
-                assert!(made(&place, &words) == expected, "{words}");
+                assert!(made(&dir, &words) == expected, "{words}");
             }
         }
     }
@@ -72,20 +72,20 @@ fn tensors_follow_each_other_along_every_axis() {
 #[test]
 fn tensors_follow_each_other_along_a_new_axis() {
     let (one, other) = (part(1, &[24, 39]), part(2, &[24, 39]));
-    let place = Workdir::with(&[("a.npy", &one)]);
-    place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
+    let dir = Workdir::with(&[("a.npy", &one)]);
+    dir.write("b.npy", &other.file(Style { version: 1, fortran: true }));
     for axis in 0..3 {
         let [one, other] = [layer(&one, axis), layer(&other, axis)];
         let expected = joined(&[&one, &other, &one], axis);
         for memory in ["64M", "4K"] {
             let words =
                 format!("stack a.npy b.npy a.npy --axis {axis} --max-mem {memory} --verify");
-            assert!(made(&place, &words) == expected, "{words}");
+            assert!(made(&dir, &words) == expected, "{words}");
         }
     }
     let scalars = [part(1, &[]), part(2, &[])];
-    let place = Workdir::with(&[("a.npy", &scalars[0]), ("b.npy", &scalars[1])]);
-    let row = made(&place, "stack a.npy b.npy --axis -1");
+    let dir = Workdir::with(&[("a.npy", &scalars[0]), ("b.npy", &scalars[1])]);
+    let row = made(&dir, "stack a.npy b.npy --axis -1");
     assert_eq!(
         (&row.shape[..], row.bytes),
         (&[2][..], [&*scalars[0].bytes, &scalars[1].bytes].concat())
@@ -99,10 +99,10 @@ fn orders_of_bytes_need_not_be_the_same() {
         let swapped = little.bytes.chunks(number).flat_map(|each| each.iter().rev().copied());
         let big =
             Tensor { descr: format!("'>{kind}'"), bytes: swapped.collect(), ..little.clone() };
-        let place = Workdir::with(&[("a.npy", &little), ("b.npy", &big)]);
+        let dir = Workdir::with(&[("a.npy", &little), ("b.npy", &big)]);
         let made = |words: &str| {
-            place.run(&format!("{words} -o out.npy --force -q")).done();
-            Tensor::read(&place.read("out.npy"), width)
+            dir.run(&format!("{words} -o out.npy --force -q")).done();
+            Tensor::read(&dir.read("out.npy"), width)
         };
         for files in ["a.npy b.npy", "b.npy a.npy"] {
             let out = made(&format!("concat {files} --axis 1 --verify"));
@@ -116,30 +116,29 @@ fn orders_of_bytes_need_not_be_the_same() {
 #[test]
 fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
     let (one, other) = (part(1, &[30, 40]), part(2, &[20, 40]));
-    let place = Workdir::with(&[("a.npy", &one), ("b.npy", &other)]);
-    let before = place.contents();
+    let dir = Workdir::with(&[("a.npy", &one), ("b.npy", &other)]);
+    let before = dir.contents();
     let args = "concat a.npy b.npy -o b.npy --axis 0";
-    place.run(&args).refused(2, "b.npy: already exists\nhint: --force overwrites it");
-    assert_eq!(place.contents(), before);
-    place.run(&format!("{args} --force --verify")).done();
-    assert_eq!(Tensor::read(&place.read("b.npy"), 4), joined(&[&one, &other], 0));
+    dir.run(&args).refused(2, "b.npy: already exists\nhint: --force overwrites it");
+    assert_eq!(dir.contents(), before);
+    dir.run(&format!("{args} --force --verify")).done();
+    assert_eq!(Tensor::read(&dir.read("b.npy"), 4), joined(&[&one, &other], 0));
 
     let words = "concat - a.npy - -o - --axis 1 --max-mem 4K";
-    let run = place.run_on(&one.file(PLAIN), &words).done();
+    let run = dir.run_on(&one.file(PLAIN), &words).done();
     assert_eq!(Tensor::read(&run.stdout, 4), joined(&[&one, &one, &one], 1));
 }
 
 #[test]
 fn tensors_of_one_name_go_together() {
     let [w1, w2, b1, b2] = [part(1, &[2, 3]), part(2, &[5, 3]), part(3, &[4]), part(4, &[4])];
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let named = |name, tensor| safetensors::Named::new(name, "F32", tensor);
     let metadata = [("format", "pt"), ("trundle.axes", r#"{"w":"o i"}"#)];
-    place
-        .write("1.safetensors", &safetensors::file(&metadata, &[named("w", &w1), named("b", &b1)]));
-    place.write("2.safetensors", &safetensors::file(&[], &[named("b", &b2), named("w", &w2)]));
+    dir.write("1.safetensors", &safetensors::file(&metadata, &[named("w", &w1), named("b", &b1)]));
+    dir.write("2.safetensors", &safetensors::file(&[], &[named("b", &b2), named("w", &w2)]));
     let files = "1.safetensors 2.safetensors";
-    let concat = |more: &str| place.run(&format!("concat {files} {more}"));
+    let concat = |more: &str| dir.run(&format!("concat {files} {more}"));
 
     let run = concat("-o both.safetensors --axis 0 --json --verify").done();
     let report = run.json();
@@ -148,20 +147,20 @@ fn tensors_of_one_name_go_together() {
         (&"w".into(), &"b".into())
     );
     let taken = |file: &str, name: &str| {
-        place.run(&format!("convert {file} --tensor {name} --only -o t.npy --force -q")).done();
-        Tensor::read(&place.read("t.npy"), 4)
+        dir.run(&format!("convert {file} --tensor {name} --only -o t.npy --force -q")).done();
+        Tensor::read(&dir.read("t.npy"), 4)
     };
     assert_eq!(taken("both.safetensors", "w"), joined(&[&w1, &w2], 0));
     assert_eq!(taken("both.safetensors", "b"), joined(&[&b1, &b2], 0));
-    let text = String::from_utf8_lossy(&place.read("both.safetensors")).into_owned();
+    let text = String::from_utf8_lossy(&dir.read("both.safetensors")).into_owned();
     assert!(text.contains(r#""format":"pt","trundle.axes":"{\"w\":\"o i\"}""#), "{text}");
 
     // Metadata of omitted tensors is dropped, as is metadata that is wrong once there is a new axis.
     let run = concat("-o b.npz --axis 0 --tensor b").done();
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
     assert_eq!(taken("b.npz", "b"), joined(&[&b1, &b2], 0));
-    place.run("stack 1.safetensors 1.safetensors -o s.safetensors --axis 0 -q").done();
-    let text = String::from_utf8_lossy(&place.read("s.safetensors")).into_owned();
+    dir.run("stack 1.safetensors 1.safetensors -o s.safetensors --axis 0 -q").done();
+    let text = String::from_utf8_lossy(&dir.read("s.safetensors")).into_owned();
     assert!(text.contains(r#""format":"pt""#) && !text.contains("trundle.axes"), "{text}");
 
     let refusals: [(&str, &str); 3] = [
@@ -172,24 +171,24 @@ fn tensors_of_one_name_go_together() {
     for (more, words) in refusals {
         concat(&format!("-o x.safetensors {more}")).refused(3, words);
     }
-    place.write("3.safetensors", &safetensors::file(&[], &[named("w", &w2)]));
+    dir.write("3.safetensors", &safetensors::file(&[], &[named("w", &w2)]));
     for files in ["1.safetensors 3.safetensors", "3.safetensors 1.safetensors"] {
         let args = format!("concat {files} --axis 0 -o x.npz");
-        place.run(&args).refused(3, "3.safetensors: no tensor is named \"b\", as in 1.safetensors\nhint: --tensor NAME selects");
+        dir.run(&args).refused(3, "3.safetensors: no tensor is named \"b\", as in 1.safetensors\nhint: --tensor NAME selects");
     }
-    assert!(!place.path("x.npz").exists());
+    assert!(!dir.path("x.npz").exists());
 }
 
 #[test]
 fn what_does_not_go_together_is_refused_before_anything_is_written() {
     let other = Tensor { descr: "'<i4'".to_owned(), ..part(1, &[2, 3]) };
-    let place = Workdir::with(&[
+    let dir = Workdir::with(&[
         ("a.npy", &part(1, &[2, 3])),
         ("b.npy", &part(2, &[3, 2])),
         ("row.npy", &part(2, &[6])),
         ("i.npy", &other),
     ]);
-    let before = place.contents();
+    let before = dir.contents();
     let cases: [(&str, i32, &str); 8] = [
         (
             "concat a.npy a.npy b.npy --axis 0",
@@ -214,35 +213,35 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     ];
     for (words, code, message) in cases {
         let args = format!("{words} -o out.npy");
-        place.run(&args).refused(code, message);
-        place.run(&format!("plan {args}")).refused(code, message);
+        dir.run(&args).refused(code, message);
+        dir.run(&format!("plan {args}")).refused(code, message);
     }
     for words in ["concat a.npy", "concat --axis 0", "concat a.npy --axis 0 --dim x", "stack a.npy"]
     {
-        place.run(&format!("{words} -o out.npy")).refused(2, "");
+        dir.run(&format!("{words} -o out.npy")).refused(2, "");
     }
-    assert_eq!(place.contents(), before);
+    assert_eq!(dir.contents(), before);
 }
 
 #[test]
 fn raw_bytes_are_as_long_as_they_are() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let bytes = trundle_testing::noise(15);
-    place.write("a.bin", &bytes[..6]);
-    place.write("b.bin", &bytes[6..]);
+    dir.write("a.bin", &bytes[..6]);
+    dir.write("b.bin", &bytes[6..]);
     let args = "concat a.bin b.bin --dtype i4 --shape -1,3 --axis 0";
-    place.run(&format!("{args} -o c.bin --verify")).done();
-    assert_eq!(place.read("c.bin"), bytes);
+    dir.run(&format!("{args} -o c.bin --verify")).done();
+    assert_eq!(dir.read("c.bin"), bytes);
 
     // The shape describes the raw file only; the .npy file has a header.
     let (raw, more) = (part(1, &[2, 3]), part(2, &[5, 3]));
-    place.write("raw.bin", &raw.bytes);
-    place.write("more.npy", &more.file(PLAIN));
+    dir.write("raw.bin", &raw.bytes);
+    dir.write("more.npy", &more.file(PLAIN));
     for chain in ["concat(_, more.npy, axis=0)", "concat(more.npy, _, axis=0)"] {
         let args = format!("apply raw.bin '{chain}' --dtype f32 --shape 2,3 -o all.npy");
-        place.run(&format!("{args} --force")).done();
+        dir.run(&format!("{args} --force")).done();
         let parts = if chain.contains("(_") { [&raw, &more] } else { [&more, &raw] };
-        assert_eq!(Tensor::read(&place.read("all.npy"), 4), joined(&parts, 0));
+        assert_eq!(Tensor::read(&dir.read("all.npy"), 4), joined(&parts, 0));
     }
 }
 
@@ -252,7 +251,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     use crate::names::{write_array, write_group};
     use crate::zarr::written;
 
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let wind: [(&str, &[usize], &[&str]); 4] = [
         ("wind", &[5, 4, 3], &["lat", "time", "lon"]),
         ("time", &[4], &["time"]),
@@ -260,17 +259,17 @@ fn stores_are_joined_along_an_axis_by_its_name() {
         ("lon", &[3], &["lon"]),
     ];
     for (store, times) in [("a.zarr", 4), ("b.zarr", 7), ("other.zarr", 2)] {
-        write_group(&place.path(store), &serde_json::json!({ "title": store }));
+        write_group(&dir.path(store), &serde_json::json!({ "title": store }));
         for (name, sizes, axes) in wind {
             let mut sizes = sizes.to_vec();
             axes.iter()
                 .position(|axis| *axis == "time")
                 .into_iter()
                 .for_each(|at| sizes[at] = times);
-            write_array(&place.path(store), name, &sizes, axes);
+            write_array(&dir.path(store), name, &sizes, axes);
         }
     }
-    let concat = |files: &str, more: &str| place.run(&format!("concat {files} --dim time {more}"));
+    let concat = |files: &str, more: &str| dir.run(&format!("concat {files} --dim time {more}"));
     let run = concat("a.zarr b.zarr", "-o both.zarr --max-mem 4K --verify").done();
     assert!(run.stderr.contains("4 tensors, 2 copied unchanged"), "{run:?}");
     for (name, axis) in [("wind", "1"), ("time", "0"), ("lat", ""), ("lon", "")] {
@@ -278,26 +277,26 @@ fn stores_are_joined_along_an_axis_by_its_name() {
             let out = format!("{store}.npy");
             let store = format!("{store}.zarr");
             let args = format!("convert {store} --tensor {name} --only -o {out} --force -q");
-            place.run(&args).done();
+            dir.run(&args).done();
         }
         let expected = match axis {
             "" => "a.npy",
             axis => {
-                place.run(&format!("concat a.npy b.npy -o c.npy --force --axis {axis}")).done();
+                dir.run(&format!("concat a.npy b.npy -o c.npy --force --axis {axis}")).done();
                 "c.npy"
             }
         };
-        let cmp = place.run(&format!("cmp both.zarr {expected} --tensor {name}")).done();
+        let cmp = dir.run(&format!("cmp both.zarr {expected} --tensor {name}")).done();
         assert_eq!(cmp.text(), "equal\n", "{name}");
     }
     // Names, attributes, chunks and codecs come from the first store.
-    let both = written(&place, "both.zarr/wind");
+    let both = written(&dir, "both.zarr/wind");
     assert_eq!(both["dimension_names"], serde_json::json!(["lat", "time", "lon"]));
     assert_eq!(both["chunk_grid"]["configuration"]["chunk_shape"], serde_json::json!([2, 2, 2]));
-    assert_eq!(both["codecs"], written(&place, "a.zarr/wind")["codecs"]);
-    assert_eq!(written(&place, "both.zarr")["attributes"]["title"], "a.zarr");
+    assert_eq!(both["codecs"], written(&dir, "a.zarr/wind")["codecs"]);
+    assert_eq!(written(&dir, "both.zarr")["attributes"]["title"], "a.zarr");
     let plan = "plan concat a.zarr b.zarr --dim time";
-    let plan = place.run(&plan).done().text();
+    let plan = dir.run(&plan).done().text();
     assert!(
         plan.contains("  wind: u16 [5, 4, 3] + [5, 7, 3] along axis 1 -> [5, 11, 3]\n"),
         "{plan}"
@@ -306,18 +305,18 @@ fn stores_are_joined_along_an_axis_by_its_name() {
 
     // The output may replace an input or have another format. The axis names of the inputs may differ.
     concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
-    assert_eq!(written(&place, "both.zarr/time")["shape"], serde_json::json!([15]));
-    place.run("stack a.zarr other.zarr --tensor lon --axis 0 --dim run -o lons.zarr").done();
-    let lons = written(&place, "lons.zarr/lon");
+    assert_eq!(written(&dir, "both.zarr/time")["shape"], serde_json::json!([15]));
+    dir.run("stack a.zarr other.zarr --tensor lon --axis 0 --dim run -o lons.zarr").done();
+    let lons = written(&dir, "lons.zarr/lon");
     assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
-    place.run("concat a.zarr b.zarr --tensor time --axis 0 -o t.npz").done();
+    dir.run("concat a.zarr b.zarr --tensor time --axis 0 -o t.npz").done();
 
     // Inputs whose units differ are refused.
-    let mut time = written(&place, "b.zarr/time");
+    let mut time = written(&dir, "b.zarr/time");
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
-    std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
+    std::fs::write(dir.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     for command in ["", "plan "] {
-        let run = place.run(&format!("{command}concat a.zarr b.zarr --dim time -o units.zarr"));
+        let run = dir.run(&format!("{command}concat a.zarr b.zarr --dim time -o units.zarr"));
         let line = "  time: units is missing in a.zarr, \"days since 2024-01-01\" in b.zarr\n";
         let hint = "or pass --ignore-attrs units to write the values of a.zarr";
         let said = "attributes that give the elements their meaning differ:\n";
@@ -334,39 +333,39 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     // Inputs are refused if their axis names or coordinates differ, or if the axis is at different
     // positions.
     time["attributes"] = serde_json::json!({});
-    std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
-    write_array(&place.path("b.zarr"), "lat", &[5], &["lon"]);
+    std::fs::write(dir.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
+    write_array(&dir.path("b.zarr"), "lat", &[5], &["lon"]);
     concat("a.zarr b.zarr", "-o names.zarr").done();
-    assert_eq!(written(&place, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);
-    std::fs::remove_dir_all(place.path("b.zarr/lat/c")).unwrap();
+    assert_eq!(written(&dir, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);
+    std::fs::remove_dir_all(dir.path("b.zarr/lat/c")).unwrap();
     let words = "b.zarr: \"lat\" differs from a.zarr and does not have the joined axis";
     concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
-    write_array(&place.path("b.zarr"), "wind", &[7, 5, 3], &["time", "lat", "lon"]);
+    write_array(&dir.path("b.zarr"), "wind", &[7, 5, 3], &["time", "lat", "lon"]);
     let words = "wind: b.zarr: axis 0 is called \"time\", but axis 1 in a.zarr";
     concat("a.zarr b.zarr", "-o x.zarr").refused(3, words);
     concat("a.zarr b.zarr", "-o x.zarr --metadata-only --tensor time").refused(2, "metadata only");
-    assert!(!place.path("x.zarr").exists());
+    assert!(!dir.path("x.zarr").exists());
 }
 
 #[cfg(all(feature = "zarr", feature = "hdf5"))]
 #[test]
 fn files_of_every_format_go_together() {
     let tensors = [part(1, &[120, 30]), part(2, &[70, 30]), part(3, &[90, 30])];
-    let place =
+    let dir =
         Workdir::with(&[("a.npy", &tensors[0]), ("b.npy", &tensors[1]), ("c.npy", &tensors[2])]);
     let [a, b, c] = &tensors;
-    place.write("e.npy", &joined(&[a, b, c], 0).file(PLAIN));
-    place.run("convert a.npy -o a.zarr --chunks 5,7 -q").done();
-    place.run("convert b.npy -o b.h5 -q").done();
-    place.run("convert c.npy -o c.safetensors -q").done();
+    dir.write("e.npy", &joined(&[a, b, c], 0).file(PLAIN));
+    dir.run("convert a.npy -o a.zarr --chunks 5,7 -q").done();
+    dir.run("convert b.npy -o b.h5 -q").done();
+    dir.run("convert c.npy -o c.safetensors -q").done();
     for to in ["zarr", "h5", "npz", "safetensors", "npy", "bin"] {
         for memory in ["64M", "24K"] {
             let out = format!("out.{to}");
             let args = format!("concat a.zarr b.h5 c.safetensors --axis 0 -o {out}");
             let more = format!("--max-mem {memory} --verify --force");
-            place.run(&format!("{args} {more}")).done();
+            dir.run(&format!("{args} {more}")).done();
             let described = if to == "bin" { "--dtype f32 --shape -1,30" } else { "" };
-            place.run(&format!("cmp {out} e.npy {described}")).done();
+            dir.run(&format!("cmp {out} e.npy {described}")).done();
         }
     }
 }
@@ -402,8 +401,8 @@ fn padded(tensor: &Tensor, before: usize, behind: usize, element: &[u8]) -> Tens
 #[test]
 fn a_chain_takes_tensors_of_other_files_and_constants() {
     let [one, other] = [part(1, &[9, 14, 12]), part(2, &[9, 5, 12])];
-    let place = Workdir::with(&[("a.npy", &one)]);
-    place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
+    let dir = Workdir::with(&[("a.npy", &one)]);
+    dir.write("b.npy", &other.file(Style { version: 1, fortran: true }));
     let both = joined(&[&one, &other, &one], 1);
     let expected = padded(&both, 1, 2, &(-1.5f32).to_le_bytes());
     let chain = "concat(_, b.npy, a.npy, axis=1) | pad(width=[1, 2], value=-1.5)";
@@ -411,46 +410,46 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
     for memory in ["64M", "4K"] {
         let run = |chain: &str| {
             let args = format!("apply a.npy '{chain}' --max-mem {memory} --verify");
-            place.run(&format!("{args} -o out.npy --force -q")).done();
-            Tensor::read(&place.read("out.npy"), 4)
+            dir.run(&format!("{args} -o out.npy --force -q")).done();
+            Tensor::read(&dir.read("out.npy"), 4)
         };
         assert!(run(chain) == expected, "{memory}");
         assert!(run("stack(a.npy, _, axis=-1)") == stacked, "{memory}");
     }
-    place.run(&format!("plan apply a.npy '{chain}' -o t.npy --tasks plan.json")).done();
-    place.run("task plan.json 0").done();
-    place.run("finish plan.json").done();
-    assert!(Tensor::read(&place.read("t.npy"), 4) == expected);
-    place.run(&format!("apply a.npy '{chain}' -o out.zarr --verify")).done();
-    place.run("cmp out.zarr t.npy").done();
+    dir.run(&format!("plan apply a.npy '{chain}' -o t.npy --tasks plan.json")).done();
+    dir.run("task plan.json 0").done();
+    dir.run("finish plan.json").done();
+    assert!(Tensor::read(&dir.read("t.npy"), 4) == expected);
+    dir.run(&format!("apply a.npy '{chain}' -o out.zarr --verify")).done();
+    dir.run("cmp out.zarr t.npy").done();
 }
 
 #[test]
 fn constants_are_in_the_byte_order_of_the_file() {
-    let place = Workdir::with(&[("a.npy", &Tensor::noise("'>i2'", 2, &[3]))]);
-    place.run("apply a.npy 'pad(1, value=258)' -o out.npy --verify").done();
-    let written = place.read("out.npy");
+    let dir = Workdir::with(&[("a.npy", &Tensor::noise("'>i2'", 2, &[3]))]);
+    dir.run("apply a.npy 'pad(1, value=258)' -o out.npy --verify").done();
+    let written = dir.read("out.npy");
     assert!(written.ends_with(&[1, 2]), "{written:?}");
-    place.run("apply a.npy 'pad(1, value=258)' -o out.zarr --verify").done();
-    place.run("cmp out.zarr out.npy").done();
+    dir.run("apply a.npy 'pad(1, value=258)' -o out.zarr --verify").done();
+    dir.run("cmp out.zarr out.npy").done();
 }
 
 #[test]
 fn tensors_that_a_chain_names_go_with_those_of_their_names() {
-    let place = Workdir::with(&[("one.npy", &part(1, &[2, 3]))]);
+    let dir = Workdir::with(&[("one.npy", &part(1, &[2, 3]))]);
     let [x, y] = [part(2, &[2]), part(3, &[3])];
     let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];
     let several = safetensors::file(&[], &named);
-    place.write("several.safetensors", &several);
+    dir.write("several.safetensors", &several);
     let args = "apply several.safetensors 'concat(_, several.safetensors)'";
-    place.run(&format!("{args} -o twice.safetensors --verify")).done();
+    dir.run(&format!("{args} -o twice.safetensors --verify")).done();
     let args = "concat several.safetensors several.safetensors --axis 0";
-    place.run(&format!("{args} -o again.safetensors")).done();
-    place.run("cmp twice.safetensors again.safetensors").done();
-    let run = |chain: &str| place.run(&format!("apply one.npy '{chain}' -o none.npy"));
+    dir.run(&format!("{args} -o again.safetensors")).done();
+    dir.run("cmp twice.safetensors again.safetensors").done();
+    let run = |chain: &str| dir.run(&format!("apply one.npy '{chain}' -o none.npy"));
     run("concat(_, several.safetensors)").refused(3, "no tensor is named \"one\"[..]x, y");
     run("concat(a.npy, b.npy)")
         .refused(2, "one.npy: the chain does not use the input[..]concat(_, a.npy");
     run("concat(_, missing.npy)").refused(1, "missing.npy");
-    assert!(!place.path("none.npy").exists());
+    assert!(!dir.path("none.npy").exists());
 }

@@ -12,8 +12,8 @@ use crate::{Workdir, is_tried, npz};
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
 /// Returns the row-major bytes of the only tensor of a file. Checks that the tensor has this shape.
-fn elements(place: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u8> {
-    let file = place.read(name);
+fn elements(dir: &Workdir, name: &str, width: usize, shape: &[usize]) -> Vec<u8> {
+    let file = dir.read(name);
     let of_npy = |file: &[u8]| {
         let tensor = Tensor::read(file, width);
         assert_eq!(tensor.shape, shape, "{name}");
@@ -59,13 +59,13 @@ fn every_format_becomes_every_other_and_itself_again() {
     // If only a third of the cases is tried, each third has a shape of several axes and a degenerate shape.
     let shapes = [&[3, 5, 4][..], &[40, 1, 9], &[6, 1, 11], &[], &[7], &[2, 0, 3]];
     for (number, shape) in shapes.into_iter().enumerate() {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let tensor = Tensor::noise("'<u2'", 2, shape);
-        place.write("c.npy", &tensor.file(PLAIN));
-        place.write("f.npy", &tensor.file(FORTRAN));
-        place.write("n.npz", &npz::archive(&[("n.npy", tensor.file(FORTRAN))]));
-        place.write("s.safetensors", &file(&[], &[Named::new("s", "U16", &tensor)]));
-        place.write("r.bin", &tensor.bytes);
+        dir.write("c.npy", &tensor.file(PLAIN));
+        dir.write("f.npy", &tensor.file(FORTRAN));
+        dir.write("n.npz", &npz::archive(&[("n.npy", tensor.file(FORTRAN))]));
+        dir.write("s.safetensors", &file(&[], &[Named::new("s", "U16", &tensor)]));
+        dir.write("r.bin", &tensor.bytes);
         let files = ["c.npy", "f.npy", "n.npz", "s.safetensors", "r.bin"];
         for (source, from) in files.into_iter().enumerate() {
             for (other, to) in ["npy", "npz", "safetensors", "bin"].into_iter().enumerate() {
@@ -75,13 +75,13 @@ fn every_format_becomes_every_other_and_itself_again() {
                 let out = format!("{from}.{to}");
                 let hinted = hints(from, shape);
                 let args = format!("convert {from} -o {out} --verify --quiet {hinted}");
-                let run = place.run(&args).done();
+                let run = dir.run(&args).done();
                 assert_eq!(run.stderr, "");
-                assert_eq!(elements(&place, &out, 2, shape), tensor.bytes, "{out} {shape:?}");
+                assert_eq!(elements(&dir, &out, 2, shape), tensor.bytes, "{out} {shape:?}");
                 let again = format!("{out}.again.npy");
                 let hinted = hints(&out, shape);
-                place.run(&format!("convert {out} -o {again} --row-major {hinted}")).done();
-                assert!(is_stored(&place.read(&again), &tensor, false), "{again} {shape:?}");
+                dir.run(&format!("convert {out} -o {again} --row-major {hinted}")).done();
+                assert!(is_stored(&dir.read(&again), &tensor, false), "{again} {shape:?}");
             }
         }
     }
@@ -90,35 +90,35 @@ fn every_format_becomes_every_other_and_itself_again() {
 #[test]
 fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
     let tensor = Tensor::noise("'>f4'", 4, &[61, 83]);
-    let place = Workdir::new();
-    place.write("f.npy", &tensor.file(FORTRAN));
-    place.run("convert f.npy -o same.npy").done();
-    assert!(is_stored(&place.read("same.npy"), &tensor, true));
+    let dir = Workdir::new();
+    dir.write("f.npy", &tensor.file(FORTRAN));
+    dir.run("convert f.npy -o same.npy").done();
+    assert!(is_stored(&dir.read("same.npy"), &tensor, true));
     // The file is moved in tiles. `--resume` is given although there is nothing to resume.
     let small = "--max-mem 8K --storage ssd --resume --verify";
     for (to, row_major) in [("x.npy", false), ("x.npz", false), ("y.npy", true), ("x.bin", false)] {
         let own = format!("convert f.npy -o {to}");
         let order = if row_major { "--row-major" } else { "" };
-        place.run(&format!("{own} {small} {order}")).done();
-        assert!(elements(&place, to, 4, &[61, 83]) == tensor.bytes, "{to}");
+        dir.run(&format!("{own} {small} {order}")).done();
+        assert!(elements(&dir, to, 4, &[61, 83]) == tensor.bytes, "{to}");
     }
     let order =
-        |name: &str| place.run(&format!("info {name} --json")).done().json()["tensors"][0].clone();
+        |name: &str| dir.run(&format!("info {name} --json")).done().json()["tensors"][0].clone();
     for (name, said) in [("x.npy", "F"), ("x.npz", "F"), ("y.npy", "C")] {
         assert_eq!(order(name)["order"], said, "{name}");
         assert_eq!(order(name)["descr"], "'>f4'", "{name}");
     }
-    let report = place.run("convert f.npy -o z.npy --json").done().json();
+    let report = dir.run("convert f.npy -o z.npy --json").done().json();
     assert_eq!(
         report["outputs"],
         json!([{"name": "f", "file": "z.npy", "dtype": "f32", "shape": [61, 83], "bytes": 20252}])
     );
-    let run = place.run("plan convert f.npy -o p.npy --row-major").done();
+    let run = dir.run("plan convert f.npy -o p.npy --row-major").done();
     assert!(run.text().contains("f: f32 [61, 83] -> [61, 83]"), "{run:?}");
-    let run = place.run("plan convert f.npy").done();
+    let run = dir.run("plan convert f.npy").done();
     assert!(run.text().contains("nothing moves: the data is copied unchanged"), "{run:?}");
     refused(
-        &place,
+        &dir,
         &[
             ("convert f.npy -o x.safetensors", 2, "its numbers are little-endian"),
             ("convert f.npy -o same.npy", 2, "already exists\nhint: --force overwrites it"),
@@ -130,66 +130,66 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
 
 #[test]
 fn several_tensors_keep_names_order_and_metadata() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (a, b) = (Tensor::noise("", 4, &[3, 5]), Tensor::noise("", 2, &[4, 3]));
     let record = r#"{"a":"h w"}"#;
     let tensors = [Named::new("b", "F16", &b), Named::new("a", "F32", &a)];
     let all = file(&[("trundle.axes", record), ("z", "")], &tensors);
-    place.write("m.safetensors", &all);
+    dir.write("m.safetensors", &all);
     for row_major in ["", "--row-major"] {
-        place.run(&format!("convert m.safetensors -o n.safetensors --force {row_major}")).done();
-        assert!(place.read("n.safetensors") == all);
+        dir.run(&format!("convert m.safetensors -o n.safetensors --force {row_major}")).done();
+        assert!(dir.read("n.safetensors") == all);
     }
-    let run = place.run("convert m.safetensors -o m.npz").done();
+    let run = dir.run("convert m.safetensors -o m.npz").done();
     assert!(run.stderr.contains("warning: m.npz: the format stores no metadata"), "{run:?}");
     let names: Vec<String> =
-        npz::members(&place.read("m.npz")).into_iter().map(|(name, _)| name).collect();
+        npz::members(&dir.read("m.npz")).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["b.npy", "a.npy"]);
-    place.run("convert m.npz -o back.safetensors").done();
-    assert!(place.read("back.safetensors") == file(&[], &tensors));
+    dir.run("convert m.npz -o back.safetensors").done();
+    assert!(dir.read("back.safetensors") == file(&[], &tensors));
     let only = "--tensor a --only --to npy";
-    place.run(&format!("convert m.npz -o only.dat {only}")).done();
-    assert_eq!(Tensor::read(&place.read("only.dat"), 4).bytes, a.bytes);
-    refused(&place, &[("convert m.npz -o x.npy", 2, "--tensor NAME picks one")]);
+    dir.run(&format!("convert m.npz -o only.dat {only}")).done();
+    assert_eq!(Tensor::read(&dir.read("only.dat"), 4).bytes, a.bytes);
+    refused(&dir, &[("convert m.npz -o x.npy", 2, "--tensor NAME picks one")]);
     // `--row-major` applies only to the selected tensors.
     let (c, d) = (Tensor::noise("'<f4'", 4, &[3, 5]), Tensor::noise("'<u2'", 2, &[4, 3]));
     let both = npz::archive(&[("c.npy", c.file(FORTRAN)), ("d.npy", d.file(FORTRAN))]);
-    place.write("both.npz", &both);
+    dir.write("both.npz", &both);
     let named = "--tensor c --row-major --verify";
-    place.run(&format!("convert both.npz -o one.npz {named}")).done();
-    let members = npz::members(&place.read("one.npz"));
+    dir.run(&format!("convert both.npz -o one.npz {named}")).done();
+    let members = npz::members(&dir.read("one.npz"));
     assert!(is_stored(&members[0].1, &c, false) && is_stored(&members[1].1, &d, true));
 }
 
 #[test]
 fn packed_elements_and_streams_are_converted() {
     for packed in USUAL {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let bytes = packed.pack(&packed.noise(&[5, 7]));
-        place.write("x.bin", &bytes);
+        dir.write("x.bin", &bytes);
         let hints = format!("--dtype {} --shape 5,7 --bit-order {}", packed.dtype, packed.order);
-        place.run(&format!("convert x.bin -o x.npy --verify {hints}")).done();
-        assert_eq!(npy::Tensor::read(&place.read("x.npy"), 1).bytes, bytes, "{packed:?}");
-        place.run(&format!("convert x.npy -o y.bin {hints}")).done();
-        assert_eq!(place.read("y.bin"), bytes, "{packed:?}");
+        dir.run(&format!("convert x.bin -o x.npy --verify {hints}")).done();
+        assert_eq!(npy::Tensor::read(&dir.read("x.npy"), 1).bytes, bytes, "{packed:?}");
+        dir.run(&format!("convert x.npy -o y.bin {hints}")).done();
+        assert_eq!(dir.read("y.bin"), bytes, "{packed:?}");
     }
     let tensor = Tensor::noise("'<U3'", 12, &[4, 6]);
-    let place = Workdir::new();
-    let run = place.run_on(&tensor.file(FORTRAN), "convert - -o - --row-major");
+    let dir = Workdir::new();
+    let run = dir.run_on(&tensor.file(FORTRAN), "convert - -o - --row-major");
     assert!(is_stored(&run.done().stdout, &tensor, false));
 }
 
 #[cfg(feature = "zarr")]
 #[test]
 fn a_zarr_store_becomes_a_file() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[9, 17, 5]);
-    crate::zarr::write_store(&place.path("x.zarr"), &tensor, &[4, 5, 5], |_| false);
+    crate::zarr::write_store(&dir.path("x.zarr"), &tensor, &[4, 5, 5], |_| false);
     for memory in ["8K", "64M"] {
         for to in ["npy", "npz", "safetensors", "bin"] {
             let out = format!("{memory}.{to}");
-            place.run(&format!("convert x.zarr -o {out} --verify --max-mem {memory}")).done();
-            assert_eq!(elements(&place, &out, 2, &[9, 17, 5]), tensor.bytes, "{out}");
+            dir.run(&format!("convert x.zarr -o {out} --verify --max-mem {memory}")).done();
+            assert_eq!(elements(&dir, &out, 2, &[9, 17, 5]), tensor.bytes, "{out}");
         }
     }
 }

@@ -11,26 +11,26 @@ const COMMANDS: [&str; 4] = [
     "bench 'planned flip' --rounds 1 --json -",
 ];
 
-fn place() -> Workdir {
+fn dir() -> Workdir {
     Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 48]))])
 }
 
 #[test]
 fn the_cpu_is_what_plans_are_for() {
-    let place = place();
-    let of_cpu = place.run("plan transpose x.npy -v --device cpu");
-    let plain = place.run("plan transpose x.npy -v");
+    let dir = dir();
+    let of_cpu = dir.run("plan transpose x.npy -v --device cpu");
+    let plain = dir.run("plan transpose x.npy -v");
     assert_eq!((of_cpu.code, of_cpu.stdout), (Some(0), plain.stdout));
-    place.run("plan transpose x.npy --device gpu").refused(2, "cpu, wgpu, cuda");
+    dir.run("plan transpose x.npy --device gpu").refused(2, "cpu, wgpu, cuda");
 }
 
 #[test]
 fn a_program_without_gpus_says_how_to_build_one_with_them() {
-    let place = place();
+    let dir = dir();
     let built = [("wgpu", cfg!(feature = "wgpu")), ("cuda", cfg!(feature = "cuda"))];
     for (device, _) in built.into_iter().filter(|(_, is_built)| !is_built) {
         for command in COMMANDS {
-            let run = place.run(&format!("{command} --device {device}"));
+            let run = dir.run(&format!("{command} --device {device}"));
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
             assert!(run.stderr.contains(&format!("--features {device}")), "{}", run.stderr);
         }
@@ -40,9 +40,9 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
 #[cfg(feature = "cuda")]
 #[test]
 fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
-    let place = place();
+    let dir = dir();
     for command in COMMANDS {
-        let run = place.run(&format!("{command} --device cuda"));
+        let run = dir.run(&format!("{command} --device cuda"));
         if run.code == Some(0) {
             let of_device = ["launch", "cuda"].iter().any(|word| run.text().contains(word));
             assert!(of_device, "{command:?} is the CPU's: {run:?}");
@@ -82,8 +82,8 @@ mod with_cuda {
     }
 
     fn run(folder: &Path, args: &str) -> String {
-        let place = place();
-        let run = Run::of(place.command(args).env("LD_LIBRARY_PATH", folder));
+        let dir = dir();
+        let run = Run::of(dir.command(args).env("LD_LIBRARY_PATH", folder));
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         String::from_utf8(run.stdout).unwrap()
     }
@@ -121,10 +121,10 @@ mod with_gpus {
 
     #[test]
     fn without_a_device_it_is_said_what_was_looked_for() {
-        let place = place();
+        let dir = dir();
         let command = "plan transpose x.npy --device wgpu";
         for variable in ["TRUNDLE_GPU", "NONE"] {
-            let mut command = place.command(&command);
+            let mut command = dir.command(&command);
             command.env("VK_DRIVER_FILES", "/dev/null").env("VK_ICD_FILENAMES", "/dev/null");
             command.env(variable, "emulated");
             let run = Run::of(&mut command);
@@ -139,9 +139,9 @@ mod with_gpus {
 
     /// Runs the program on a device that Mesa emulates. Returns `None` if there is no device, unless
     /// `TRUNDLE_GPU` requires one.
-    fn emulated(place: &Workdir, args: &str) -> Option<Run> {
+    fn emulated(dir: &Workdir, args: &str) -> Option<Run> {
         let command = format!("{args} --device wgpu");
-        let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));
+        let run = Run::of(dir.command(&command).env("TRUNDLE_GPU", "emulated"));
         if run.stderr.contains("no GPU can be used") && std::env::var_os("TRUNDLE_GPU").is_none() {
             skip(&run.stderr);
             return None;
@@ -153,7 +153,7 @@ mod with_gpus {
 
     #[test]
     fn a_plan_says_what_is_launched() {
-        let Some(run) = emulated(&place(), &format!("plan apply x.npy '{CHAIN}'")) else { return };
+        let Some(run) = emulated(&dir(), &format!("plan apply x.npy '{CHAIN}'")) else { return };
         let text = String::from_utf8(run.done().stdout).unwrap();
         assert!(text.starts_with("x: f32 [64, 48] to [48, 64], 1 pass over memory"), "{text}");
         let launch = "launch 0: block 0 by gather_words, 12 workgroups of 256 invocations; \
@@ -165,10 +165,10 @@ mod with_gpus {
     /// A JSON plan has the fields of a CPU plan, and also the launches.
     #[test]
     fn a_plan_is_json_too() {
-        let place = place();
+        let dir = dir();
         let command = format!("plan apply x.npy '{CHAIN}' --json");
-        let Some(run) = emulated(&place, &command) else { return };
-        let (plan, of_cpu) = (run.done().json(), place.run(&command).done().json());
+        let Some(run) = emulated(&dir, &command) else { return };
+        let (plan, of_cpu) = (run.done().json(), dir.run(&command).done().json());
         for same in
             ["file", "tensor", "out_shape", "chain", "passes", "bytes_read", "bytes_written"]
         {
@@ -206,11 +206,11 @@ mod with_gpus {
 
     #[test]
     fn a_plan_of_several_tensors_says_between_which_is_moved() {
-        let place = place();
+        let dir = dir();
         let chain = "pad(width=[[1, 0], [0, 0]], mode=\"constant\", value=7) | transpose()";
         let command = format!("plan apply x.npy '{chain}' --json");
-        let Some(run) = emulated(&place, &command) else { return };
-        let (plan, of_cpu) = (run.done().json(), place.run(&command).done().json());
+        let Some(run) = emulated(&dir, &command) else { return };
+        let (plan, of_cpu) = (run.done().json(), dir.run(&command).done().json());
         let steps = plan["stages"][0]["steps"].as_array().unwrap();
         let from: Vec<&str> = steps.iter().map(|step| step["from"].as_str().unwrap()).collect();
         assert_eq!(from, ["input 0", "constant 0"]);
@@ -228,32 +228,32 @@ mod with_gpus {
 
     #[test]
     fn what_has_no_meaning_on_a_device_is_refused() {
-        let place = place();
+        let dir = dir();
         let tasks = "plan transpose x.npy -o y.npy --tasks tasks.json";
         let threads = "bench 'planned flip' --threads 1";
         let pages = "bench 'planned flip' --large-pages";
-        let before = place.contents();
+        let before = dir.contents();
         for (command, said) in [
             (tasks, "--json lists the launches"),
             (threads, "--threads and --large-pages work with --device cpu only"),
             (pages, "--threads and --large-pages work with --device cpu only"),
         ] {
-            let Some(run) = emulated(&place, command) else { return };
+            let Some(run) = emulated(&dir, command) else { return };
             assert_eq!((run.code, &run.stdout[..]), (Some(2), &b""[..]), "{}", run.stderr);
             assert!(run.stderr.contains(said), "{}", run.stderr);
         }
-        assert_eq!(place.contents(), before);
+        assert_eq!(dir.contents(), before);
     }
 
     /// The record of `trundle bench` has the fields of a CPU record and names the device.
     #[test]
     fn a_bench_is_a_record_of_the_device() {
-        let place = place();
+        let dir = dir();
         let bench = "bench 'planned flip' --rounds 1";
         let files = format!("{bench} --json record.json --svg picture.svg");
-        let Some(run) = emulated(&place, &files) else { return };
+        let Some(run) = emulated(&dir, &files) else { return };
         let text = String::from_utf8(run.done().stdout).unwrap();
-        let record: Value = serde_json::from_slice(&place.read("record.json")).unwrap();
+        let record: Value = serde_json::from_slice(&dir.read("record.json")).unwrap();
         let device = &record["device"];
         let emulated = device["emulated"].as_bool().unwrap();
         let name = device["name"].as_str().unwrap();
@@ -263,7 +263,7 @@ mod with_gpus {
         );
         assert!(text.starts_with(&format!("wgpu: {name}\n")), "{text}");
         assert_eq!(text.contains("The CPU emulates this device"), emulated, "{text}");
-        let picture = String::from_utf8(place.read("picture.svg")).unwrap();
+        let picture = String::from_utf8(dir.read("picture.svg")).unwrap();
         assert!(picture.contains(&format!("wgpu: {name}")), "{picture}");
         let case = &record["suites"][0]["cases"][0];
         assert_eq!(
@@ -271,7 +271,7 @@ mod with_gpus {
             json!(["planned flip", 1024, "gather_words"])
         );
 
-        let of_cpu = place.run(&format!("{bench} --json -")).done().text();
+        let of_cpu = dir.run(&format!("{bench} --json -")).done().text();
         let of_cpu: Value = serde_json::from_str(&of_cpu).unwrap();
         let of_cpu = of_cpu["suites"][0]["cases"][0].as_object().unwrap();
         for field in of_cpu.keys().filter(|field| *field != "most_ns") {

@@ -24,21 +24,21 @@ fn a_file_that_may_not_grow_leaves_nothing() {
         (ONE_PASS, 100_000, ""),
         (zarr, 1000, ""),
     ] {
-        let (place, args) = match args == STORE {
+        let (dir, args) = match args == STORE {
             true => (Workdir::with(&[("x.npy", &source)]), args.to_owned()),
             false => {
                 let work = ResumableMove::new(args);
-                (work.place, work.args)
+                (work.dir, work.args)
             }
         };
-        let before = place.contents();
+        let before = dir.contents();
         let script = format!("{trap} ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle")]).args(args.list());
         command.env("TRUNDLE_OWN_MEMORY", "0");
-        let run = Run::from(command.current_dir(place.path("")).output().unwrap());
+        let run = Run::from(command.current_dir(dir.path("")).output().unwrap());
         run.refused(1, "cannot write[..]File too large");
-        assert_eq!(place.contents(), before);
+        assert_eq!(dir.contents(), before);
     }
 }
 
@@ -54,7 +54,7 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
         let work = ResumableMove::new(TWO_PASSES);
         let mut child = work.begin("");
         assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
-        change(&File::options().write(true).open(work.place.path("x.npy")).unwrap());
+        change(&File::options().write(true).open(work.dir.path("x.npy")).unwrap());
         let run = Run::awaited(child);
         run.refused(1, "x.npy: changed while it was read: ");
         assert!(run.stderr.contains(said), "{run:?}");
@@ -66,7 +66,7 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
 fn who_cannot_go_on_is_not_told_to() {
     let work = ResumableMove::new(ONE_PASS);
     let child = work.begun_and_stopped("");
-    let source = File::options().write(true).open(work.place.path("x.npy")).unwrap();
+    let source = File::options().write(true).open(work.dir.path("x.npy")).unwrap();
     source.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     signal(Signal::CONT, &child);
     let run = Run::awaited(child);
@@ -79,14 +79,14 @@ fn who_cannot_go_on_is_not_told_to() {
 fn a_result_whose_name_was_taken_is_kept_and_told() {
     type Taken = (&'static str, &'static str, fn(&Path));
     let takes: [Taken; 2] = [
-        ("", "y.npy: already exists", |place| fs::write(place, "mine").unwrap()),
-        ("--force", "y.npy: is a folder", |place| fs::create_dir(place).unwrap()),
+        ("", "y.npy: already exists", |path| fs::write(path, "mine").unwrap()),
+        ("--force", "y.npy: is a folder", |path| fs::create_dir(path).unwrap()),
     ];
     for (more, said, take) in takes {
         let work = ResumableMove::new(TWO_PASSES);
         let child = work.begun_and_stopped(more);
-        let place = work.place.path("y.npy");
-        take(&place);
+        let path = work.dir.path("y.npy");
+        take(&path);
         signal(Signal::CONT, &child);
         let run = Run::awaited(child);
         assert_eq!(run.code, Some(2), "{run:?}");
@@ -96,17 +96,17 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         assert!(names[0].starts_with(".trundle-y.npy-"), "{names:?}");
         let kept = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
         assert_eq!(kept, names[0]);
-        assert!(place.is_dir() || fs::read(&place).unwrap() == b"mine");
+        assert!(path.is_dir() || fs::read(&path).unwrap() == b"mine");
         // The next run does not touch the file. `trundle clean` can remove it.
-        if place.is_dir() {
-            fs::remove_dir(&place).unwrap();
+        if path.is_dir() {
+            fs::remove_dir(&path).unwrap();
         }
         Run::of(&mut work.command("--force")).done();
-        assert!(work.place.read(kept) == *work.expected);
-        let left = work.place.run("clean --json").done().json()["left"].clone();
+        assert!(work.dir.read(kept) == *work.expected);
+        let left = work.dir.run("clean --json").done().json()["left"].clone();
         assert_eq!((&left[0]["state"], &left[0]["output"]), (&"finished".into(), &"y.npy".into()));
         assert_eq!(left.as_array().unwrap().len(), 1);
-        work.place.run("clean --force").done();
+        work.dir.run("clean --force").done();
         work.is_done();
     }
 }
@@ -124,7 +124,7 @@ fn only_one_process_writes_an_output() {
         "flip x.npy --axes 0 -o ./y.npy --resume --force".to_owned(),
     ];
     for other in others {
-        work.place.run(&other).refused(1, "y.npy: is being written by another process");
+        work.dir.run(&other).refused(1, "y.npy: is being written by another process");
     }
     Run::awaited(child).done();
     work.is_done();
@@ -132,8 +132,8 @@ fn only_one_process_writes_an_output() {
 
 #[test]
 fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
-    let place = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
-    let run = Run::of(place.command("flip x.npy --axes 0 -o -").env("TMPDIR", "none"));
+    let dir = Workdir::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
+    let run = Run::of(dir.command("flip x.npy --axes 0 -o -").env("TMPDIR", "none"));
     assert_eq!(run.code, Some(1), "{run:?}");
     let said = "error: none: cannot write a temporary file (TMPDIR can name another \
                 folder): the folder does not exist\n";
@@ -142,23 +142,22 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
     let script = "trap '' XFSZ; ulimit -f 20; exec \"$0\" flip x.npy --axes 0 -o - | cat";
     let mut command = Command::new("bash");
     command.args(["-c", &format!("set -o pipefail; {script}"), env!("CARGO_BIN_EXE_trundle")]);
-    let output = command.current_dir(place.path("")).env("TMPDIR", place.path("")).output();
+    let output = command.current_dir(dir.path("")).env("TMPDIR", dir.path("")).output();
     let run = Run::from(output.unwrap());
     run.refused(1, ": cannot write a temporary file (TMPDIR");
     assert!(run.stderr.contains("File too large") && !run.stderr.contains("stdout"), "{run:?}");
-    assert_eq!(place.contents().len(), 1);
+    assert_eq!(dir.contents().len(), 1);
 }
 
 #[test]
 fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
-    let place = Workdir::new();
-    if !place.write_zeros("x.npy", "|u1", 1, &[1 << 43]) {
+    let dir = Workdir::new();
+    if !dir.write_zeros("x.npy", "|u1", 1, &[1 << 43]) {
         return;
     }
-    place
-        .run("flip x.npy --axes 0 -o y.npy --max-mem 4G")
+    dir.run("flip x.npy --axes 0 -o y.npy --max-mem 4G")
         .refused(1, "8.0 TiB of disk space are needed");
-    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(dir.path("")).unwrap().count(), 1);
 }
 
 #[test]
@@ -170,8 +169,8 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
         (&[1 << 14, 1 << 14, 1 << 14], "|u1", 1),
     ];
     for (sizes, descr, width) in shapes {
-        let place = Workdir::new();
-        if !place.write_zeros("x.npy", descr, width, sizes) {
+        let dir = Workdir::new();
+        if !dir.write_zeros("x.npy", descr, width, sizes) {
             continue;
         }
         for operation in ["transpose x.npy --row-major", "flip x.npy --axes 0"] {
@@ -179,7 +178,7 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
                 for storage in ["ssd", "hdd"] {
                     let begin = std::time::Instant::now();
                     let more = format!("--max-mem {max_mem} --storage {storage}");
-                    let run = place.run(&format!("plan {operation} {more}"));
+                    let run = dir.run(&format!("plan {operation} {more}"));
                     let is_refused = run.stderr.contains("of memory are needed");
                     assert!(run.code == Some(0) || is_refused && run.code == Some(3), "{run:?}");
                     assert!(begin.elapsed().as_secs() < 10, "{sizes:?} {more:?}");
@@ -193,30 +192,30 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
 fn a_stream_that_claims_more_than_it_has_is_truncated() {
     let tensor = Tensor::counting(&[4]);
     let whole = tensor.file(npy::PLAIN);
-    let place = Workdir::new();
+    let dir = Workdir::new();
     for output in ["-", "y.npy"] {
         let args = format!("flip - --axes 0 -o {output}");
         let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,), }";
         let lying = [npy::header(1, text), vec![0; 8]].concat();
         for bytes in [&whole[..whole.len() - 1], &lying] {
-            place.run_on(bytes, &args).refused(3, "stdin: truncated");
+            dir.run_on(bytes, &args).refused(3, "stdin: truncated");
         }
     }
-    assert_eq!(place.contents(), []);
+    assert_eq!(dir.contents(), []);
 }
 
 #[test]
 fn a_stored_member_whose_checksum_differs_is_refused() {
     let tensor = Tensor::counting(&[3, 4]);
-    let place = Workdir::with(&[("x.npy", &tensor)]);
-    place.run("roll x.npy --shift 0 --axes 0 -o x.npz -q").done();
-    let mut archive = place.read("x.npz");
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
+    dir.run("roll x.npy --shift 0 --axes 0 -o x.npz -q").done();
+    let mut archive = dir.read("x.npz");
     let file = tensor.file(npy::PLAIN);
     let row = &file[file.len() - 16..];
     let at = archive.windows(row.len()).position(|bytes| bytes == row).unwrap();
     archive[at] ^= 1;
-    place.write("x.npz", &archive);
-    let before = place.contents();
-    place.run("flip x.npz --axes 0 -o y.npy").refused(3, "CRC-32");
-    assert_eq!(place.contents(), before);
+    dir.write("x.npz", &archive);
+    let before = dir.contents();
+    dir.run("flip x.npz --axes 0 -o y.npy").refused(3, "CRC-32");
+    assert_eq!(dir.contents(), before);
 }

@@ -14,79 +14,79 @@ fn group(attributes: &Value) -> Vec<u8> {
 
 /// Returns a folder with a store of three arrays in nested groups that have attributes.
 fn with_groups() -> Workdir {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
     for name in ["top", "sea/deep/salt", "sea/heat"] {
-        write_store(&place.path(&format!("g.zarr/{name}")), &tensor, &[2, 3], |_| false);
+        write_store(&dir.path(&format!("g.zarr/{name}")), &tensor, &[2, 3], |_| false);
     }
-    place.write("g.zarr/zarr.json", &group(&json!({ "title": "all" })));
+    dir.write("g.zarr/zarr.json", &group(&json!({ "title": "all" })));
     let of_sea = json!({ "salt": "much", "multiscales": [{ "axes": ["y", "x"] }] });
-    place.write("g.zarr/sea/zarr.json", &group(&of_sea));
-    place.write("g.zarr/sea/deep/zarr.json", &group(&json!({ "metres": 4000 })));
-    fs::create_dir(place.path("g.zarr/notes")).unwrap();
-    place.write("g.zarr/notes/zarr.json", &group(&json!({ "by": "nobody" })));
-    place
+    dir.write("g.zarr/sea/zarr.json", &group(&of_sea));
+    dir.write("g.zarr/sea/deep/zarr.json", &group(&json!({ "metres": 4000 })));
+    fs::create_dir(dir.path("g.zarr/notes")).unwrap();
+    dir.write("g.zarr/notes/zarr.json", &group(&json!({ "by": "nobody" })));
+    dir
 }
 
 #[test]
 fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
-    let place = with_groups();
-    place.run("roll g.zarr --shift 1 --axes 0 -o same.zarr").done();
+    let dir = with_groups();
+    dir.run("roll g.zarr --shift 1 --axes 0 -o same.zarr").done();
     for path in ["", "sea", "sea/deep", "notes"] {
-        let of = |store: &str| written(&place, &format!("{store}/{path}"))["attributes"].clone();
+        let of = |store: &str| written(&dir, &format!("{store}/{path}"))["attributes"].clone();
         assert_eq!(of("same.zarr"), of("g.zarr"), "{path}");
     }
-    let run = place.run("transpose g.zarr -o turned.zarr --quiet").done();
+    let run = dir.run("transpose g.zarr -o turned.zarr --quiet").done();
     assert!(run.stderr.contains("left out: sea/multiscales"), "{run:?}");
-    assert_eq!(written(&place, "turned.zarr/sea")["attributes"], json!({ "salt": "much" }));
-    place.run("convert g.zarr -o t.safetensors").done();
-    place.run("convert t.safetensors -o back.zarr").done();
-    assert_eq!(written(&place, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
+    assert_eq!(written(&dir, "turned.zarr/sea")["attributes"], json!({ "salt": "much" }));
+    dir.run("convert g.zarr -o t.safetensors").done();
+    dir.run("convert t.safetensors -o back.zarr").done();
+    assert_eq!(written(&dir, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
     // The attributes of omitted groups are dropped.
-    place.run("flip g.zarr --tensor *[oa][pt] --only --axes 0 -o some.zarr").done();
-    assert_eq!(written(&place, "some.zarr/sea")["attributes"]["salt"], "much");
-    assert!(!place.path("some.zarr/sea/deep").exists());
+    dir.run("flip g.zarr --tensor *[oa][pt] --only --axes 0 -o some.zarr").done();
+    assert_eq!(written(&dir, "some.zarr/sea")["attributes"]["salt"], "much");
+    assert!(!dir.path("some.zarr/sea/deep").exists());
 }
 
 #[test]
 fn a_group_lists_all_that_is_in_it() {
-    let place = with_groups();
-    place.run("flip g.zarr --axes 0 -o y.zarr").done();
-    let list = &written(&place, "y.zarr")["consolidated_metadata"];
+    let dir = with_groups();
+    dir.run("flip g.zarr --axes 0 -o y.zarr").done();
+    let list = &written(&dir, "y.zarr")["consolidated_metadata"];
     assert_eq!((&list["kind"], &list["must_understand"]), (&json!("inline"), &json!(false)));
     let paths: Vec<&String> = list["metadata"].as_object().unwrap().keys().collect();
     assert_eq!(paths, ["notes", "sea", "top", "sea/deep", "sea/heat", "sea/deep/salt"]);
     for path in paths {
-        let own = written(&place, &format!("y.zarr/{path}"));
+        let own = written(&dir, &format!("y.zarr/{path}"));
         assert_eq!(list["metadata"][path], own, "{path}");
     }
     // A store that consists of a single array has no consolidated metadata.
-    place.run("flip y.zarr/top --axes 0 -o z.zarr").done();
-    assert!(written(&place, "z.zarr")["consolidated_metadata"].is_null());
+    dir.run("flip y.zarr/top --axes 0 -o z.zarr").done();
+    assert!(written(&dir, "z.zarr")["consolidated_metadata"].is_null());
     // Consolidated metadata is not trusted. Here it lists an array that has been removed.
-    fs::remove_dir_all(place.path("y.zarr/top")).unwrap();
-    let info = place.run("info y.zarr").done().text();
+    fs::remove_dir_all(dir.path("y.zarr/top")).unwrap();
+    let info = dir.run("info y.zarr").done().text();
     assert!(!info.contains("top") && info.contains("sea/heat"), "{info}");
 }
 
 /// Returns a folder with a group of one array. Both have attributes. The array has axis names and a fill
 /// value.
 fn group_of_one() -> Workdir {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
-    write_store(&place.path("g.zarr/t2m"), &tensor, &[2, 3], |_| false);
-    place.write("g.zarr/zarr.json", &group(&json!({ "title": "group" })));
-    let mut array = written(&place, "g.zarr/t2m");
+    write_store(&dir.path("g.zarr/t2m"), &tensor, &[2, 3], |_| false);
+    dir.write("g.zarr/zarr.json", &group(&json!({ "title": "group" })));
+    let mut array = written(&dir, "g.zarr/t2m");
     array["attributes"] = json!({ "title": "array", "units": "K" });
     array["dimension_names"] = json!(["lat", "lon"]);
     array["fill_value"] = 7.into();
-    place.write("g.zarr/t2m/zarr.json", array.to_string().as_bytes());
-    place
+    dir.write("g.zarr/t2m/zarr.json", array.to_string().as_bytes());
+    dir
 }
 
 #[test]
 fn a_group_of_one_array_stays_a_group() {
-    let place = group_of_one();
+    let dir = group_of_one();
     for (args, out) in [
         ("convert g.zarr", "one.zarr"),
         ("flip g.zarr --dims lat", "flipped.zarr"),
@@ -96,10 +96,10 @@ fn a_group_of_one_array_stays_a_group() {
         ("convert g.h5", "of-hdf5.zarr"),
     ] {
         #[cfg(feature = "hdf5")]
-        place.run("convert g.zarr -o g.h5 --force").done();
-        place.run(&format!("{args} -o {out}")).done();
-        assert_eq!(written(&place, out)["attributes"], json!({ "title": "group" }), "{out}");
-        let array = written(&place, &format!("{out}/t2m"));
+        dir.run("convert g.zarr -o g.h5 --force").done();
+        dir.run(&format!("{args} -o {out}")).done();
+        assert_eq!(written(&dir, out)["attributes"], json!({ "title": "group" }), "{out}");
+        let array = written(&dir, &format!("{out}/t2m"));
         assert_eq!(array["attributes"], json!({ "title": "array", "units": "K" }), "{out}");
         assert_eq!(
             (&array["dimension_names"], &array["fill_value"]),
@@ -108,32 +108,32 @@ fn a_group_of_one_array_stays_a_group() {
     }
     // Axis names are kept when an axis becomes empty.
     let empty = "lat lon -> lon lat | slice(starts=[2], stops=[2], dims=[lat])";
-    place.run(&format!("apply g.zarr '{empty}' -o empty.zarr")).done();
-    let array = written(&place, "empty.zarr/t2m");
+    dir.run(&format!("apply g.zarr '{empty}' -o empty.zarr")).done();
+    let array = written(&dir, "empty.zarr/t2m");
     assert_eq!(
         (&array["shape"], &array["dimension_names"]),
         (&json!([6, 0]), &json!(["lon", "lat"]))
     );
     // A store that consists of a single array keeps this form. In an HDF5 file, its attributes become
     // attributes of the dataset.
-    place.run("convert g.zarr/t2m -o array.zarr").done();
+    dir.run("convert g.zarr/t2m -o array.zarr").done();
     assert_eq!(
-        written(&place, "array.zarr")["attributes"],
+        written(&dir, "array.zarr")["attributes"],
         json!({ "title": "array", "units": "K" })
     );
     #[cfg(feature = "hdf5")]
     {
-        place.run("convert array.zarr -o array.h5").done();
-        place.run("convert array.h5 -o back.zarr").done();
-        assert_eq!(written(&place, "back.zarr")["attributes"], json!({}));
-        let attributes = &written(&place, "back.zarr/array")["attributes"];
+        dir.run("convert array.zarr -o array.h5").done();
+        dir.run("convert array.h5 -o back.zarr").done();
+        assert_eq!(written(&dir, "back.zarr")["attributes"], json!({}));
+        let attributes = &written(&dir, "back.zarr/array")["attributes"];
         assert_eq!(attributes, &json!({ "title": "array", "units": "K" }));
     }
 }
 
 #[test]
 fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
-    let place = group_of_one();
+    let dir = group_of_one();
     let left_out = "left out because the format cannot store them: attributes title, units; axis names lat, lon; \
                 fill values of t2m";
     let lines: &[(&str, &[&str])] = &[
@@ -151,19 +151,19 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
         ),
     ];
     for (out, lines) in lines {
-        let plan = place.run(&format!("plan convert g.zarr -o {out}")).done().text();
-        let run = place.run(&format!("convert g.zarr -o {out} --quiet")).done();
+        let plan = dir.run(&format!("plan convert g.zarr -o {out}")).done().text();
+        let run = dir.run(&format!("convert g.zarr -o {out} --quiet")).done();
         let warnings: String =
             lines.iter().map(|line| format!("warning: {out}: {line}\n")).collect();
         assert_eq!(run.stderr, warnings);
         lines.iter().for_each(|line| assert!(plan.contains(line), "{plan}"));
     }
-    let report = place.run("convert g.zarr -o x.npz --json --force").done().json();
+    let report = dir.run("convert g.zarr -o x.npz --json --force").done().json();
     assert_eq!(report["metadata_left_out"], json!(["title"]));
     let left = json!({ "attributes": { "title": 1, "units": 1 }, "axis_names": ["lat", "lon"], "fill_values": ["t2m"] });
     assert_eq!(report["tensor_metadata_left_out"], left);
     // A file without attributes has nothing to lose, so there is no warning.
-    place.run("convert x.npy -o y.npz --quiet").done();
+    dir.run("convert x.npy -o y.npz --quiet").done();
     for out in [
         "z.npy",
         "z.npz",
@@ -172,7 +172,7 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
         #[cfg(feature = "hdf5")]
         "z.h5",
     ] {
-        let run = place.run(&format!("flip x.npy --axes 0 -o {out} --quiet")).done();
+        let run = dir.run(&format!("flip x.npy --axes 0 -o {out} --quiet")).done();
         assert_eq!(run.stderr, "", "{out}");
     }
 }
@@ -188,17 +188,17 @@ fn a_mask_of_version_2_is_an_attribute_in_version_3() {
         ("<i2", json!(-9), json!({}), Value::Null),
         ("<i2", json!(-9), json!({ "_ARRAY_DIMENSIONS": ["x"], "_FillValue": 5 }), json!(5)),
     ] {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let array = json!({
             "zarr_format": 2, "shape": [3], "chunks": [3], "dtype": dtype, "compressor": null, "fill_value": fill,
             "order": "C", "filters": null,
         });
-        fs::create_dir(place.path("x.zarr")).unwrap();
-        place.write("x.zarr/.zarray", array.to_string().as_bytes());
-        place.write("x.zarr/.zattrs", attributes.to_string().as_bytes());
-        place.run("convert x.zarr -o y.zarr").done();
+        fs::create_dir(dir.path("x.zarr")).unwrap();
+        dir.write("x.zarr/.zarray", array.to_string().as_bytes());
+        dir.write("x.zarr/.zattrs", attributes.to_string().as_bytes());
+        dir.run("convert x.zarr -o y.zarr").done();
         assert_eq!(
-            written(&place, "y.zarr")["attributes"]["_FillValue"],
+            written(&dir, "y.zarr")["attributes"]["_FillValue"],
             mask,
             "{dtype} {fill} {attributes}"
         );
@@ -207,9 +207,9 @@ fn a_mask_of_version_2_is_an_attribute_in_version_3() {
 
 #[test]
 fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
-    write_store(&place.path("i.zarr/0"), &tensor, &[2, 3], |_| false);
+    write_store(&dir.path("i.zarr/0"), &tensor, &[2, 3], |_| false);
     let image = |version: &str| {
         let scale = json!([{ "type": "scale", "scale": [2.0, 3.0] }]);
         let axes = json!([{ "name": "y", "type": "space" }, { "name": "x", "type": "space" }]);
@@ -217,9 +217,9 @@ fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
             "version": version, "axes": axes, "datasets": [{ "path": "0", "coordinateTransformations": scale }],
         }] })
     };
-    place.write("i.zarr/zarr.json", &group(&image("0.4")));
-    let run = place.run("transpose i.zarr -o o.zarr --quiet").done();
-    let ome = written(&place, "o.zarr")["attributes"].clone();
+    dir.write("i.zarr/zarr.json", &group(&image("0.4")));
+    let run = dir.run("transpose i.zarr -o o.zarr --quiet").done();
+    let ome = written(&dir, "o.zarr")["attributes"].clone();
     assert_eq!(
         (&ome["multiscales"], &ome["ome"]["version"]),
         (&Value::Null, &json!("0.5")),
@@ -228,12 +228,12 @@ fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
     let image_5 = &ome["ome"]["multiscales"][0];
     assert_eq!((&image_5["version"], &image_5["axes"][0]["name"]), (&Value::Null, &json!("x")));
     assert_eq!(run.stderr, "");
-    place.write("i.zarr/zarr.json", &group(&image("0.3")));
-    let run = place.run("flip i.zarr --axes 0 -o o.zarr --quiet --force").done();
+    dir.write("i.zarr/zarr.json", &group(&image("0.3")));
+    let run = dir.run("flip i.zarr --axes 0 -o o.zarr --quiet --force").done();
     assert!(
         run.stderr
             .contains("OME-NGFF before 0.4 is not valid in a Zarr store of version 3: multiscales"),
         "{run:?}"
     );
-    assert_eq!(written(&place, "o.zarr")["attributes"], image("0.3"));
+    assert_eq!(written(&dir, "o.zarr")["attributes"], image("0.3"));
 }

@@ -20,11 +20,11 @@ fn numbers<const N: usize>(descr: &str, of: impl Fn(u8) -> [u8; N]) -> Tensor {
 
 #[test]
 fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = numbers("'<i2'", |n| i16::from(n).to_le_bytes());
-    place.write("x.npy", &tensor.file(npy::PLAIN));
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
     for name in ["old-chunked.h5", "new-chunked.h5", "newest-chunked.h5"] {
-        place.write("in.h5", &file(name));
+        dir.write("in.h5", &file(name));
         for (dataset, chain, memory) in [
             ("fixed/gzip", "transpose()", "64M"),
             ("long/plain", "roll(shift=[3, -2], axes=[0, 1])", "4K"),
@@ -36,67 +36,67 @@ fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
             let only = format!(
                 "--tensor {dataset} --only --max-mem {memory} --force --row-major --verify"
             );
-            place.run(&format!("apply x.npy '{chain}' -o expected.npy --force --row-major")).done();
-            place.run(&format!("apply in.h5 '{chain}' -o out.npy {only}")).done();
-            assert_eq!(place.read("out.npy"), place.read("expected.npy"), "{name}: {dataset}");
-            place.run(&format!("apply in.h5 '{chain}' -o out.h5 {only}")).done();
-            place.run("cmp out.h5 expected.npy").done();
+            dir.run(&format!("apply x.npy '{chain}' -o expected.npy --force --row-major")).done();
+            dir.run(&format!("apply in.h5 '{chain}' -o out.npy {only}")).done();
+            assert_eq!(dir.read("out.npy"), dir.read("expected.npy"), "{name}: {dataset}");
+            dir.run(&format!("apply in.h5 '{chain}' -o out.h5 {only}")).done();
+            dir.run("cmp out.h5 expected.npy").done();
         }
     }
 }
 
 #[test]
 fn all_of_a_file_goes_to_a_file_and_back() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     for name in ["old-chunked.h5", "new-whole.h5", "climate.nc"] {
-        place.write("in.h5", &file(name));
-        place.run("convert in.h5 -o again.nc --force --verify").done();
-        place.run("cmp in.h5 again.nc").done();
+        dir.write("in.h5", &file(name));
+        dir.run("convert in.h5 -o again.nc --force --verify").done();
+        dir.run("cmp in.h5 again.nc").done();
         // If the program rewrites a file that it has written, the bytes are the same.
-        place.run("convert again.nc -o third.nc --force").done();
-        assert_eq!(place.read("again.nc"), place.read("third.nc"), "{name}");
-        place.run("convert again.nc -o out.npz --force -q").done();
-        place.run("cmp in.h5 out.npz").done();
+        dir.run("convert again.nc -o third.nc --force").done();
+        assert_eq!(dir.read("again.nc"), dir.read("third.nc"), "{name}");
+        dir.run("convert again.nc -o out.npz --force -q").done();
+        dir.run("cmp in.h5 out.npz").done();
     }
-    place.write("in.dat", &file("new-whole.h5"));
-    let info = place.run("info in.dat").done().text();
+    dir.write("in.dat", &file("new-whole.h5"));
+    let info = dir.run("info in.dat").done().text();
     assert!(info.starts_with("in.dat: hdf5\n"), "{info}");
     // MATLAB writes text into a user block of 512 bytes before the contents of the file.
     let mut matlab = file("refused.h5");
     matlab[..19].copy_from_slice(b"MATLAB 7.3 MAT-file");
-    place.write("in.mat", &matlab);
-    let info = place.run("info in.mat").done().text();
+    dir.write("in.mat", &matlab);
+    let info = dir.run("info in.mat").done().text();
     assert!(info.starts_with("in.mat: hdf5\n"), "{info}");
     let tensor = numbers("'>f8'", |n| f64::from(n).to_be_bytes());
-    place.run("convert in.dat --tensor big --only -o big.npy").done();
-    place.write("expected.npy", &tensor.file(npy::PLAIN));
-    place.run("cmp big.npy expected.npy").done();
+    dir.run("convert in.dat --tensor big --only -o big.npy").done();
+    dir.write("expected.npy", &tensor.file(npy::PLAIN));
+    dir.run("cmp big.npy expected.npy").done();
 }
 
 #[test]
 fn names_of_axes_attributes_and_metadata_go_along() {
-    let place = Workdir::new();
-    place.write("in.nc", &file("climate.nc"));
-    place.run("transpose in.nc --tensor t2m -o out.nc --order 1,0").done();
-    let info = place.run("info out.nc --json").done().json();
+    let dir = Workdir::new();
+    dir.write("in.nc", &file("climate.nc"));
+    dir.run("transpose in.nc --tensor t2m -o out.nc --order 1,0").done();
+    let info = dir.run("info out.nc --json").done().json();
     let tensors = info["tensors"].as_array().unwrap();
     let named = |name: &str| tensors.iter().find(|tensor| tensor["name"] == name).unwrap();
     assert_eq!(named("t2m")["dimension_names"], serde_json::json!(["x", "time"]));
     assert_eq!(named("g/y")["dimension_names"], serde_json::json!(["x"]));
-    place.run("convert out.nc --tensor x --only -o x.safetensors").done();
-    let text = place.read("x.safetensors");
+    dir.run("convert out.nc --tensor x --only -o x.safetensors").done();
+    let text = dir.read("x.safetensors");
     assert!(text.windows(17).any(|window| window == b"\"title\":\"numbers\""));
 }
 
 #[cfg(feature = "zarr")]
 #[test]
 fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
-    let place = Workdir::new();
-    place.write("in.nc", &file("climate.nc"));
-    place.run("convert in.nc -o out.zarr").done();
-    place.run("cmp in.nc out.zarr").done();
+    let dir = Workdir::new();
+    dir.write("in.nc", &file("climate.nc"));
+    dir.run("convert in.nc -o out.zarr").done();
+    dir.run("cmp in.nc out.zarr").done();
     let metadata = |name: &str| -> serde_json::Value {
-        serde_json::from_slice(&place.read(&format!("out.zarr/{name}zarr.json"))).unwrap()
+        serde_json::from_slice(&dir.read(&format!("out.zarr/{name}zarr.json"))).unwrap()
     };
     assert_eq!(metadata("")["attributes"]["title"], "numbers");
     let t2m = metadata("t2m/");
@@ -108,41 +108,41 @@ fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
 
 #[test]
 fn what_hdf5_outputs_lose_is_said() {
-    let place = Workdir::new();
-    place.write("in.nc", &file("climate.nc"));
+    let dir = Workdir::new();
+    dir.write("in.nc", &file("climate.nc"));
     let line = "HDF5 is written without chunks, compression and unlimited axes (";
-    let run = place.run("convert in.nc -o out.nc --quiet").done();
+    let run = dir.run("convert in.nc -o out.nc --quiet").done();
     assert!(run.stderr.starts_with(&format!("warning: out.nc: {line}")), "{run:?}");
     assert!(
         run.stderr.contains("time was unlimited); a .zarr output keeps chunks and compression"),
         "{run:?}"
     );
-    assert!(place.run("plan convert in.nc -o plan.nc").done().text().contains(line));
-    let again = place.run("convert out.nc -o again.nc --quiet").done();
+    assert!(dir.run("plan convert in.nc -o plan.nc").done().text().contains(line));
+    let again = dir.run("convert out.nc -o again.nc --quiet").done();
     assert_eq!(again.stderr, "");
 }
 
 #[test]
 fn what_cannot_be_moved_is_named_and_hides_no_others() {
-    let place = Workdir::new();
-    place.write("in.h5", &file("refused.h5"));
-    let info = place.run("info in.h5").done().text();
+    let dir = Workdir::new();
+    dir.write("in.h5", &file("refused.h5"));
+    let info = dir.run("info in.h5").done().text();
     assert!(info.contains("  virtual  cannot be read: is virtual"), "{info}");
     assert!(info.contains("  big  f64  [5, 7]"), "{info}");
-    place.run("flip in.h5 --axes 0 -o out.h5").refused(3, "");
-    place.run("flip in.h5 --axes 0 --tensor big --only -o out.h5").done();
+    dir.run("flip in.h5 --axes 0 -o out.h5").refused(3, "");
+    dir.run("flip in.h5 --axes 0 --tensor big --only -o out.h5").done();
 }
 
 #[test]
 fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
-    let place = Workdir::new();
-    place.write("classic.nc", b"CDF\x01\0\0\0\0");
-    place.write("old.hdf", b"\x0e\x03\x13\x01....");
-    place.write("none.h5", b"no HDF5, but long enough to be looked at");
-    place.write("cut.h5", &file("old-chunked.h5")[..3000]);
-    place.write("unicode.npy", &Tensor::noise("'<U3'", 12, &[4]).file(npy::PLAIN));
-    place.write("plain.npy", &Tensor::noise("'<u2'", 2, &[4]).file(npy::PLAIN));
-    place.write("time.npy", &Tensor::noise("'<M8[ns]'", 8, &[4]).file(npy::PLAIN));
+    let dir = Workdir::new();
+    dir.write("classic.nc", b"CDF\x01\0\0\0\0");
+    dir.write("old.hdf", b"\x0e\x03\x13\x01....");
+    dir.write("none.h5", b"no HDF5, but long enough to be looked at");
+    dir.write("cut.h5", &file("old-chunked.h5")[..3000]);
+    dir.write("unicode.npy", &Tensor::noise("'<U3'", 12, &[4]).file(npy::PLAIN));
+    dir.write("plain.npy", &Tensor::noise("'<u2'", 2, &[4]).file(npy::PLAIN));
+    dir.write("time.npy", &Tensor::noise("'<M8[ns]'", 8, &[4]).file(npy::PLAIN));
     for (code, args, word) in [
         (3, "info classic.nc", "a classic netCDF file"),
         (3, "info old.hdf", "HDF4"),
@@ -155,8 +155,8 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
             "trundle writes HDF5 without chunks: write .zarr, or run nccopy -c on the result",
         ),
     ] {
-        place.run(args).refused(code, word);
+        dir.run(args).refused(code, word);
     }
-    place.run("flip cut.h5 --axes 0 -o x.npz").refused(3, "");
-    assert!(!place.path("x.npz").exists() && !place.path("x.h5").exists());
+    dir.run("flip cut.h5 --axes 0 -o x.npz").refused(3, "");
+    assert!(!dir.path("x.npz").exists() && !dir.path("x.h5").exists());
 }

@@ -88,57 +88,54 @@ fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
 
 #[test]
 fn of_a_state_dict_nothing_is_run() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<f2'", 2, &[4, 5]);
-    place.write("x.npy", &tensor.file(npy::PLAIN));
-    place.write("m.pt", &state_dict(&tensor, &[5, 1]));
-    place.run("flip x.npy --axes 0 -o expected.npy").done();
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
+    dir.write("m.pt", &state_dict(&tensor, &[5, 1]));
+    dir.run("flip x.npy --axes 0 -o expected.npy").done();
     for memory in ["8K", "64M"] {
         let args = "flip m.pt --axes 0 --tensor w --only -o w.npy --force";
-        place.run(&format!("{args} --max-mem {memory} --verify")).done();
-        assert!(place.read("w.npy") == place.read("expected.npy"));
+        dir.run(&format!("{args} --max-mem {memory} --verify")).done();
+        assert!(dir.read("w.npy") == dir.read("expected.npy"));
     }
-    let info = place.run("info m.pt").done().text();
+    let info = dir.run("info m.pt").done().text();
     assert!(
         info.contains("evil  cannot be read: is made by os.system, and trundle never"),
         "{info}"
     );
-    assert!(!place.path("run").exists());
-    place.write("t.pt", &state_dict(&tensor, &[1, 4]));
-    place.run("info t.pt").refused(3, "its strides are [1, 4]");
-    place
-        .run_on(&place.read("m.pt"), "info - --from pt")
-        .refused(3, "it must be a file, not a stream");
+    assert!(!dir.path("run").exists());
+    dir.write("t.pt", &state_dict(&tensor, &[1, 4]));
+    dir.run("info t.pt").refused(3, "its strides are [1, 4]");
+    dir.run_on(&dir.read("m.pt"), "info - --from pt").refused(3, "it must be a file, not a stream");
 }
 
 #[test]
 fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     for shape in [&[4, 5, 6][..], &[7], &[40, 30, 20], &[2, 3, 4, 5, 6]] {
         let tensor = Tensor::noise("'<u2'", 2, shape);
         let floats = Tensor { descr: "'<f2'".to_owned(), ..tensor.clone() };
-        place.write("x.npy", &tensor.file(npy::PLAIN));
-        place.write("f.npy", &floats.file(npy::PLAIN));
-        place.write("x.nrrd", &nrrd(&tensor));
-        place.write("x.nii", &nifti(&tensor, 0.0));
-        place.write("f.gguf", &gguf(&[("f", 1, &floats)]));
+        dir.write("x.npy", &tensor.file(npy::PLAIN));
+        dir.write("f.npy", &floats.file(npy::PLAIN));
+        dir.write("x.nrrd", &nrrd(&tensor));
+        dir.write("x.nii", &nifti(&tensor, 0.0));
+        dir.write("f.gguf", &gguf(&[("f", 1, &floats)]));
         for chain in ["transpose(axes=-1)", "flip(axes=0)", "roll(shift=3, axes=0) | flip(axes=0)"]
         {
             let axes: Vec<String> = (0..shape.len()).rev().map(|axis| axis.to_string()).collect();
             let chain = chain.replace("axes=-1", &axes.join(","));
             for (name, like) in [("x.nrrd", "x.npy"), ("x.nii", "x.npy"), ("f.gguf", "f.npy")] {
-                place
-                    .run(&format!("apply {like} '{chain}' -o expected.npy --force --row-major"))
+                dir.run(&format!("apply {like} '{chain}' -o expected.npy --force --row-major"))
                     .done();
                 for memory in ["8K", "64M"] {
                     let to = "-o out.npy --force --row-major --verify";
-                    place.run(&format!("apply {name} '{chain}' --max-mem {memory} {to}")).done();
-                    assert!(place.read("out.npy") == place.read("expected.npy"), "{name} {chain}");
+                    dir.run(&format!("apply {name} '{chain}' --max-mem {memory} {to}")).done();
+                    assert!(dir.read("out.npy") == dir.read("expected.npy"), "{name} {chain}");
                 }
-                let file = place.read(name);
+                let file = dir.read(name);
                 let args = format!("apply - '{chain}' -o streamed.npy --force --row-major");
-                place.run_on(&file, &args).done();
-                assert!(place.read("streamed.npy") == place.read("expected.npy"), "{name} {chain}");
+                dir.run_on(&file, &args).done();
+                assert!(dir.read("streamed.npy") == dir.read("expected.npy"), "{name} {chain}");
             }
         }
     }
@@ -146,65 +143,62 @@ fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
 
 #[test]
 fn tensors_that_are_quantised_hide_no_others() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (one, other) = (Tensor::noise("'<f4'", 4, &[3, 4]), Tensor::noise("'|i1'", 1, &[5]));
     let packed = Tensor::noise("'|u1'", 1, &[2, 32]);
-    place.write(
-        "m.gguf",
-        &gguf(&[("one", 0, &one), ("packed", 12, &packed), ("other", 24, &other)]),
-    );
-    let info = place.run("info m.gguf").done().text();
+    dir.write("m.gguf", &gguf(&[("one", 0, &one), ("packed", 12, &packed), ("other", 24, &other)]));
+    let info = dir.run("info m.gguf").done().text();
     let lines: Vec<&str> = info.lines().collect();
     assert_eq!(lines[0], "m.gguf: gguf");
     assert!(lines[1].starts_with("  one  f32  [3, 4]  "), "{info}");
     assert!(lines[2].starts_with("  other  i8  [5]  "), "{info}");
     assert!(lines[3].starts_with("  packed  cannot be read: is of type Q4_K, "), "{info}");
 
-    let kept = place.run("flip m.gguf --axes 0 -o all.safetensors");
+    let kept = dir.run("flip m.gguf --axes 0 -o all.safetensors");
     assert_eq!(kept.code, Some(3), "{kept:?}");
     let all = "flip m.gguf --axes 0 --tensor * --only -o all.safetensors";
-    place.run(&all).done();
+    dir.run(&all).done();
     let metadata = r#"{"__metadata__":{"general.name":"made here"}"#;
-    let written = String::from_utf8_lossy(&place.read("all.safetensors")).into_owned();
+    let written = String::from_utf8_lossy(&dir.read("all.safetensors")).into_owned();
     assert!(written.contains(metadata), "{written}");
-    let run = place.run("flip m.gguf --axes 0 --tensor one --only -o one.npy").done();
+    let run = dir.run("flip m.gguf --axes 0 --tensor one --only -o one.npy").done();
     assert!(
         run.stderr.contains("the format stores no metadata; left out: general.name"),
         "{run:?}"
     );
-    place.write("x.npy", &one.file(npy::PLAIN));
-    place.run("flip x.npy --axes 0 -o expected.npy").done();
-    assert!(place.read("one.npy") == place.read("expected.npy"));
+    dir.write("x.npy", &one.file(npy::PLAIN));
+    dir.run("flip x.npy --axes 0 -o expected.npy").done();
+    assert!(dir.read("one.npy") == dir.read("expected.npy"));
 }
 
 #[test]
 fn what_would_be_lost_or_cannot_be_read_is_said() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[3, 4]);
-    place.write("x.nii", &nifti(&tensor, 0.5));
-    place.write("x.nrrd", &nrrd(&tensor));
-    place.write("x.nii.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
-    let run = place.run("flip x.nii --axes 0 -o x.npy").done();
+    dir.write("x.nii", &nifti(&tensor, 0.5));
+    dir.write("x.nrrd", &nrrd(&tensor));
+    dir.write("x.nii.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
+    let run = dir.run("flip x.nii --axes 0 -o x.npy").done();
     assert!(run.stderr.contains("left out: scl_slope, scl_inter"), "{run:?}");
     assert!(!run.stderr.contains("does not read"), "{run:?}");
     let mut in_space = nifti(&tensor, 0.0);
     in_space[254] = 1;
     in_space[80..84].copy_from_slice(&2f32.to_le_bytes());
-    place.write("space.nii", &in_space);
+    dir.write("space.nii", &in_space);
     let plain = String::from_utf8_lossy(&nrrd(&tensor)).find("endian").unwrap();
     let fields = b"spacings: 2 3\nspace directions: (1,0) (0,1)\n";
-    place.write("space.nrrd", &[&nrrd(&tensor)[..plain], fields, &nrrd(&tensor)[plain..]].concat());
+    dir.write("space.nrrd", &[&nrrd(&tensor)[..plain], fields, &nrrd(&tensor)[plain..]].concat());
     for (file, left_out) in [
         ("space.nii", "affine transformation, voxel sizes"),
         ("space.nrrd", "space directions, spacings"),
     ] {
-        let run = place.run(&format!("convert {file} -o s.safetensors --quiet --force")).done();
+        let run = dir.run(&format!("convert {file} -o s.safetensors --quiet --force")).done();
         let warning = format!(
             "warning: s.safetensors: left out because trundle does not read them: {left_out}\n"
         );
         assert_eq!(run.stderr, warning);
     }
-    place.write("z.nii", &nifti(&tensor, 0.25));
+    dir.write("z.nii", &nifti(&tensor, 0.25));
     let scaled = "  x: scl_slope is 0.5 in x.nii, 0.25 in z.nii\n";
     for (args, code, words) in [
         ("concat x.nii z.nii --axis 0 -o both.npy", 3, scaled),
@@ -214,7 +208,7 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
         ("flip x.npy --axes 0 -o y.gguf", 3, "reads format gguf but cannot write it"),
         ("info x.nii --from nrrd", 3, "not an NRRD file"),
     ] {
-        let run = place.run(args);
+        let run = dir.run(args);
         assert!(run.code.is_some_and(|code| code != 0), "{args:?}: {run:?}");
         assert!(run.stderr.contains(words), "{args:?}: {run:?}");
         assert_eq!(run.code, Some(code), "{args:?}: {run:?}");

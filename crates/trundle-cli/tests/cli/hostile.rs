@@ -53,44 +53,41 @@ fn objects() -> Vec<u8> {
     npy::header(1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")
 }
 
-fn place() -> Workdir {
-    let place = Workdir::new();
+fn dir() -> Workdir {
+    let dir = Workdir::new();
     let (w, v) = (Tensor::noise("", 4, &[2, 3]), Tensor::noise("", 4, &[3]));
     let record = serde_json::json!({ HOSTILE: format!("o {HOSTILE}") }).to_string();
     let tensors = [Named::new(HOSTILE, "F32", &w), Named::new("v", "F32", &v)];
-    place.write(
-        &path(".safetensors"),
-        &file(&[(HOSTILE, "1"), ("trundle.axes", &record)], &tensors),
-    );
-    place.write("plain.safetensors", &file(&[(HOSTILE, HOSTILE)], &tensors));
+    dir.write(&path(".safetensors"), &file(&[(HOSTILE, "1"), ("trundle.axes", &record)], &tensors));
+    dir.write("plain.safetensors", &file(&[(HOSTILE, HOSTILE)], &tensors));
     let many: Vec<String> = (0..50).map(|number| format!("{HOSTILE}{number}")).collect();
     let many: Vec<Named<'_>> = many.iter().map(|name| Named::new(name, "F32", &v)).collect();
-    place.write("many.safetensors", &file(&[], &many));
-    place.write(&path(".npy"), &Tensor::counting(&[2, 3]).file(PLAIN));
-    place.write(&path(""), b"some text");
+    dir.write("many.safetensors", &file(&[], &many));
+    dir.write(&path(".npy"), &Tensor::counting(&[2, 3]).file(PLAIN));
+    dir.write(&path(""), b"some text");
     let member = format!("{HOSTILE}.npy");
     let content = Tensor::counting(&[2, 3]).file(PLAIN);
-    place.write("m.npz", &npz::archive(&[(&member, content.clone()), ("n.npy", content.clone())]));
+    dir.write("m.npz", &npz::archive(&[(&member, content.clone()), ("n.npy", content.clone())]));
     let both = [(&member[..], objects()), ("n.npy", content.clone())];
-    place.write("objects.npz", &npz::archive(&both));
-    place.write(
+    dir.write("objects.npz", &npz::archive(&both));
+    dir.write(
         "twice.npz",
         &npz::archive(&[(&member, content.clone()), (&member, content.clone())]),
     );
     let notes = [(HOSTILE, content.clone()), ("n.npy", content)];
-    place.write("notes.npz", &npz::archive(&notes));
-    place.write("rules.txt", format!("{}: a b -> b a\n", HOSTILE.replace('\n', "")).as_bytes());
+    dir.write("notes.npz", &npz::archive(&notes));
+    dir.write("rules.txt", format!("{}: a b -> b a\n", HOSTILE.replace('\n', "")).as_bytes());
     let model_xml = format!(
         "<net name=\"{name}\" version=\"11\"><layers><layer id=\"0\" name=\"{name}\" \
          type=\"{name}\" version=\"opset1\"/></layers><edges/></net>",
         name = "n&#10;error: forged\u{202e}\u{200b}"
     );
-    place.write("model.xml", model_xml.as_bytes());
-    place.write("model.onnx", &onnx("Identity"));
-    place.write("unknown.onnx", &onnx(HOSTILE));
+    dir.write("model.xml", model_xml.as_bytes());
+    dir.write("model.onnx", &onnx("Identity"));
+    dir.write("unknown.onnx", &onnx(HOSTILE));
     let bad = |name: &str, header: String| {
         let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
-        place.write(name, &bytes);
+        dir.write(name, &bytes);
     };
     let quoted = serde_json::json!(HOSTILE).to_string();
     bad("key.safetensors", format!("{{\"a\":{{{quoted}:1}}}}"));
@@ -104,10 +101,10 @@ fn place() -> Workdir {
     );
     bad("json.safetensors", format!("{{{quoted}{quoted}"));
     let descr = format!("{{'descr': '{HOSTILE}', 'fortran_order': False, 'shape': (1,), }}");
-    place.write("descr.npy", &npy::header(3, &descr));
+    dir.write("descr.npy", &npy::header(3, &descr));
     let key = format!("{{'{HOSTILE}': 1, }}");
-    place.write("key.npy", &npy::header(3, &key));
-    place
+    dir.write("key.npy", &npy::header(3, &key));
+    dir
 }
 
 /// Returns a protobuf field with a length.
@@ -137,7 +134,7 @@ fn onnx(operator: &str) -> Vec<u8> {
 
 #[test]
 fn nothing_of_a_file_steers_the_terminal() {
-    let place = place();
+    let dir = dir();
     let (safetensors, npy_path, bare) = (path(".safetensors"), path(".npy"), path(""));
     let (out, npy_out, png) = (path("-out.safetensors"), path("-out.npy"), path("-out.png"));
     let (x, nowhere) = (format!("{HOSTILE}x={npy_path}"), path(".nowhere"));
@@ -245,7 +242,7 @@ fn nothing_of_a_file_steers_the_terminal() {
     ];
     let all = named.iter().map(|args| (args, true)).chain(others.iter().map(|args| (args, false)));
     let faults: Vec<String> = all
-        .filter_map(|(args, tells)| Some(format!("{args:?}: {}", fault(&place.run(args), tells)?)))
+        .filter_map(|(args, tells)| Some(format!("{args:?}: {}", fault(&dir.run(args), tells)?)))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -256,8 +253,8 @@ fn nothing_of_a_file_steers_the_terminal() {
 fn paths_that_are_no_texts_steer_nothing_either() {
     use std::os::unix::ffi::OsStringExt;
 
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let name = OsString::from_vec(b"\xff\x1b[31m\nerror: forged.npy".to_vec());
     let args = [OsString::from("info"), name];
-    assert_eq!(fault(&place.run(&args), true), None);
+    assert_eq!(fault(&dir.run(&args), true), None);
 }

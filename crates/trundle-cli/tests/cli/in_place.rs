@@ -22,31 +22,31 @@ use crate::{Run, Workdir, skip};
 /// By path: the content of each file in a folder, and the destination of each symbolic link.
 type Tree = BTreeMap<String, Vec<u8>>;
 
-fn one_file(place: &Workdir, shape: &[usize]) {
-    place.write("p0.npy", &Tensor::noise("'<f4'", 4, shape).file(PLAIN));
+fn one_file(dir: &Workdir, shape: &[usize]) {
+    dir.write("p0.npy", &Tensor::noise("'<f4'", 4, shape).file(PLAIN));
 }
 
-fn a_link(place: &Workdir, shape: &[usize]) {
-    one_file(place, shape);
-    std::os::unix::fs::symlink("p0.npy", place.path("link.npy")).unwrap();
+fn a_link(dir: &Workdir, shape: &[usize]) {
+    one_file(dir, shape);
+    std::os::unix::fs::symlink("p0.npy", dir.path("link.npy")).unwrap();
 }
 
-fn two_files(place: &Workdir, shape: &[usize]) {
-    one_file(place, shape);
+fn two_files(dir: &Workdir, shape: &[usize]) {
+    one_file(dir, shape);
     let halved = [&[shape[0] / 2], &shape[1..]].concat();
-    place.write("other.npy", &Tensor::noise("'<f4'", 4, &halved).file(PLAIN));
+    dir.write("other.npy", &Tensor::noise("'<f4'", 4, &halved).file(PLAIN));
 }
 
-fn a_model(place: &Workdir, shape: &[usize]) {
+fn a_model(dir: &Workdir, shape: &[usize]) {
     let tensor = Tensor::noise("'<f4'", 4, shape);
-    place.write("p.safetensors", &safetensors::file(&[], &[Named::new("t", "F32", &tensor)]));
+    dir.write("p.safetensors", &safetensors::file(&[], &[Named::new("t", "F32", &tensor)]));
 }
 
 #[cfg(feature = "zarr")]
-fn a_store(place: &Workdir, shape: &[usize]) {
-    one_file(place, shape);
-    place.run("convert p0.npy -o p.zarr --chunks 400,500").done();
-    fs::remove_file(place.path("p0.npy")).unwrap();
+fn a_store(dir: &Workdir, shape: &[usize]) {
+    one_file(dir, shape);
+    dir.run("convert p0.npy -o p.zarr --chunks 400,500").done();
+    fs::remove_file(dir.path("p0.npy")).unwrap();
 }
 
 /// A function that writes the inputs of a command.
@@ -69,7 +69,7 @@ const CASES: &[(Made, &str)] = &[
 
 /// A case: its folder, and the contents of the folder before and after the command.
 struct InPlace {
-    place: Workdir,
+    dir: Workdir,
     words: &'static str,
     /// The file or folder that the command replaces.
     replaced: &'static str,
@@ -80,17 +80,17 @@ struct InPlace {
 
 impl InPlace {
     fn new(case: usize, shape: &[usize]) -> InPlace {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let (make, words) = CASES[case];
-        make(&place, shape);
+        make(&dir, shape);
         let replaced = words.split(' ').nth(1).unwrap().trim_start_matches("./");
-        let before = tree(&place.path(""));
+        let before = tree(&dir.path(""));
         let (after, takes) = (Tree::new(), Duration::default());
-        let mut made = InPlace { place, words, replaced, before, after, takes };
+        let mut made = InPlace { dir, words, replaced, before, after, takes };
         let begin = Instant::now();
         made.run("").done();
         made.takes = begin.elapsed();
-        made.after = tree(&made.place.path(""));
+        made.after = tree(&made.dir.path(""));
         assert!(made.before != made.after, "{words}");
         made
     }
@@ -100,18 +100,18 @@ impl InPlace {
     }
 
     fn run(&self, more: &str) -> Run {
-        self.place.run(&self.args(more))
+        self.dir.run(&self.args(more))
     }
 
     fn restore(&self) {
-        for entry in fs::read_dir(self.place.path("")).unwrap().map(Result::unwrap) {
+        for entry in fs::read_dir(self.dir.path("")).unwrap().map(Result::unwrap) {
             match entry.file_type().unwrap().is_dir() {
                 true => fs::remove_dir_all(entry.path()).unwrap(),
                 false => fs::remove_file(entry.path()).unwrap(),
             }
         }
         for (name, bytes) in &self.before {
-            let path = self.place.path(name);
+            let path = self.dir.path(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             match bytes.strip_prefix(b"-> ") {
                 Some(_) => std::os::unix::fs::symlink("p0.npy", path).unwrap(),
@@ -122,7 +122,7 @@ impl InPlace {
 
     /// Returns the inode of the file or folder that is replaced. It changes when the output is renamed.
     fn inode(&self) -> Option<u64> {
-        Some(fs::metadata(self.place.path(self.replaced)).ok()?.ino())
+        Some(fs::metadata(self.dir.path(self.replaced)).ok()?.ino())
     }
 
     fn is_refused(&self, run: &Run) -> bool {
@@ -167,11 +167,11 @@ fn what_may_be_moved_already_is_not_moved_again() {
         let work = InPlace::new(case, &[12, 40]);
         let run = work.run("--resume");
         assert!(work.is_refused(&run), "{}: {run:?}", work.words);
-        assert!(tree(&work.place.path("")) == work.after, "{}", work.words);
+        assert!(tree(&work.dir.path("")) == work.after, "{}", work.words);
     }
     // If the output does not replace the input, `--resume` may begin from the start.
-    let place = Workdir::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
-    (0..2).for_each(|_| drop(place.run("flip p.npy -o q.npy --axes 0 --force --resume").done()));
+    let dir = Workdir::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
+    (0..2).for_each(|_| drop(dir.run("flip p.npy -o q.npy --axes 0 --force --resume").done()));
 }
 
 /// The shape of an input of more than 64 MiB. Runs on smaller inputs cannot be resumed.
@@ -195,7 +195,7 @@ struct Counts {
 /// the renaming of the output, 3 for a random point after the renaming, and 4 for a point near the end.
 fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
     let (begin, inode) = (Instant::now(), work.inode());
-    let is_noted = || noted_lines(&work.place.path("")) >= 2;
+    let is_noted = || noted_lines(&work.dir.path("")) >= 2;
     let mut until = |reached: &dyn Fn() -> bool| {
         while !reached() && child.try_wait().unwrap().is_none() {
             assert!(begin.elapsed() < Duration::from_secs(120), "waited for too long");
@@ -238,14 +238,14 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
         let chance = f64::from(seed >> 16) / 65536.0;
         let name = signals[number as usize % signals.len()];
         let inode = work.inode();
-        let mut child = work.place.command(&work.args("")).spawn().unwrap();
+        let mut child = work.dir.command(&work.args("")).spawn().unwrap();
         wait(work, &mut child, number % 5, chance);
         let is_renamed = work.inode() != inode;
         signal(name, &child);
         let ended = Run::from(child.wait_with_output().unwrap());
         let case = format!("{}: {name:?} after {chance}: {ended:?}", work.words);
 
-        let left = tree(&work.place.path(""));
+        let left = tree(&work.dir.path(""));
         if ended.code.is_some() {
             // If the first output has been renamed, the signal is too late.
             assert_eq!(ended.code, Some(0), "{case}");
@@ -255,7 +255,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
             assert!(!is_renamed || name == Signal::KILL, "{case}");
         }
         let again = work.run("--resume --json");
-        let now = tree(&work.place.path(""));
+        let now = tree(&work.dir.path(""));
         let case = format!("{case}\nthen {again:?}");
         if again.code == Some(0) {
             assert!(now == work.after, "{case}");
@@ -274,7 +274,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
                 counts.refused_after += u32::from(ended.code.is_none());
             }
             // If the input has been replaced, all other outputs exist, too.
-            assert!(tree(&work.place.path("")) == work.after, "{case}");
+            assert!(tree(&work.dir.path("")) == work.after, "{case}");
         }
     }
     let _ = writeln!(std::io::stderr(), "{kills} kills in place: {counts:?}");

@@ -22,10 +22,10 @@ fn set<'a>(keys: &[&'a str]) -> BTreeSet<&'a str> {
 
 #[test]
 fn a_movement_as_json() {
-    let place = Workdir::with(&[("volume.npy", &Tensor::counting(&[2, 3, 4]))]);
+    let dir = Workdir::with(&[("volume.npy", &Tensor::counting(&[2, 3, 4]))]);
     const KEYS: &[&str] =
         &["outputs", "passes", "seconds", "move_seconds", "bytes_read", "bytes_written", "resumed"];
-    let run = place.run("transpose volume.npy -o out.npy --json").done();
+    let run = dir.run("transpose volume.npy -o out.npy --json").done();
     let report = run.json();
     assert_eq!(keys(&report), set(KEYS));
     assert_eq!(
@@ -41,21 +41,21 @@ fn a_movement_as_json() {
     assert_eq!(run.stderr, "");
 
     let args = "transpose volume.npy -o out.npy --json --force --verify";
-    let report = place.run(&args).done().json();
+    let report = dir.run(&args).done().json();
     assert_eq!(report["verified"], true);
 
     let chain = "reverse(axis=2, lengths=[1, 2], batch_axis=0) | transpose(2, 0, 1) \
                  | reverse(axis=1, lengths=[1, 2, 0, 1], batch_axis=0)";
     let args = format!("apply volume.npy '{chain}' -o two.npy --json");
-    assert_eq!(place.run(&args).done().json()["passes"], 2);
+    assert_eq!(dir.run(&args).done().json()["passes"], 2);
 }
 
 #[test]
 fn a_file_as_json() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("[('a', '>i2'), ('b', '|u1')]", 3, &[5, 0, 2]);
-    place.write("points.npy", &tensor.file(Style { version: 3, fortran: true }));
-    let report = place.run("info points.npy --json").done().json();
+    dir.write("points.npy", &tensor.file(Style { version: 3, fortran: true }));
+    let report = dir.run("info points.npy --json").done().json();
     assert_eq!(keys(&report), set(&["file", "format", "tensors"]));
     assert_eq!((&report["file"], &report["format"]), (&json!("points.npy"), &json!("npy")));
     let tensor = &report["tensors"][0];
@@ -68,7 +68,7 @@ fn a_file_as_json() {
     assert_eq!(tensor["descr"], "[('a', '>i2'), ('b', '|u1')]");
 
     let file = Tensor::counting(&[7]).file(crate::npy::PLAIN);
-    let report = place.run_on(&file, "info - --json").done().json();
+    let report = dir.run_on(&file, "info - --json").done().json();
     assert_eq!(report["file"], "-");
     assert_eq!(report["tensors"][0]["name"], "stdin");
     assert_eq!(report["tensors"][0]["dtype"], "u16");
@@ -76,9 +76,9 @@ fn a_file_as_json() {
 
 #[test]
 fn a_plan_as_json() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let chain = "roll(1, 1) | h w -> w h";
-    let report = place.run(&format!("plan apply x.npy '{chain}' --json")).done().json();
+    let report = dir.run(&format!("plan apply x.npy '{chain}' --json")).done().json();
     assert_eq!(report["out_shape"], json!([6, 4]));
     assert_eq!(report["chain"], json!(["roll(shift=[1], axes=[1])", "transpose(1, 0)"]));
     assert_eq!(report["passes"], 1);
@@ -94,19 +94,19 @@ fn a_plan_as_json() {
     assert!(stage["plan"]["steps"][0]["kernels"][0].is_string());
 
     // If the command changes only the header, no elements are moved.
-    let report = place.run("plan transpose x.npy --json").done().json();
+    let report = dir.run("plan transpose x.npy --json").done().json();
     assert_eq!(report["files"]["by_header"], true);
     let blocks = &report["stages"][0]["move"]["blocks"];
     assert_eq!((blocks.as_array().unwrap().len(), &blocks[0]["loops"]), (1, &json!([])));
-    let report = place.run("plan transpose x.npy --row-major --json").done().json();
+    let report = dir.run("plan transpose x.npy --row-major --json").done().json();
     assert_eq!(report["stages"][0]["move"]["blocks"][0]["loops"].as_array().unwrap().len(), 2);
 }
 
 #[test]
 fn a_plan_for_little_memory_says_what_the_disk_is_asked_for() {
-    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 96]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 96]))]);
     let args = "plan transpose x.npy --row-major --max-mem 8K --storage ssd";
-    let text = place.run(&args).done().text();
+    let text = dir.run(&args).done().text();
     let line = text.lines().next().unwrap();
     assert!(line.starts_with("24.0 KiB, 1 pass: read, moved and written in parts; "), "{line}");
     assert!(line.contains("; 24.0 KiB read and 24.0 KiB written, within "), "{line}");
@@ -114,12 +114,12 @@ fn a_plan_for_little_memory_says_what_the_disk_is_asked_for() {
 
 #[test]
 fn a_plan_lists_some_tensors_and_counts_the_rest() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("", 4, &[2, 3]);
     let names: Vec<String> = (10..40).map(|number| format!("w{number}")).collect();
     let named: Vec<_> = names.iter().map(|name| Named::new(name, "F32", &tensor)).collect();
-    place.write("x.safetensors", &crate::safetensors::file(&[], &named));
-    let text = place.run("plan flip x.safetensors --axes 0").done().text();
+    dir.write("x.safetensors", &crate::safetensors::file(&[], &named));
+    let text = dir.run("plan flip x.safetensors --axes 0").done().text();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("30 tensors, 720 bytes, 1 pass: "), "{text}");
     assert_eq!(
@@ -128,7 +128,7 @@ fn a_plan_lists_some_tensors_and_counts_the_rest() {
     );
     assert_eq!(lines[21..], ["  and 10 more"]);
     // The list is also shortened in an error of `view`.
-    let refused = place.run("view x.safetensors");
+    let refused = dir.run("view x.safetensors");
     refused.refused(2, ": w10, w11,");
     assert!(refused.stderr.contains("w29 and 10 more"), "{refused:?}");
     assert!(!refused.stderr.contains("w30"), "{refused:?}");
@@ -140,11 +140,11 @@ fn pictures_of_floats_are_drawn_in_colour() {
         (0..4 * 5 * 3u8).flat_map(|number| (f32::from(number) / 59.0).to_le_bytes()).collect();
     let picture =
         Tensor { descr: "'<f4'".to_owned(), width: 4, shape: vec![4, 5, 3], bytes: values };
-    let place = Workdir::with(&[("x.npy", &picture)]);
-    let run = place.run("view x.npy -o x.png").done();
+    let dir = Workdir::with(&[("x.npy", &picture)]);
+    let run = dir.run("view x.npy -o x.png").done();
     assert_eq!(run.stderr, "x[:,:,:] of f32 [4, 5, 3]: black is 0, white is 1\n");
     let mut reader =
-        png::Decoder::new(std::io::Cursor::new(place.read("x.png"))).read_info().unwrap();
+        png::Decoder::new(std::io::Cursor::new(dir.read("x.png"))).read_info().unwrap();
     let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
     let frame = reader.next_frame(&mut bytes).unwrap();
     assert_eq!(frame.color_type, png::ColorType::Rgb);
@@ -156,9 +156,9 @@ fn pictures_of_floats_are_drawn_in_colour() {
 
 #[test]
 fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
-    let place = Workdir::new();
-    place.write_zeros("x.npy", "<u2", 2, &[131_072, 262_144]);
-    let run = place.run("view x.npy --max-mem 64M").done();
+    let dir = Workdir::new();
+    dir.write_zeros("x.npy", "<u2", 2, &[131_072, 262_144]);
+    let run = dir.run("view x.npy --max-mem 64M").done();
     assert_eq!(
         run.stderr,
         "x[:,:] of u16 [131072, 262144]: 512 x 512 of 131072 x 262144 elements are drawn, every \
@@ -168,8 +168,8 @@ fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
 
 #[test]
 fn a_plan_writes_nothing() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
-    let before = place.contents();
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let before = dir.contents();
     for args in [
         "plan transpose x.npy",
         "plan roll x.npy --shift 1 --axes 0",
@@ -177,36 +177,35 @@ fn a_plan_writes_nothing() {
         "plan flip x.npy --axes 0",
         "plan apply x.npy transpose()",
     ] {
-        let run = place.run(args).done();
+        let run = dir.run(args).done();
         assert!(run.text().starts_with("48 bytes, 1 pass"), "{run:?}");
         assert!(run.text().contains("\n  x: u16 [4, 6] -> ["), "{run:?}");
         assert_eq!(run.stderr, "");
     }
-    assert_eq!(place.contents(), before);
+    assert_eq!(dir.contents(), before);
 }
 
 #[test]
 fn plan_takes_what_the_command_takes() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     let rest = "--axes 0 -o x.npy --force --verify --resume";
-    let text = place.run(&format!("plan flip x.npy {rest}")).done().text();
+    let text = dir.run(&format!("plan flip x.npy {rest}")).done().text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[2], "  to x.npy, which would be overwritten");
     assert_eq!(lines[3], "  then 48 bytes are read back and compared");
-    let run = place.run(&format!("plan flip x.npy -q {rest}")).done();
+    let run = dir.run(&format!("plan flip x.npy -q {rest}")).done();
     assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
-    place
-        .run("plan flip x.npy -q --axes 0 -o x.npy")
+    dir.run("plan flip x.npy -q --axes 0 -o x.npy")
         .refused(2, "x.npy: already exists\nhint: --force");
 }
 
 #[test]
 fn one_axis_and_several_go_by_both_words() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[3, 4]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[3, 4]))]);
     let both = |args: &str, known: &'static str, other: &'static str| {
         let out = |word: &'static str| {
-            place.run(&format!("{args} {word} 0 -o y.npy --force")).done();
-            place.read("y.npy")
+            dir.run(&format!("{args} {word} 0 -o y.npy --force")).done();
+            dir.read("y.npy")
         };
         assert_eq!(out(known), out(other), "{args:?}");
     };
@@ -217,24 +216,24 @@ fn one_axis_and_several_go_by_both_words() {
 
 #[test]
 fn quiet_is_silent() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     for quiet in ["-q", "--quiet"] {
-        let run = place.run(&format!("transpose x.npy -o out.npy --force --verify {quiet}")).done();
+        let run = dir.run(&format!("transpose x.npy -o out.npy --force --verify {quiet}")).done();
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
-        let run = place.run(&format!("view x.npy -o out.png --force {quiet}")).done();
+        let run = dir.run(&format!("view x.npy -o out.png --force {quiet}")).done();
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
     }
-    place.run("transpose none.npy -o new.npy -q").refused(1, "error: none.npy: ");
+    dir.run("transpose none.npy -o new.npy -q").refused(1, "error: none.npy: ");
 }
 
 #[test]
 fn messages_go_to_stderr_and_results_to_stdout() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
-    let run = place.run("flip x.npy --axes 0 -o out.npy --verify").done();
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let run = dir.run("flip x.npy --axes 0 -o out.npy --verify").done();
     assert_eq!(run.text(), "");
     assert!(run.stderr.starts_with("out.npy: u16 [4,6], 48 bytes in 1 pass, "), "{run:?}");
     assert!(run.stderr.ends_with(" s, verified\n"), "{run:?}");
-    let run = place.run("view x.npy -o -").done();
+    let run = dir.run("view x.npy -o -").done();
     assert!(run.stdout.starts_with(b"\x89PNG\r\n\x1a\n"));
     assert!(run.stderr.starts_with("x[:,:] of u16 [4, 6]"), "{run:?}");
 }
@@ -242,17 +241,17 @@ fn messages_go_to_stderr_and_results_to_stdout() {
 #[test]
 fn only_text_where_nobody_looks() {
     // The file is so large that a terminal would show a progress bar.
-    let place = Workdir::new();
-    place.write("x.npy", &Tensor::noise("'|u1'", 1, &[16 << 20]).file(PLAIN));
+    let dir = Workdir::new();
+    dir.write("x.npy", &Tensor::noise("'|u1'", 1, &[16 << 20]).file(PLAIN));
     let runs = [
-        place.run("flip x.npy --axes 0 -o y.npy --verify").done(),
-        place.run("view x.npy").done(),
-        place.run("info x.npy").done(),
-        place.run("plan flip x.npy --axes 0").done(),
-        place.run("flip x.npy --axes 7 -o z.npy"),
-        place.run("apply x.npy flop -o z.npy"),
-        place.run("--help").done(),
-        place.run("transpose"),
+        dir.run("flip x.npy --axes 0 -o y.npy --verify").done(),
+        dir.run("view x.npy").done(),
+        dir.run("info x.npy").done(),
+        dir.run("plan flip x.npy --axes 0").done(),
+        dir.run("flip x.npy --axes 7 -o z.npy"),
+        dir.run("apply x.npy flop -o z.npy"),
+        dir.run("--help").done(),
+        dir.run("transpose"),
     ];
     for run in runs {
         let text = run.text() + &run.stderr;
@@ -263,9 +262,9 @@ fn only_text_where_nobody_looks() {
 
 #[test]
 fn whoever_stops_reading_is_no_failure_of_a_report() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     for args in ["man", "completions bash", "info x.npy", "view x.npy"] {
-        let mut child = place.command(args).spawn().unwrap();
+        let mut child = dir.command(args).spawn().unwrap();
         drop(child.stdout.take());
         let run = Run::from(child.wait_with_output().unwrap()).done();
         assert!(!run.stderr.contains("panicked"), "{run:?}");
@@ -274,10 +273,10 @@ fn whoever_stops_reading_is_no_failure_of_a_report() {
 
 #[test]
 fn threads_come_from_the_argument_or_the_environment() {
-    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 30, 50]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 30, 50]))]);
     let threads = |variable: &str, args: &str| {
         let plan = format!("plan transpose x.npy --row-major --json {args}");
-        let run = Run::of(place.command(&plan).env("TRUNDLE_NUM_THREADS", variable)).done();
+        let run = Run::of(dir.command(&plan).env("TRUNDLE_NUM_THREADS", variable)).done();
         run.json()["stages"][0]["plan"]["threads"].as_u64().unwrap()
     };
     assert_eq!(threads("1", ""), 1);
@@ -286,16 +285,16 @@ fn threads_come_from_the_argument_or_the_environment() {
     assert_eq!(threads("1", "--threads 2"), 2);
     for (wrong, said) in [("0", "at least 1"), ("many", "at least 1"), ("9999", "at most 4096")] {
         let args = "plan transpose x.npy";
-        Run::of(place.command(&args).env("TRUNDLE_NUM_THREADS", wrong)).refused(2, said);
+        Run::of(dir.command(&args).env("TRUNDLE_NUM_THREADS", wrong)).refused(2, said);
     }
 }
 
 #[test]
 fn a_set_of_instructions_can_be_forced() {
-    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 300]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 300]))]);
     let plan = |variable: &str| {
         let args = "plan transpose x.npy --row-major --json";
-        Run::of(place.command(&args).env("TRUNDLE_SIMD", variable))
+        Run::of(dir.command(&args).env("TRUNDLE_SIMD", variable))
     };
     let portable = plan("portable").done();
     assert!(
@@ -318,20 +317,20 @@ fn a_set_of_instructions_can_be_forced() {
 #[test]
 fn too_little_memory_for_an_element_is_refused() {
     let tensor = Tensor::counting(&[60, 101]);
-    let place = Workdir::with(&[("x.npy", &tensor)]);
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     let run = |input: &str, size: &str, args: &str| {
         let limited = format!("roll {input} --shift 1 --axes 1 -o out.npy");
-        place.run(&format!("{limited} --force --max-mem {size} {args}"))
+        dir.run(&format!("{limited} --force --max-mem {size} {args}"))
     };
     // Files larger than the memory limit are moved in tiles.
     for size in ["4K", "4099", "8M"] {
         run("x.npy", size, "").done();
         run("x.npy", size, "--verify").done();
         let expected = crate::results::rolled(&tensor, &[(1, 1)]);
-        assert_eq!(Tensor::read(&place.read("out.npy"), 2), expected, "{size}");
+        assert_eq!(Tensor::read(&dir.read("out.npy"), 2), expected, "{size}");
     }
-    place.write("wide.npy", &Tensor::noise("'|V3000'", 3000, &[2, 3]).file(PLAIN));
-    let before = place.contents();
+    dir.write("wide.npy", &Tensor::noise("'|V3000'", 3000, &[2, 3]).file(PLAIN));
+    let before = dir.contents();
     let refused = run("wide.npy", "4K", "");
     assert_eq!(refused.code, Some(3), "{refused:?}");
     let said = "of memory are needed, the limit is 4.0 KiB";
@@ -339,14 +338,14 @@ fn too_little_memory_for_an_element_is_refused() {
     for size in ["0", "1", "10", "4095"] {
         run("x.npy", size, "").refused(2, "at least 4.0 KiB (4K) are needed");
     }
-    assert!(place.contents() == before);
+    assert!(dir.contents() == before);
     // In the file, each length takes 2 bytes. While the chain is read, it takes 40 bytes.
-    place.write("rows.npy", &Tensor::counting(&[1000, 6]).file(PLAIN));
-    place.write("lengths.npy", &Tensor::counting(&[1000]).file(PLAIN));
+    dir.write("rows.npy", &Tensor::counting(&[1000, 6]).file(PLAIN));
+    dir.write("lengths.npy", &Tensor::counting(&[1000]).file(PLAIN));
     let reverse = |size: usize| {
         let args = "reverse rows.npy --axis 1 --lengths lengths.npy";
         let size = size.to_string();
-        place.run(&format!("{args} -o out.npy --force --max-mem {size}"))
+        dir.run(&format!("{args} -o out.npy --force --max-mem {size}"))
     };
     let lengths = 1000 * (2 + 40);
     reverse(lengths + 96).done();
@@ -357,16 +356,16 @@ fn too_little_memory_for_an_element_is_refused() {
 #[cfg(unix)]
 #[test]
 fn plans_in_a_row_are_of_one_disk() {
-    let place = Workdir::new();
-    place.write_zeros("x.npy", "<f4", 4, &[8192, 8192]);
+    let dir = Workdir::new();
+    dir.write_zeros("x.npy", "<f4", 4, &[8192, 8192]);
     let storage = |more: &str| {
         let plan = "plan transpose x.npy --row-major --max-mem 16M --json";
-        let mut command = place.command(&format!("{plan} {more}"));
-        let run = Run::of(command.env("XDG_CACHE_HOME", place.path("cache"))).done();
+        let mut command = dir.command(&format!("{plan} {more}"));
+        let run = Run::of(command.env("XDG_CACHE_HOME", dir.path("cache"))).done();
         run.json()["files"]["storage"].clone()
     };
     let first = storage("");
-    let remembered = place.path("cache/trundle/disks.json");
+    let remembered = dir.path("cache/trundle/disks.json");
     for _ in 0..3 {
         assert_eq!(storage(""), first);
     }
@@ -384,29 +383,29 @@ fn plans_in_a_row_are_of_one_disk() {
 
 #[test]
 fn help_and_version_end_well() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let version = concat!("trundle ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(place.run("--version").done().text(), version);
+    assert_eq!(dir.run("--version").done().text(), version);
     let commands =
         "transpose roll reverse flip apply split plan info view clean demo bench completions man";
-    let help = place.run("--help").done().text();
-    let manual = place.run("man").done().text();
+    let help = dir.run("--help").done().text();
+    let manual = dir.run("man").done().text();
     for command in commands.split(' ') {
         assert!(help.contains(&format!("  {command} ")), "{command}");
         assert!(manual.contains(&format!(".TH trundle-{command} ")), "{command}");
-        let run = place.run(&format!("{command} --help")).done();
+        let run = dir.run(&format!("{command} --help")).done();
         assert!(run.text().contains(&format!("Usage: trundle {command}")), "{command}");
     }
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let script = place.run(&format!("completions {shell}")).done().text();
+        let script = dir.run(&format!("completions {shell}")).done().text();
         assert!(script.contains("transpose") && script.contains("batch-axis"), "{shell}");
     }
 }
 
 #[test]
 fn the_demo_does_the_main_job_and_again() {
-    let place = Workdir::new();
-    let report = place.run("demo demo --size 16 --json").done().json();
+    let dir = Workdir::new();
+    let report = dir.run("demo demo --size 16 --json").done().json();
     assert_eq!(report["verified"], true);
     assert_eq!(report["passes"], 1);
     assert_eq!(report["outputs"][0]["shape"], json!([16, 16, 16]));
@@ -414,10 +413,10 @@ fn the_demo_does_the_main_job_and_again() {
         assert!(report[seconds].as_f64().unwrap() > 0.0, "{seconds}");
     }
     for picture in report["pictures"].as_array().unwrap() {
-        assert!(place.read(picture.as_str().unwrap()).starts_with(b"\x89PNG\r\n\x1a\n"));
+        assert!(dir.read(picture.as_str().unwrap()).starts_with(b"\x89PNG\r\n\x1a\n"));
     }
-    let before = Tensor::read(&place.read("demo/phantom.npy"), 4);
-    let after = Tensor::read(&place.read("demo/phantom-xyz.npy"), 4);
+    let before = Tensor::read(&dir.read("demo/phantom.npy"), 4);
+    let after = Tensor::read(&dir.read("demo/phantom-xyz.npy"), 4);
     let inverted = before.gather(&[16; 3], |out| out.iter().rev().copied().collect());
     assert!(after == inverted);
     assert!(after != before, "the phantom is not symmetric");
@@ -425,62 +424,62 @@ fn the_demo_does_the_main_job_and_again() {
     // The printed commands have the same result.
     for command in report["commands"].as_array().unwrap() {
         let args = command.as_str().unwrap().strip_prefix("trundle").unwrap();
-        place.run(&format!("{args} --force")).done();
+        dir.run(&format!("{args} --force")).done();
     }
-    assert!(Tensor::read(&place.read("demo/phantom-xyz.npy"), 4) == inverted);
-    let text = place.run("demo demo --size 16").done().text();
+    assert!(Tensor::read(&dir.read("demo/phantom-xyz.npy"), 4) == inverted);
+    let text = dir.run("demo demo --size 16").done().text();
     assert!(text.contains("of the copy") && text.contains("trundle transpose demo/phantom.npy"));
 }
 
 #[test]
 fn the_bench_keeps_and_draws_what_it_measured() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let name = "roll of 1 MiB";
     let args = format!("bench 'small moves/{name}' --rounds 1 --svg s.svg --json r.json");
-    let run = place.run(&args).done();
+    let run = dir.run(&args).done();
     assert!(run.text().contains(name) && run.stderr.is_empty(), "{run:?}");
-    let record: Value = serde_json::from_slice(&place.read("r.json")).unwrap();
+    let record: Value = serde_json::from_slice(&dir.read("r.json")).unwrap();
     assert_eq!(record["threads"], 2);
     let case = &record["suites"][0]["cases"][0];
     assert_eq!(case["sizes"], json!([512, 512]));
     assert!(case["of_copy"].as_f64().unwrap() > 0.0);
-    let picture = String::from_utf8(place.read("s.svg")).unwrap();
+    let picture = String::from_utf8(dir.read("s.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.contains(name));
 
     // Existing files are not overwritten, and only one output can be written to stdout.
-    place.run(&args).refused(2, "s.svg: already exists\nhint: --force overwrites it");
+    dir.run(&args).refused(2, "s.svg: already exists\nhint: --force overwrites it");
     let flip = "bench 'planned flip' --rounds 1 --json -";
-    let record: Value = serde_json::from_str(&place.run(flip).done().text()).unwrap();
+    let record: Value = serde_json::from_str(&dir.run(flip).done().text()).unwrap();
     assert_eq!(record["suites"][0]["name"], "small moves");
-    place.run(&format!("{flip} --svg -")).refused(2, "cannot both write to stdout");
+    dir.run(&format!("{flip} --svg -")).refused(2, "cannot both write to stdout");
 }
 
 #[test]
 fn info_reads_a_stream_to_its_end() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     // The input is larger than the buffer of a pipe, so the writer would fail if `info` did not read all of
     // it.
     let whole = Tensor::noise("'|u1'", 1, &[1_000_000]).file(PLAIN);
-    let mut child = place.command("info -").stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = dir.command("info -").stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&whole).unwrap();
     let run = Run::awaited(child).done();
     assert!(run.text().contains("stdin  u8  [1000000]"), "{run:?}");
-    place.run_on(&whole[..whole.len() - 1], "info -").refused(3, "1000000 bytes, but has 999999");
+    dir.run_on(&whole[..whole.len() - 1], "info -").refused(3, "1000000 bytes, but has 999999");
 }
 
 #[test]
 fn stdin_may_be_closed() {
-    let place = Workdir::new();
-    Run::of(place.command("info -").stdin(Stdio::null())).refused(3, "error: stdin: truncated: ");
+    let dir = Workdir::new();
+    Run::of(dir.command("info -").stdin(Stdio::null())).refused(3, "error: stdin: truncated: ");
 }
 
 #[test]
 fn a_tuning_record_is_followed_refused_and_forgotten() {
-    let place = Workdir::new();
-    place.write("x.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
+    let dir = Workdir::new();
+    dir.write("x.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
     let with = |variable: Option<&str>, args: &str| {
-        let mut command = place.command(args);
-        command.env("XDG_CACHE_HOME", place.path("cache"));
+        let mut command = dir.command(args);
+        command.env("XDG_CACHE_HOME", dir.path("cache"));
         command.env_remove("TRUNDLE_TUNING");
         Run::of(command.envs(variable.map(|value| ("TRUNDLE_TUNING", value))))
     };
@@ -496,7 +495,7 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
 
     let (changed, source) = record_of(Some("tile_rows=17"));
     assert!(changed.contains(" tile_rows=17 ") && source == "TRUNDLE_TUNING", "{changed} {source}");
-    place.write("record.txt", format!("# of a friend\n{changed}\n").as_bytes());
+    dir.write("record.txt", format!("# of a friend\n{changed}\n").as_bytes());
     assert_eq!(
         record_of(Some("record.txt")),
         (changed.clone(), "TRUNDLE_TUNING, record.txt".to_owned())

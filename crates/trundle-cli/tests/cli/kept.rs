@@ -51,33 +51,33 @@ fn every_command_keeps_in_place_what_it_is_not_told_to_move() {
         ("flip m.safetensors --axes 0 --json", &flip),
     ];
     for (args, expected) in commands {
-        let place = Workdir::new();
-        place.write("m.safetensors", &model.file(&model.b, &record));
+        let dir = Workdir::new();
+        dir.write("m.safetensors", &model.file(&model.b, &record));
         let rest = "--tensor b -o m.safetensors --force --verify";
-        place.run(&format!("{args} {rest}")).done();
-        assert!(place.read("m.safetensors") == **expected, "{args:?}");
-        assert_eq!(place.contents().len(), 1, "{args:?}");
+        dir.run(&format!("{args} {rest}")).done();
+        assert!(dir.read("m.safetensors") == **expected, "{args:?}");
+        assert_eq!(dir.contents().len(), 1, "{args:?}");
     }
-    let place = Workdir::new();
-    place.write("m.safetensors", &model.file(&model.b, &record));
+    let dir = Workdir::new();
+    dir.write("m.safetensors", &model.file(&model.b, &record));
     let roll = "roll m.safetensors --shift 0,3 --axes 0,1 --tensor b";
-    let run = place.run(&format!("{roll} -o n.safetensors")).done();
-    assert!(place.read("n.safetensors") == model.file(&model.b, &record));
+    let run = dir.run(&format!("{roll} -o n.safetensors")).done();
+    assert!(dir.read("n.safetensors") == model.file(&model.b, &record));
     assert!(run.stderr.contains("n.safetensors: 3 tensors, 2 copied unchanged,"), "{run:?}");
     assert!(run.stderr.contains("n.safetensors: b bf16 [4,3], 24 bytes\n"), "{run:?}");
 }
 
 #[test]
 fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (a, b) = (Tensor::noise("'>i2'", 2, &[3, 5]), Tensor::noise("'<U3'", 12, &[2, 2]));
     let c = Tensor::noise("'<f8'", 8, &[4, 3]);
     let kept = [("a.npy", a.file(FORTRAN)), ("sub/b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
-    place.write("m.npz", &npz::archive(&kept));
+    dir.write("m.npz", &npz::archive(&kept));
     let args = "flip m.npz --axes 0 --tensor c -o m.npz --force";
     // A tensor that is not selected remains column-major, even with --row-major.
-    let run = place.run(&format!("{args} --row-major --verify --json")).done();
-    let written = npz::members(&place.read("m.npz"));
+    let run = dir.run(&format!("{args} --row-major --verify --json")).done();
+    let written = npz::members(&dir.read("m.npz"));
     assert_eq!(written.len(), 3);
     let names: Vec<&str> = written.iter().map(|(name, _)| &name[..]).collect();
     assert_eq!(names, ["a.npy", "sub/b.npy", "c.npy"]);
@@ -96,35 +96,35 @@ fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
 #[test]
 fn only_leaves_the_others_out_and_what_was_recorded_of_them() {
     let model = Model::new();
-    let place = Workdir::new();
-    place.write("m.safetensors", &model.file(&model.b, &[("x", "1"), ("trundle.axes", RECORD)]));
+    let dir = Workdir::new();
+    dir.write("m.safetensors", &model.file(&model.b, &[("x", "1"), ("trundle.axes", RECORD)]));
     let args = "flip m.safetensors --axes 0 --only -o out.safetensors";
-    let run = place.run(&format!("{args} --tensor [bc]")).done();
+    let run = dir.run(&format!("{args} --tensor [bc]")).done();
     let (b, c) = (flipped(&model.b, &[0]), flipped(&model.c, &[0]));
     let tensors = [Named::new("c", "U8", &c), Named::new("b", "BF16", &b)];
     let record = [("x", "1"), ("trundle.axes", r#"{"b":"o i"}"#)];
-    assert!(place.read("out.safetensors") == file(&record, &tensors));
+    assert!(dir.read("out.safetensors") == file(&record, &tensors));
     assert!(run.stderr.contains("; 1 tensor left out"), "{run:?}");
-    refused(&place, &[("flip m.safetensors --axes 0 --only -o x.safetensors", 2, "--tensor")]);
+    refused(&dir, &[("flip m.safetensors --axes 0 --only -o x.safetensors", 2, "--tensor")]);
 }
 
 #[test]
 fn a_file_of_one_tensor_takes_the_one_that_is_named() {
     let model = Model::new();
-    let place = Workdir::new();
-    place.write("m.safetensors", &model.file(&model.b, &[]));
+    let dir = Workdir::new();
+    dir.write("m.safetensors", &model.file(&model.b, &[]));
     let to = |name: &'static str, output: &'static str| {
         format!("flip m.safetensors --axes 0 --tensor {name} -o {output}")
     };
-    let run = place.run(&to("a", "a.npy")).done();
-    assert!(place.read("a.npy").ends_with(&flipped(&model.a, &[0]).bytes));
+    let run = dir.run(&to("a", "a.npy")).done();
+    assert!(dir.read("a.npy").ends_with(&flipped(&model.a, &[0]).bytes));
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
-    place.run(&to("[b]", "one.bin")).done();
-    assert!(place.read("one.bin") == flipped(&model.b, &[0]).bytes);
-    let report = place.run(&format!("{} --json", to("c", "c.npy"))).done().json();
+    dir.run(&to("[b]", "one.bin")).done();
+    assert!(dir.read("one.bin") == flipped(&model.b, &[0]).bytes);
+    let report = dir.run(&format!("{} --json", to("c", "c.npy"))).done().json();
     assert_eq!(report["left_out"], 2);
     refused(
-        &place,
+        &dir,
         &[
             (&to("[ab]", "x.npy"), 2, "npy holds one tensor, got 2: b, a\nhint: --tensor NAME"),
             (&to("none", "x.npy"), 3, "no tensor is named \"none\"; the file has c, b, a"),
@@ -137,26 +137,26 @@ fn a_file_of_one_tensor_takes_the_one_that_is_named() {
 fn a_name_with_the_characters_of_patterns_is_itself_first() {
     let (one, two) = (Tensor::noise("", 1, &[3]), Tensor::noise("", 1, &[3]));
     let (w, star) = (Named::new("p['w']", "U8", &one), Named::new("pw", "U8", &two));
-    let (place, moved) = (Workdir::new(), flipped(&one, &[0]));
-    place.write("m.safetensors", &file(&[], &[w, star.clone()]));
+    let (dir, moved) = (Workdir::new(), flipped(&one, &[0]));
+    dir.write("m.safetensors", &file(&[], &[w, star.clone()]));
     let args =
         ["flip", "m.safetensors", "--axes", "0", "--tensor", "p['w']", "-o", "x.safetensors"];
-    place.run(&args).done();
+    dir.run(&args).done();
     let expected = file(&[], &[Named::new("p['w']", "U8", &moved), star]);
-    assert!(place.read("x.safetensors") == expected);
+    assert!(dir.read("x.safetensors") == expected);
 }
 
 #[test]
 fn what_is_kept_and_cannot_be_held_is_refused_with_the_way_out() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (a, b) = (Tensor::noise("'<U3'", 12, &[2]), Tensor::noise("'<f4'", 4, &[2]));
     let members = [("a.npy", a.file(PLAIN)), ("b.npy", b.file(PLAIN))];
-    place.write("m.npz", &npz::archive(&members));
+    dir.write("m.npz", &npz::archive(&members));
     let to = "flip m.npz --axes 0 --tensor b -o x.safetensors";
-    refused(&place, &[(to, 2, "cannot hold tensor \"a\"[..]--only leaves out the tensors that")]);
-    place.run(&format!("{to} --only")).done();
+    refused(&dir, &[(to, 2, "cannot hold tensor \"a\"[..]--only leaves out the tensors that")]);
+    dir.run(&format!("{to} --only")).done();
     let moved = flipped(&b, &[0]);
-    assert!(place.read("x.safetensors") == file(&[], &[Named::new("b", "F32", &moved)]));
+    assert!(dir.read("x.safetensors") == file(&[], &[Named::new("b", "F32", &moved)]));
 }
 
 /// Returns an array of Python objects as `numpy.save` writes it: a pickle.
@@ -167,23 +167,23 @@ fn objects() -> Vec<u8> {
 
 #[test]
 fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let a = Tensor::noise("'<f4'", 4, &[2, 3]);
     let members =
         [("o.npy", objects()), ("a.npy", a.file(PLAIN)), ("notes.txt", b"hello".to_vec())];
-    place.write("m.npz", &npz::archive(&members));
-    let text = place.run("info m.npz").done().text();
+    dir.write("m.npz", &npz::archive(&members));
+    let text = dir.run("info m.npz").done().text();
     assert!(text.contains("\n  a  f32  [2, 3]  C order"), "{text}");
     assert!(text.contains("\n  o  cannot be read: elements of type object"), "{text}");
     assert!(text.contains("\n  notes.txt  cannot be read: is not an .npy file"), "{text}");
-    let report = place.run("info m.npz --json").done().json();
+    let report = dir.run("info m.npz --json").done().json();
     assert_eq!(report["tensors"].as_array().unwrap().len(), 1);
     assert_eq!(report["unreadable"][0]["name"], "o");
     assert_eq!(report["unreadable"][1]["name"], "notes.txt");
-    place.run("flip m.npz --axes 0 --tensor a -o a.npy").done();
-    assert!(place.read("a.npy").ends_with(&flipped(&a, &[0]).bytes));
+    dir.run("flip m.npz --axes 0 --tensor a -o a.npy").done();
+    assert!(dir.read("a.npy").ends_with(&flipped(&a, &[0]).bytes));
     refused(
-        &place,
+        &dir,
         &[
             (
                 "flip m.npz --axes 0 -o m.npz --force",
@@ -203,9 +203,9 @@ fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
             ),
         ],
     );
-    let run = place.run("flip m.npz --axes 0 --tensor * --only -o x.npz").done();
+    let run = dir.run("flip m.npz --axes 0 --tensor * --only -o x.npz").done();
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
-    let written = npz::members(&place.read("x.npz"));
+    let written = npz::members(&dir.read("x.npz"));
     assert_eq!(written.len(), 1);
     assert!(written[0].1.ends_with(&flipped(&a, &[0]).bytes));
 }
@@ -213,8 +213,8 @@ fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
 #[test]
 fn metadata_that_the_output_cannot_hold_is_named() {
     let model = Model::new();
-    let place = Workdir::new();
-    place.write(
+    let dir = Workdir::new();
+    dir.write(
         "m.safetensors",
         &file(
             &[("format", "pt"), ("trundle.axes", r#"{"a":"h w"}"#)],
@@ -225,31 +225,31 @@ fn metadata_that_the_output_cannot_hold_is_named() {
     for output in ["x.npz", "x.npy", "x.bin"] {
         // --quiet does not suppress the warning.
         for more in ["", "--quiet"] {
-            let run = place.run(&format!("{} {more}", to(output))).done();
+            let run = dir.run(&format!("{} {more}", to(output))).done();
             let expected = format!(
                 "warning: {output}: the format stores no metadata; left out: format, trundle.axes; "
             );
             assert!(run.stderr.starts_with(&expected), "{run:?}");
         }
     }
-    let report = place.run(&format!("{} --json", to("x.npz"))).done().json();
+    let report = dir.run(&format!("{} --json", to("x.npz"))).done().json();
     assert_eq!(report["metadata_left_out"], serde_json::json!(["format", "trundle.axes"]));
     // The recorded axes of a transposed tensor are not reported as lost, because they would be wrong for
     // the output.
-    let run = place.run("transpose m.safetensors -o y.npz").done();
+    let run = dir.run("transpose m.safetensors -o y.npz").done();
     assert!(run.stderr.contains("left out: format\n"), "{run:?}");
-    let run = place.run(&to("x.safetensors")).done();
+    let run = dir.run(&to("x.safetensors")).done();
     assert!(!run.stderr.contains("warning"), "{run:?}");
 }
 
 #[test]
 fn a_plan_tells_of_what_is_moved_and_counts_what_is_copied() {
     let model = Model::new();
-    let place = Workdir::new();
-    place.write("m.safetensors", &model.file(&model.b, &[]));
+    let dir = Workdir::new();
+    dir.write("m.safetensors", &model.file(&model.b, &[]));
     let plan = |more: &str| {
         let args = "plan flip m.safetensors --axes 0 --tensor b --json";
-        place.run(&format!("{args} {more}")).done().json()
+        dir.run(&format!("{args} {more}")).done().json()
     };
     let all = (model.a.bytes.len() + model.b.bytes.len() + model.c.bytes.len()) as u64;
     assert_eq!(plan("")["tensor"]["name"], "b");
@@ -259,16 +259,16 @@ fn a_plan_tells_of_what_is_moved_and_counts_what_is_copied() {
 
 #[test]
 fn what_is_kept_goes_through_little_memory_too() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (a, b) = (Tensor::noise("", 4, &[512, 1500]), Tensor::noise("", 2, &[1024, 1500]));
     let of =
         |b: &Tensor| file(&[("x", "y")], &[Named::new("a", "F32", &a), Named::new("b", "F16", b)]);
-    place.write("m.safetensors", &of(&b));
+    dir.write("m.safetensors", &of(&b));
     let args = "flip m.safetensors --axes 0 --tensor b -o m.safetensors";
-    place.run(&format!("{args} --force --verify --max-mem 2M")).done();
+    dir.run(&format!("{args} --force --verify --max-mem 2M")).done();
     let row = 2 * 1500;
     let bytes = b.bytes.chunks(row).rev().flatten().copied().collect();
-    assert!(place.read("m.safetensors") == of(&Tensor { bytes, ..b }));
+    assert!(dir.read("m.safetensors") == of(&Tensor { bytes, ..b }));
 }
 
 /// Kills the program after its first journal entry, and resumes the run.
@@ -285,25 +285,25 @@ fn what_is_kept_is_gone_on_with() {
 /// the second run resumed the first. The output must be complete in any case.
 #[cfg(unix)]
 fn killed_run_is_resumed(rows: usize) -> bool {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (a, b) = (Tensor::noise("", 4, &[rows - 100, 4096]), Tensor::noise("", 4, &[rows, 4096]));
     let of = |b: &Tensor| file(&[], &[Named::new("b", "F32", b), Named::new("a", "F32", &a)]);
-    place.write("m.safetensors", &of(&b));
+    dir.write("m.safetensors", &of(&b));
     let args = "flip m.safetensors --axes 0 --tensor b -o x.safetensors";
     let slowly = "--max-mem 8M --storage hdd --threads 1 --resume --json";
     let args = format!("{args} {slowly}");
-    let has_noted = || crate::work::noted_lines(&place.path("")) >= 2;
-    let mut child = place.command(&args).spawn().unwrap();
+    let has_noted = || crate::work::noted_lines(&dir.path("")) >= 2;
+    let mut child = dir.command(&args).spawn().unwrap();
     while child.try_wait().unwrap().is_none() && !has_noted() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let is_over = place.path("x.safetensors").exists();
-    if is_over || place.run(&args).done().json()["resumed"] != true {
+    let is_over = dir.path("x.safetensors").exists();
+    if is_over || dir.run(&args).done().json()["resumed"] != true {
         return false;
     }
     let bytes = b.bytes.chunks(4 * 4096).rev().flatten().copied().collect();
-    assert!(place.read("x.safetensors") == of(&Tensor { bytes, ..b }));
+    assert!(dir.read("x.safetensors") == of(&Tensor { bytes, ..b }));
     true
 }

@@ -151,11 +151,11 @@ impl Workdir {
 
     /// Creates a folder with one file for each name.
     fn with(files: &[(&str, &Tensor)]) -> Workdir {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         for (name, tensor) in files {
-            place.write(name, &tensor.file(npy::PLAIN));
+            dir.write(name, &tensor.file(npy::PLAIN));
         }
-        place
+        dir
     }
 
     fn path(&self, name: &str) -> PathBuf {

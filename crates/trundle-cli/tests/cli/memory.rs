@@ -30,13 +30,13 @@ fn most_kib(child: &Child) -> Option<u64> {
 }
 
 /// Runs the program from stdin to stdout, and checks its peak memory.
-fn streamed(place: &Workdir, input: Vec<u8>, args: &str) -> Run {
-    streamed_within(MAX_MEM, place, input, args).done()
+fn streamed(dir: &Workdir, input: Vec<u8>, args: &str) -> Run {
+    streamed_within(MAX_MEM, dir, input, args).done()
 }
 
 /// Runs the program with the limit `max_mem`. It may have any exit code.
-fn streamed_within(max_mem: &str, place: &Workdir, input: Vec<u8>, args: &str) -> Run {
-    let mut command = place.command(&format!("{args} --max-mem {max_mem} --threads 2"));
+fn streamed_within(max_mem: &str, dir: &Workdir, input: Vec<u8>, args: &str) -> Run {
+    let mut command = dir.command(&format!("{args} --max-mem {max_mem} --threads 2"));
     // In this test, the limit includes the code of the process.
     command.env_remove("TRUNDLE_OWN_MEMORY");
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -64,46 +64,46 @@ fn streamed_within(max_mem: &str, place: &Workdir, input: Vec<u8>, args: &str) -
 fn streams_larger_than_the_memory_come_in_and_go_out() {
     let tensor = tensor();
     let expected = flipped_rows(&tensor);
-    let place = Workdir::new();
-    let run = streamed(&place, tensor.file(PLAIN), "flip - --axes 0 -o -");
+    let dir = Workdir::new();
+    let run = streamed(&dir, tensor.file(PLAIN), "flip - --axes 0 -o -");
     assert!(run.stdout.ends_with(&expected));
-    assert_eq!(place.contents(), []);
-    streamed(&place, tensor.file(PLAIN), "flip - --axes 0 -o y.npy --verify");
-    assert!(place.read("y.npy").ends_with(&expected));
-    let run = streamed(&place, Vec::new(), "flip y.npy --axes 0 -o -");
+    assert_eq!(dir.contents(), []);
+    streamed(&dir, tensor.file(PLAIN), "flip - --axes 0 -o y.npy --verify");
+    assert!(dir.read("y.npy").ends_with(&expected));
+    let run = streamed(&dir, Vec::new(), "flip y.npy --axes 0 -o -");
     assert!(run.stdout.ends_with(&tensor.bytes));
-    assert_eq!(place.contents().len(), 1);
+    assert_eq!(dir.contents().len(), 1);
 }
 
 #[test]
 fn files_and_streams_larger_than_the_memory_are_joined() {
     let tensor = tensor();
-    let place = Workdir::with(&[("x.npy", &tensor)]);
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     let args = "concat - x.npy --axis 1 -o -";
-    let run = streamed(&place, tensor.file(PLAIN), args);
+    let run = streamed(&dir, tensor.file(PLAIN), args);
     let rows = tensor.bytes.chunks(tensor.bytes.len() / tensor.shape[0]);
     let expected: Vec<u8> = rows.flat_map(|row| [row, row].concat()).collect();
     assert!(run.stdout.ends_with(&expected));
-    assert_eq!(place.contents().len(), 1);
+    assert_eq!(dir.contents().len(), 1);
 }
 
 #[test]
 fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
     let tensor = tensor();
-    let place = Workdir::with(&[("x.npy", &tensor)]);
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     let rows: Vec<i64> = (0..18).rev().collect();
-    place.write("rows.npy", &Tensor { shape: vec![18, 1], ..Tensor::list(&rows) }.file(PLAIN));
+    dir.write("rows.npy", &Tensor { shape: vec![18, 1], ..Tensor::list(&rows) }.file(PLAIN));
     let zeros = Tensor { bytes: vec![0; tensor.bytes.len()], ..tensor.clone() };
     let args = "apply - 'scatter_nd(_, x.npy, indices=rows.npy)' -o -";
-    let run = streamed(&place, zeros.file(PLAIN), args);
+    let run = streamed(&dir, zeros.file(PLAIN), args);
     assert!(run.stdout.ends_with(&flipped_rows(&tensor)));
     let args = "split x.npy --axis 1 --parts 2 -o p-{}.npy --verify";
-    streamed(&place, Vec::new(), args);
+    streamed(&dir, Vec::new(), args);
     let halves: Vec<&[u8]> = tensor.bytes.chunks(tensor.bytes.len() / 36).collect();
     for number in 0..2 {
         let expected: Vec<u8> =
             halves.iter().skip(number).step_by(2).copied().flatten().copied().collect();
-        assert!(place.read(&format!("p-{number}.npy")).ends_with(&expected));
+        assert!(dir.read(&format!("p-{number}.npy")).ends_with(&expected));
     }
 }
 
@@ -143,26 +143,26 @@ fn archive(name: &str, content: &[u8]) -> Vec<u8> {
 #[test]
 fn a_deflated_member_larger_than_the_memory_is_moved() {
     let tensor = tensor();
-    let place = Workdir::new();
-    place.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
-    streamed(&place, Vec::new(), "flip x.npz --axes 0 -o y.npy --verify");
-    assert!(place.read("y.npy").ends_with(&flipped_rows(&tensor)));
-    assert_eq!(place.contents().len(), 2);
+    let dir = Workdir::new();
+    dir.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
+    streamed(&dir, Vec::new(), "flip x.npz --axes 0 -o y.npy --verify");
+    assert!(dir.read("y.npy").ends_with(&flipped_rows(&tensor)));
+    assert_eq!(dir.contents().len(), 2);
 }
 
 #[test]
 fn what_is_larger_than_the_memory_is_compared() {
     let tensor = tensor();
-    let place = Workdir::new();
-    place.write("x.npy", &tensor.file(PLAIN));
-    place.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
-    place.run("transpose x.npy -o inverted.npy --row-major").done();
-    place.run("transpose inverted.npy -o f.npy").done();
+    let dir = Workdir::new();
+    dir.write("x.npy", &tensor.file(PLAIN));
+    dir.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
+    dir.run("transpose x.npy -o inverted.npy --row-major").done();
+    dir.run("transpose inverted.npy -o f.npy").done();
     for files in [["x.npy", "f.npy"], ["f.npy", "x.npy"], ["x.npz", "f.npy"], ["x.npz", "x.npz"]] {
-        let run = streamed(&place, Vec::new(), &format!("cmp {} {}", files[0], files[1]));
+        let run = streamed(&dir, Vec::new(), &format!("cmp {} {}", files[0], files[1]));
         assert_eq!(run.text(), "equal\n", "{files:?}");
     }
-    let run = streamed(&place, tensor.file(PLAIN), "cmp f.npy -");
+    let run = streamed(&dir, tensor.file(PLAIN), "cmp f.npy -");
     assert_eq!(run.text(), "equal\n");
 }
 
@@ -171,9 +171,9 @@ fn what_is_larger_than_the_memory_is_compared() {
 #[test]
 fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     let tensor = Tensor::noise("'<f4'", 4, &[32, 1024, 1024]);
-    let place = Workdir::new();
-    place.write("x.npy", &tensor.file(PLAIN));
-    let within = |args: &str| streamed_within("180M", &place, Vec::new(), args).done();
+    let dir = Workdir::new();
+    dir.write("x.npy", &tensor.file(PLAIN));
+    let within = |args: &str| streamed_within("180M", &dir, Vec::new(), args).done();
     let all = [
         ("zstd:1", "--chunks 8,512,512"),
         ("none", "--chunks 8,512,512"),
@@ -187,16 +187,16 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
         }
         within("transpose x.zarr --order 2,0,1 -o y.zarr --force");
         within("transpose y.zarr --order 1,2,0 -o z.npy --force");
-        assert!(place.read("z.npy").ends_with(&tensor.bytes), "{codec}");
+        assert!(dir.read("z.npy").ends_with(&tensor.bytes), "{codec}");
     }
 }
 
 /// If requests are slow, a box of many short contiguous ranges fills the memory.
 #[test]
 fn boxes_that_fill_the_memory_leave_room_for_the_program() {
-    let place = Workdir::with(&[("x.npy", &tensor())]);
+    let dir = Workdir::with(&[("x.npy", &tensor())]);
     let args = "transpose x.npy --order 2,1,0 --row-major --storage hdd";
-    streamed(&place, Vec::new(), &format!("{args} -o y.npy"));
+    streamed(&dir, Vec::new(), &format!("{args} -o y.npy"));
 }
 
 /// Returns random chunk sizes for an array of this shape. A chunk has at most `most` elements.
@@ -227,7 +227,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
     const ORDERS: [[usize; 3]; 6] =
         [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     let shape = [61, 402, 509];
-    let place = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &shape))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &shape))]);
     let mut seed = 3;
     let (runs, mut refused) = (if trundle_testing::everything() { 30 } else { 2 }, 0);
     for run in 0..runs {
@@ -243,7 +243,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
                 (some_chunks(&mut seed, &shape, most), CODECS[chance(&mut seed, 7)]);
             let args = format!("convert x.npy -o {source} --force --quiet");
             let in_chunks = format!("--chunks {chunks} --codec {codec}");
-            place.run(&format!("{args} {in_chunks}")).done();
+            dir.run(&format!("{args} {in_chunks}")).done();
         }
         let [a, b, c] = order;
         let chain = format!(
@@ -263,7 +263,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
         let args = format!(
             "apply {source} '{chain}' -o {target} --force --quiet {cut} {verify} --storage {storage}"
         );
-        let done = streamed_within(max_mem, &place, Vec::new(), &args);
+        let done = streamed_within(max_mem, &dir, Vec::new(), &args);
         let is_refused = done.code == Some(3) && done.stderr.contains("of memory are needed");
         refused += usize::from(is_refused);
         assert!(is_refused || done.code == Some(0), "run {run}: {args:?}: {done:?}");
@@ -274,22 +274,22 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
 /// A limit below the needs of the process is refused. The message has a limit that is enough.
 #[test]
 fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);
     let flip = |max_mem: &str| {
         let args = format!("flip x.npy --axes 0 -o y.npy --force --max-mem {max_mem}");
-        Run::of(place.command(&args).env_remove("TRUNDLE_OWN_MEMORY"))
+        Run::of(dir.command(&args).env_remove("TRUNDLE_OWN_MEMORY"))
     };
     flip("8M").done();
-    fs::remove_file(place.path("y.npy")).unwrap();
+    fs::remove_file(dir.path("y.npy")).unwrap();
     let refused = flip("4M");
     assert_eq!(refused.code, Some(3), "{refused:?}");
     let message = refused.stderr.split_once("error: ").unwrap().1;
     let (needed, rest) = message.split_once(' ').unwrap();
     assert!(rest.contains("MiB of memory are needed, --max-mem is 4.0 MiB"), "{message}");
-    assert_eq!(place.contents().len(), 1);
+    assert_eq!(dir.contents().len(), 1);
     let needed = needed.parse::<f64>().unwrap().ceil() as u64;
     flip(&format!("{needed}M")).done();
     assert_eq!(flip(&format!("{}M", needed - 3)).code, Some(3));
-    let mut command = place.command("flip x.npy --axes 0 -o y.npy");
+    let mut command = dir.command("flip x.npy --axes 0 -o y.npy");
     Run::of(command.env("TRUNDLE_OWN_MEMORY", "much")).refused(2, "TRUNDLE_OWN_MEMORY is \"much\"");
 }

@@ -75,7 +75,7 @@ impl Ir {
     }
 
     /// Writes `model.xml` and `model.bin`. The model has these outputs.
-    fn write(mut self, place: &Workdir, outputs: &[(&str, Port)]) {
+    fn write(mut self, dir: &Workdir, outputs: &[(&str, Port)]) {
         for (name, source) in outputs {
             self.layer("Result", name, "", &[*source]);
         }
@@ -84,8 +84,8 @@ impl Ir {
             "<?xml version=\"1.0\"?><net name=\"model\" version=\"11\"><layers>{layers}</layers>\
              <edges>{edges}</edges></net>"
         );
-        place.write("model.xml", xml.as_bytes());
-        place.write("model.bin", &weights);
+        dir.write("model.xml", xml.as_bytes());
+        dir.write("model.bin", &weights);
     }
 }
 
@@ -94,22 +94,22 @@ type Operator<'a> = (&'a str, &'a [&'a [i64]]);
 
 /// Writes a model with a sequence of operators. The first reads the only input; each other operator reads
 /// the output of the operator before it.
-fn write_row(place: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
+fn write_row(dir: &Workdir, given: [&str; 3], operators: &[Operator<'_>], name: &str) {
     let mut ir = Ir::default();
     let [input, element, shape] = given;
     let mut last = ir.given(input, element, shape);
     for (kind, lists) in operators {
         last = ir.then(kind, last, lists);
     }
-    ir.write(place, &[(name, last)]);
+    ir.write(dir, &[(name, last)]);
 }
 
 const TRANSPOSE: Operator<'_> = ("Transpose", &[&[1, 0]]);
 
 /// Writes a model that rolls a 2 x 3 tensor of u16 by 1 and transposes it.
-fn rolled_and_turned(place: &Workdir, name: &str) {
-    write_row(place, ["x", "u16", "?,3"], &[("Roll", &[&[1], &[1]]), TRANSPOSE], name);
-    place.write("x.npy", &input().file(PLAIN));
+fn rolled_and_turned(dir: &Workdir, name: &str) {
+    write_row(dir, ["x", "u16", "?,3"], &[("Roll", &[&[1], &[1]]), TRANSPOSE], name);
+    dir.write("x.npy", &input().file(PLAIN));
 }
 
 fn input() -> Tensor {
@@ -128,72 +128,72 @@ fn numbers(file: &[u8]) -> Vec<u16> {
 
 const RUN: &str = "run model.xml --input x=x.npy --out-dir=out";
 
-fn run_with(place: &Workdir, more: &str) -> Run {
-    place.run(&format!("{RUN} {more}"))
+fn run_with(dir: &Workdir, more: &str) -> Run {
+    dir.run(&format!("{RUN} {more}"))
 }
 
 #[test]
 fn a_model_is_one_pass_and_its_output_a_file() {
-    let place = Workdir::new();
-    rolled_and_turned(&place, "y");
-    let report = run_with(&place, "--json --verify").done().json();
+    let dir = Workdir::new();
+    rolled_and_turned(&dir, "y");
+    let report = run_with(&dir, "--json --verify").done().json();
     assert_eq!(report["passes"], 1);
     assert_eq!(report["verified"], true);
     let output = &report["outputs"][0];
     assert_eq!((&output["name"], &output["file"]), (&"y".into(), &"out/y.npy".into()));
     assert_eq!((&output["dtype"], &output["shape"]), (&"u16".into(), &[3, 2][..].into()));
-    assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
+    assert_eq!(numbers(&dir.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
 }
 
 #[test]
 fn inputs_may_be_in_another_order_of_bytes_and_axes() {
-    let place = Workdir::new();
-    rolled_and_turned(&place, "y");
+    let dir = Workdir::new();
+    rolled_and_turned(&dir, "y");
     let mut bytes = input().bytes;
     bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
     let tensor = Tensor { descr: "'>u2'".into(), bytes, ..input() };
-    place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
-    run_with(&place, "-q").done();
-    assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
+    dir.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
+    run_with(&dir, "-q").done();
+    assert_eq!(numbers(&dir.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
 }
 
 #[test]
 fn packed_elements_are_the_bytes_they_are_packed_in() {
-    let place = Workdir::new();
-    write_row(&place, ["x", "u4", "2,3"], &[TRANSPOSE], "y");
+    let dir = Workdir::new();
+    write_row(&dir, ["x", "u4", "2,3"], &[TRANSPOSE], "y");
     let packed = of_bytes(&[3], &[0x10, 0x32, 0x54]);
-    place.write("x.npy", &packed.file(PLAIN));
-    let output = &run_with(&place, "--json").done().json()["outputs"][0];
+    dir.write("x.npy", &packed.file(PLAIN));
+    let output = &run_with(&dir, "--json").done().json()["outputs"][0];
     assert_eq!((&output["dtype"], &output["shape"]), (&"u4".into(), &[3, 2][..].into()));
-    let file = place.read("out/y.npy");
+    let file = dir.read("out/y.npy");
     assert_eq!(file[file.len() - 3..], [0x30, 0x41, 0x52]);
 }
 
 #[test]
 fn outputs_stay_within_their_folder() {
     for (name, file) in [("../y", ".._y.npy"), ("a/b:c", "a_b_c.npy"), ("..", "output...npy")] {
-        let place = Workdir::new();
-        rolled_and_turned(&place, name);
-        let report = run_with(&place, "--json").done().json();
+        let dir = Workdir::new();
+        rolled_and_turned(&dir, name);
+        let report = run_with(&dir, "--json").done().json();
         assert_eq!(report["outputs"][0]["name"], name);
         assert_eq!(report["outputs"][0]["file"], format!("out/{file}"));
-        assert!(place.path("out").join(file).exists());
+        assert!(dir.path("out").join(file).exists());
     }
 }
 
 #[test]
 fn outputs_that_exist_stay_unless_forced() {
-    let place = Workdir::new();
-    rolled_and_turned(&place, "y");
-    run_with(&place, "").done();
-    let before = place.read("out/y.npy");
-    place.write("x.npy", &Tensor::noise("'<u2'", 2, &[2, 3]).file(PLAIN));
-    let refused = run_with(&place, "");
+    let dir = Workdir::new();
+    rolled_and_turned(&dir, "y");
+    run_with(&dir, "").done();
+    let before = dir.read("out/y.npy");
+    dir.write("x.npy", &Tensor::noise("'<u2'", 2, &[2, 3]).file(PLAIN));
+    let refused = run_with(&dir, "");
     refused.refused(2, "already exists\nhint: --force");
-    assert_eq!(place.read("out/y.npy"), before);
-    place.run("run model.xml --input=x=x.npy --out-dir=x.npy").refused(2, "x.npy: not a folder");
-    run_with(&place, "--force").done();
-    assert_ne!(place.read("out/y.npy"), before);
+    assert_eq!(dir.read("out/y.npy"), before);
+    dir.run("run model.xml --input=x=x.npy --out-dir=x.npy").refused(2, "x.npy: not a folder");
+    run_with(&dir, "--force").done();
+    assert_ne!(dir.read("out/y.npy"), before);
 }
 
 #[test]
@@ -211,20 +211,20 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
         ("run model.xml --input x=wide.npy", 3, "must have shape [?, 3], got [2, 4]"),
         ("run model.xml --input x=u8.npy", 3, "holds elements of type u8"),
     ];
-    let place = Workdir::new();
-    rolled_and_turned(&place, "y");
-    place.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
-    place.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
-    let before = place.contents();
+    let dir = Workdir::new();
+    rolled_and_turned(&dir, "y");
+    dir.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
+    dir.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
+    let before = dir.contents();
     for (args, code, message) in refusals {
-        place.run(&format!("{args} --out-dir=out")).refused(code, message);
-        assert_eq!(place.contents(), before);
+        dir.run(&format!("{args} --out-dir=out")).refused(code, message);
+        assert_eq!(dir.contents(), before);
     }
 }
 
 /// Writes a model that concatenates each of two inputs with itself, and joins, rolls and transposes the
 /// results.
-fn joined(place: &Workdir, element: &str, sizes: [usize; 2]) {
+fn joined(dir: &Workdir, element: &str, sizes: [usize; 2]) {
     let mut ir = Ir::default();
     let x = ir.given("x", element, &format!("{},{}", sizes[0], sizes[1]));
     let doubled = ir.joined([x, x], 0);
@@ -233,14 +233,14 @@ fn joined(place: &Workdir, element: &str, sizes: [usize; 2]) {
     let [down, right] = [sizes[0] / 3, sizes[1] + 2].map(|size| i64::try_from(size).unwrap());
     let rolled = ir.then("Roll", both, &[&[down, -right], &[0, 1]]);
     let turned = ir.then("Transpose", rolled, &[&[1, 0]]);
-    ir.write(place, &[("y", turned)]);
+    ir.write(dir, &[("y", turned)]);
 }
 
 const RUN_BOTH: &str = "run model.xml --input x=x.npy --input z=z.npy --out-dir=out";
 
 #[test]
 fn what_is_larger_than_memory_goes_in_parts() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let big = Style { version: 1, fortran: true };
     let swapped = |tensor: Tensor| {
         let mut bytes = tensor.bytes;
@@ -248,7 +248,7 @@ fn what_is_larger_than_memory_goes_in_parts() {
         Tensor { descr: "'>u2'".into(), bytes, ..tensor }
     };
     for (element, sizes) in [("u16", [300, 170]), ("u4", [101, 60])] {
-        joined(&place, element, sizes);
+        joined(&dir, element, sizes);
         let (x, z) = match element {
             "u16" => (
                 Tensor::noise("'<u2'", 2, &sizes).file(PLAIN),
@@ -259,11 +259,11 @@ fn what_is_larger_than_memory_goes_in_parts() {
                 (packed(sizes[0]).file(PLAIN), packed(2 * sizes[0]).file(PLAIN))
             }
         };
-        place.write("x.npy", &x);
-        place.write("z.npy", &z);
-        let run = |more: &str| place.run(&format!("{RUN_BOTH} --json {more}")).done();
+        dir.write("x.npy", &x);
+        dir.write("z.npy", &z);
+        let run = |more: &str| dir.run(&format!("{RUN_BOTH} --json {more}")).done();
         run("--force");
-        let expected = place.read("out/y.npy");
+        let expected = dir.read("out/y.npy");
         for more in [
             "--max-mem 9K",
             "--max-mem 16K --verify",
@@ -272,7 +272,7 @@ fn what_is_larger_than_memory_goes_in_parts() {
             let report = run(&format!("{more} --force")).json();
             assert_eq!((&report["passes"], &report["resumed"]), (&1.into(), &false.into()));
             assert_eq!(report["outputs"][0]["bytes"], expected.len() - 128, "{report}");
-            assert!(place.read("out/y.npy") == expected, "{element} {more:?}");
+            assert!(dir.read("out/y.npy") == expected, "{element} {more:?}");
         }
     }
 }
@@ -282,19 +282,19 @@ fn what_is_larger_than_memory_goes_in_parts() {
 fn a_model_in_parts_that_was_killed_goes_on() {
     use crate::work::{noted_lines, signal};
 
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let sizes = [2000, 2300];
-    joined(&place, "u32", sizes);
-    place.write("x.npy", &Tensor::noise("'<u4'", 4, &sizes).file(PLAIN));
-    place.write("z.npy", &Tensor::noise("'<u4'", 4, &[2 * sizes[0], sizes[1]]).file(PLAIN));
-    place.run(&RUN_BOTH).done();
-    let expected = place.read("out/y.npy");
-    std::fs::remove_file(place.path("out/y.npy")).unwrap();
+    joined(&dir, "u32", sizes);
+    dir.write("x.npy", &Tensor::noise("'<u4'", 4, &sizes).file(PLAIN));
+    dir.write("z.npy", &Tensor::noise("'<u4'", 4, &[2 * sizes[0], sizes[1]]).file(PLAIN));
+    dir.run(&RUN_BOTH).done();
+    let expected = dir.read("out/y.npy");
+    std::fs::remove_file(dir.path("out/y.npy")).unwrap();
     let slowly = format!("{RUN_BOTH} --max-mem 8M --storage hdd --threads=1");
-    let noted = || noted_lines(&place.path("out")) >= 2;
+    let noted = || noted_lines(&dir.path("out")) >= 2;
     let mut kills = 0;
     while kills < if trundle_testing::everything() { 3 } else { 1 } {
-        let mut child = place.command(&format!("{slowly} --force --verify")).spawn().unwrap();
+        let mut child = dir.command(&format!("{slowly} --force --verify")).spawn().unwrap();
         while child.try_wait().unwrap().is_none() && !noted() {
             // This slows the program down. It writes a journal entry every half second.
             signal(Signal::STOP, &child);
@@ -310,59 +310,59 @@ fn a_model_in_parts_that_was_killed_goes_on() {
         }
         kills += 1;
         let more = ["--force --resume --json", "--force --resume --json --verify"][kills % 2];
-        let report = place.run(&format!("{slowly} {more}")).done().json();
+        let report = dir.run(&format!("{slowly} {more}")).done().json();
         assert_eq!(report["resumed"], true);
-        assert!(place.read("out/y.npy") == expected);
-        assert_eq!(std::fs::read_dir(place.path("out")).unwrap().count(), 1);
+        assert!(dir.read("out/y.npy") == expected);
+        assert_eq!(std::fs::read_dir(dir.path("out")).unwrap().count(), 1);
     }
 }
 
 /// Writes a model of two transposes. One transposes `x`, and the order of axes is an input. The other
 /// transposes `z`, which has another type.
-fn of_several_types(place: &Workdir, sizes: [usize; 2]) {
+fn of_several_types(dir: &Workdir, sizes: [usize; 2]) {
     let shape = format!("{},{}", sizes[0], sizes[1]);
     let mut ir = Ir::default();
     let (x, z) = (ir.given("x", "f32", &shape), ir.given("z", "u8", &shape));
     let order = ir.given("order", "i64", "2");
     let y = ir.layer("Transpose", "y/turned", "", &[x, order]);
     let w = ir.layer("Transpose", "w/turned", "", &[z, order]);
-    ir.write(place, &[("y", y), ("w", w)]);
-    place.write("x.npy", &Tensor::noise("'<f4'", 4, &sizes).file(PLAIN));
-    place.write("z.npy", &Tensor::noise("'|u1'", 1, &sizes).file(PLAIN));
-    place.write("order.npy", &Tensor::list(&[1, 0]).file(PLAIN));
+    ir.write(dir, &[("y", y), ("w", w)]);
+    dir.write("x.npy", &Tensor::noise("'<f4'", 4, &sizes).file(PLAIN));
+    dir.write("z.npy", &Tensor::noise("'|u1'", 1, &sizes).file(PLAIN));
+    dir.write("order.npy", &Tensor::list(&[1, 0]).file(PLAIN));
 }
 
 #[test]
 fn what_goes_in_parts_may_be_of_several_types() {
-    let place = Workdir::new();
-    of_several_types(&place, [900, 1100]);
+    let dir = Workdir::new();
+    of_several_types(&dir, [900, 1100]);
     let inputs = "--input=x=x.npy --input=z=z.npy --input=order=order.npy";
     let args = format!("run model.xml --out-dir=out --force {inputs}");
-    place.run(&args).done();
-    let whole = ["out/y.npy", "out/w.npy"].map(|name| place.read(name));
-    place.run(&format!("{args} --max-mem=1M --verify")).done();
-    assert!(whole == ["out/y.npy", "out/w.npy"].map(|name| place.read(name)));
+    dir.run(&args).done();
+    let whole = ["out/y.npy", "out/w.npy"].map(|name| dir.read(name));
+    dir.run(&format!("{args} --max-mem=1M --verify")).done();
+    assert!(whole == ["out/y.npy", "out/w.npy"].map(|name| dir.read(name)));
     assert_eq!(Tensor::read(&whole[0], 4).shape, [1100, 900]);
 }
 
 #[test]
 fn an_operator_that_computes_is_refused_by_name() {
-    let place = Workdir::new();
-    write_row(&place, ["x", "u16", "2,3"], &[("Sigmoid", &[])], "y");
-    place.write("x.npy", &input().file(PLAIN));
-    let run = run_with(&place, "");
+    let dir = Workdir::new();
+    write_row(&dir, ["x", "u16", "2,3"], &[("Sigmoid", &[])], "y");
+    dir.write("x.npy", &input().file(PLAIN));
+    let run = run_with(&dir, "");
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.stderr.contains("Sigmoid") && run.stderr.contains("Transpose"), "{run:?}");
     assert!(run.stderr.starts_with("error: model.xml: "), "{run:?}");
-    place.run("run x.npy --out-dir=out").refused(3, "expected the ending .xml or .onnx");
+    dir.run("run x.npy --out-dir=out").refused(3, "expected the ending .xml or .onnx");
 }
 
 #[test]
 fn all_that_is_not_supported_is_named() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let operators: [Operator<'_>; 3] = [("Sigmoid", &[]), ("GatherTree", &[]), ("Sigmoid", &[])];
-    write_row(&place, ["x", "u16", "2,3"], &operators, "y");
-    let run = place.run("plan model.xml");
+    write_row(&dir, ["x", "u16", "2,3"], &operators, "y");
+    let run = dir.run("plan model.xml");
     assert_eq!(run.code, Some(3), "{run:?}");
     let named = "Sigmoid (2 nodes), which computes; GatherTree (1 node), which moves elements";
     assert!(run.stderr.contains(named), "{run:?}");
@@ -370,75 +370,75 @@ fn all_that_is_not_supported_is_named() {
 
 #[test]
 fn a_small_model_of_a_large_output_is_planned_at_once() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let mut ir = Ir::default();
     let x = ir.given("x", "f32", "2,2");
     let last = (0..50).fold(x, |last, _| ir.joined([last; 2], 0));
-    ir.write(&place, &[("y", last)]);
-    place.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
-    let report = place.run("plan model.xml --json").done().json();
+    ir.write(&dir, &[("y", last)]);
+    dir.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
+    let report = dir.run("plan model.xml --json").done().json();
     assert!(report["passes"].as_u64().unwrap() <= 6, "{report}");
     assert_eq!(report["stages"].as_array().unwrap().last().unwrap()["bytes"], 16u64 << 50);
-    let before = place.contents();
+    let before = dir.contents();
     // The output is larger than any disk, and the memory is too small for its tiles.
-    let run = run_with(&place, "--max-mem=1G");
+    let run = run_with(&dir, "--max-mem=1G");
     assert!(matches!(run.code, Some(1 | 3)), "{run:?}");
     let said = ["of memory are needed", "of disk space are needed"];
     assert!(said.iter().any(|said| run.stderr.contains(said)), "{run:?}");
-    assert_eq!(place.contents(), before);
+    assert_eq!(dir.contents(), before);
 }
 
 #[test]
 fn of_a_large_tensor_only_what_is_read_is_made() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let mut ir = Ir::default();
     let x = ir.given("x", "f32", "2,2");
     let last = (0..40).fold(x, |last, _| ir.joined([last; 2], 0));
     let row = (1 << 33) + 1;
     let sliced = ir.then("Slice", last, &[&[row], &[row + 1], &[1], &[0]]);
-    ir.write(&place, &[("y", sliced)]);
-    place.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
-    let report = run_with(&place, "--verify --json --max-mem=1M").done().json();
+    ir.write(&dir, &[("y", sliced)]);
+    dir.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
+    let report = run_with(&dir, "--verify --json --max-mem=1M").done().json();
     assert_eq!((&report["passes"], &report["verified"]), (&1.into(), &true.into()));
-    assert_eq!(Tensor::read(&place.read("out/y.npy"), 4).bytes, of_floats_bytes(&[3., 4.]));
+    assert_eq!(Tensor::read(&dir.read("out/y.npy"), 4).bytes, of_floats_bytes(&[3., 4.]));
 }
 
 #[test]
 fn names_print_no_lines_and_no_commands() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let name = "y&#10;done\u{9b}31m\u{202e}";
-    write_row(&place, ["x&#10;ok", "u16", "2,3"], &[TRANSPOSE], name);
-    let plan = place.run("plan model.xml --verbose").done().text();
+    write_row(&dir, ["x&#10;ok", "u16", "2,3"], &[TRANSPOSE], name);
+    let plan = dir.run("plan model.xml --verbose").done().text();
     assert!(plan.lines().any(|line| line == "  input x\\nok: u16 [2, 3]"), "{plan}");
     let quiet = |text: &str| !text.contains(['\u{9b}', '\u{202e}']);
     assert!(quiet(&plan) && !plan.lines().any(|line| line.starts_with("ok")), "{plan}");
-    let run = place.run("run model.xml --input z=x.npy --out-dir=out");
+    let run = dir.run("run model.xml --input z=x.npy --out-dir=out");
     assert!(run.stderr.contains("the model has x\\nok"), "{run:?}");
 }
 
 #[cfg(unix)]
 #[test]
 fn weights_elsewhere_are_read_where_that_is_asked_for() {
-    let place = Workdir::new();
-    rolled_and_turned(&place, "y");
-    std::fs::create_dir(place.path("cache")).unwrap();
-    std::fs::rename(place.path("model.xml"), place.path("cache/model.xml")).unwrap();
-    std::os::unix::fs::symlink("../model.bin", place.path("cache/model.bin")).unwrap();
+    let dir = Workdir::new();
+    rolled_and_turned(&dir, "y");
+    std::fs::create_dir(dir.path("cache")).unwrap();
+    std::fs::rename(dir.path("model.xml"), dir.path("cache/model.xml")).unwrap();
+    std::os::unix::fs::symlink("../model.bin", dir.path("cache/model.bin")).unwrap();
     let args = "run cache/model.xml --input=x=x.npy --out-dir=out";
-    let refused = place.run(&args);
+    let refused = dir.run(&args);
     assert_eq!(refused.code, Some(3), "{refused:?}");
     let message = "error: cache/model.xml: \"model.bin\" is a link that leads out of the model's \
                    folder\nhint: --follow-links reads it";
     assert!(refused.stderr.contains(message), "{refused:?}");
-    place.run(&format!("{args} --follow-links -q")).done();
-    assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
+    dir.run(&format!("{args} --follow-links -q")).done();
+    assert_eq!(numbers(&dir.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
 }
 
 #[test]
 fn a_plan_of_no_model_says_what_to_write() {
-    let place = Workdir::new();
-    place.write("x.npy", &input().file(PLAIN));
-    place.run("plan x.npy").refused(2, "trundle plan transpose x.npy");
+    let dir = Workdir::new();
+    dir.write("x.npy", &input().file(PLAIN));
+    dir.run("plan x.npy").refused(2, "trundle plan transpose x.npy");
 }
 
 fn of_floats_bytes(values: &[f32]) -> Vec<u8> {
@@ -453,11 +453,11 @@ fn of_floats(values: &[f32; 4]) -> Vec<u8> {
 
 #[test]
 fn a_plan_shows_the_graph_and_what_became_of_it() {
-    let place = Workdir::new();
-    rolled_and_turned(&place, "y");
-    let brief = place.run("plan model.xml --input x=x.npy").done().text();
+    let dir = Workdir::new();
+    rolled_and_turned(&dir, "y");
+    let brief = dir.run("plan model.xml --input x=x.npy").done().text();
     assert_eq!(brief, "12 bytes, 1 pass for 1 output\n  y: u16 [3, 2]\n");
-    let text = place.run("plan model.xml --input x=x.npy --verbose").done().text();
+    let text = dir.run("plan model.xml --input x=x.npy --verbose").done().text();
     assert!(text.starts_with(&brief), "{text}");
     for line in [
         "model: OpenVINO IR 11",
@@ -472,9 +472,9 @@ fn a_plan_shows_the_graph_and_what_became_of_it() {
     ] {
         assert!(text.lines().any(|printed| printed == line), "{line:?} is not in\n{text}");
     }
-    let report = place.run("plan model.xml --input=x=x.npy --json").done().json();
+    let report = dir.run("plan model.xml --input=x=x.npy --json").done().json();
     assert_eq!((&report["passes"], &report["bytes"]), (&1.into(), &12.into()));
-    let unknown = place.run("plan model.xml");
+    let unknown = dir.run("plan model.xml");
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
-    assert_eq!(place.run("plan").code, Some(2));
+    assert_eq!(dir.run("plan").code, Some(2));
 }

@@ -52,39 +52,39 @@ pub(crate) fn write_group(root: &Path, attributes: &Value) {
 
 /// Returns a folder with the data set as `x.zarr`, and with each array as an .npy file.
 fn data_set() -> Workdir {
-    let place = Workdir::new();
-    write_group(&place.path("x.zarr"), &json!({ "title": "wind" }));
+    let dir = Workdir::new();
+    write_group(&dir.path("x.zarr"), &json!({ "title": "wind" }));
     for (name, sizes, axes) in ARRAYS {
-        let tensor = write_array(&place.path("x.zarr"), name, sizes, axes);
-        place.write(&format!("{name}.npy"), &tensor.file(npy::PLAIN));
+        let tensor = write_array(&dir.path("x.zarr"), name, sizes, axes);
+        dir.write(&format!("{name}.npy"), &tensor.file(npy::PLAIN));
     }
-    place
+    dir
 }
 
 /// Checks that an array of a store is the result of applying `chain` to its .npy file.
-fn check(place: &Workdir, store: &str, array: &str, chain: Option<&str>) {
+fn check(dir: &Workdir, store: &str, array: &str, chain: Option<&str>) {
     let chain = chain.unwrap_or("roll(shift=0, axes=0)");
-    place.run(&format!("apply {array}.npy '{chain}' -o e.npy --force --row-major")).done();
-    let cmp = place.run(&format!("cmp {store} e.npy --tensor {array}"));
+    dir.run(&format!("apply {array}.npy '{chain}' -o e.npy --force --row-major")).done();
+    let cmp = dir.run(&format!("cmp {store} e.npy --tensor {array}"));
     assert_eq!(cmp.text().trim(), "equal", "{array}: {cmp:?}");
 }
 
 #[test]
 fn every_array_of_a_group_moves_by_the_names_that_it_has() {
-    let place = data_set();
-    let run = place.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr --verify")).done();
+    let dir = data_set();
+    let run = dir.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr --verify")).done();
     assert!(run.stderr.contains("6 tensors, 1 copied unchanged"), "{run:?}");
     for (array, chain) in BY_NUMBERS {
-        check(&place, "y.zarr", array, chain);
+        check(&dir, "y.zarr", array, chain);
     }
-    assert_eq!(written(&place, "y.zarr/wind")["dimension_names"], json!(["lat", "lon", "time"]));
-    assert_eq!(written(&place, "y.zarr/lat_bnds")["dimension_names"], json!(["lat", "bnds"]));
-    assert_eq!(written(&place, "y.zarr")["attributes"], json!({ "title": "wind" }));
+    assert_eq!(written(&dir, "y.zarr/wind")["dimension_names"], json!(["lat", "lon", "time"]));
+    assert_eq!(written(&dir, "y.zarr/lat_bnds")["dimension_names"], json!(["lat", "bnds"]));
+    assert_eq!(written(&dir, "y.zarr")["attributes"], json!({ "title": "wind" }));
 
-    let plan = place.run(&format!("plan apply x.zarr '{CHAIN}'")).done().text();
+    let plan = dir.run(&format!("plan apply x.zarr '{CHAIN}'")).done().text();
     assert!(plan.contains("  wind: u16 [3, 4, 5] -> [4, 5, 3]\n"), "{plan}");
     assert!(plan.contains("  mask: u16 [4, 5] -> [4, 5]\n"), "{plan}");
-    let plan = place.run(&format!("plan apply x.zarr '{CHAIN}' --json")).done().text();
+    let plan = dir.run(&format!("plan apply x.zarr '{CHAIN}' --json")).done().text();
     let chains: Vec<Value> = plan.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |name: &str| chains.iter().find(|plan| plan["tensor"]["name"] == name);
     assert_eq!(
@@ -95,18 +95,18 @@ fn every_array_of_a_group_moves_by_the_names_that_it_has() {
 
     // Only some tensors are selected, and the chain has other names for the axes.
     let some = "--tensor l* --only -o some.zarr";
-    place.run(&format!("apply x.zarr flip(dims=[lat]) {some}")).done();
-    check(&place, "some.zarr", "lat_bnds", Some("flip(0)"));
-    check(&place, "some.zarr", "lon", None);
+    dir.run(&format!("apply x.zarr flip(dims=[lat]) {some}")).done();
+    check(&dir, "some.zarr", "lat_bnds", Some("flip(0)"));
+    check(&dir, "some.zarr", "lon", None);
     let one = "--tensor wind --only -o wind.zarr";
-    place.run(&format!("apply x.zarr 't y x -> y x t | flip(dims=[x, time])' {one}")).done();
-    place.run("apply wind.npy 'transpose(1,2,0) | flip(1, 2)' -o w.npy --row-major").done();
-    assert_eq!(place.run("cmp wind.zarr/wind w.npy").done().text().trim(), "equal");
+    dir.run(&format!("apply x.zarr 't y x -> y x t | flip(dims=[x, time])' {one}")).done();
+    dir.run("apply wind.npy 'transpose(1,2,0) | flip(1, 2)' -o w.npy --row-major").done();
+    assert_eq!(dir.run("cmp wind.zarr/wind w.npy").done().text().trim(), "equal");
 }
 
 #[test]
 fn tensors_that_no_longer_fit_each_other_are_named() {
-    let place = data_set();
+    let dir = data_set();
     let apart = |moved: &str, axis: &str, other: &str, hint: &str| {
         format!(
             "warning: {moved} moved along {axis}, but {other} did not\nhint: {hint} to move both\n"
@@ -138,7 +138,7 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
     ] {
         for command in ["", "plan "] {
             let words = format!("{command}{words} -o y.zarr --force");
-            let run = place.run(&words).done();
+            let run = dir.run(&words).done();
             let lines = run.stderr.lines();
             let said = lines.filter(|line| {
                 ["warning: ", "note: ", "hint: "].iter().any(|start| line.starts_with(start))
@@ -150,11 +150,11 @@ fn tensors_that_no_longer_fit_each_other_are_named() {
             assert_eq!(said.is_empty(), expected.is_empty(), "{words}: {said}");
         }
     }
-    let refused = place.run("roll x.zarr --shift 2 --axes 2 -o z.zarr");
+    let refused = dir.run("roll x.zarr --shift 2 --axes 2 -o z.zarr");
     let hint =
         "\nhint: --dims takes axes by name (time, lat, lon) and moves every tensor that has them\n";
     refused.refused(3, hint);
-    let refused = place.run("transpose x.zarr --tensor wind --dims lat,lon -o z.zarr");
+    let refused = dir.run("transpose x.zarr --tensor wind --dims lat,lon -o z.zarr");
     let words =
         "wind of shape [3, 4, 5]: --dims must name all axes of the tensor (time, lat, lon), got 2";
     refused.refused(3, words);
@@ -177,33 +177,32 @@ fn options_name_axes_too() {
         ),
         ("reverse --dim time --lengths 2", "mask", None),
     ] {
-        let place = data_set();
+        let dir = data_set();
         let (command, options) = args.split_once(' ').unwrap();
-        place.run(&format!("{command} x.zarr -o y.zarr {options}")).done();
+        dir.run(&format!("{command} x.zarr -o y.zarr {options}")).done();
         if array == "wind" && command == "reverse" {
             let lengths = vec!["2"; 20].join(",");
-            place.run(&format!("reverse wind.npy --axis 0 --lengths {lengths} -o e.npy")).done();
-            assert_eq!(place.run("cmp y.zarr e.npy --tensor wind").text().trim(), "equal");
+            dir.run(&format!("reverse wind.npy --axis 0 --lengths {lengths} -o e.npy")).done();
+            assert_eq!(dir.run("cmp y.zarr e.npy --tensor wind").text().trim(), "equal");
         } else {
-            check(&place, "y.zarr", array, chain);
+            check(&dir, "y.zarr", array, chain);
         }
     }
-    let place = data_set();
+    let dir = data_set();
     let batch = "reverse x.zarr --dim lon --batch-dim lat --lengths 1,2,3,4";
-    let run = place.run(&format!("{batch} -o y.zarr --tensor mask"));
+    let run = dir.run(&format!("{batch} -o y.zarr --tensor mask"));
     run.done();
-    check(&place, "y.zarr", "mask", Some("reverse(1, [1, 2, 3, 4], 0)"));
-    place
-        .run(&format!("{batch} -o z.zarr"))
+    check(&dir, "y.zarr", "mask", Some("reverse(1, [1, 2, 3, 4], 0)"));
+    dir.run(&format!("{batch} -o z.zarr"))
         .refused(3, "the tensor has no axis \"lat\", which this stage needs with the others");
 }
 
 #[test]
 fn what_names_do_not_say_is_refused_and_nothing_is_written() {
-    let place = data_set();
-    write_array(&place.path("x.zarr"), "turned", &[5, 4], &["lon", "lat"]);
-    write_array(&place.path("x.zarr"), "deep", &[2, 3, 4, 5], &["depth", "time", "lat", "lon"]);
-    let before = place.contents();
+    let dir = data_set();
+    write_array(&dir.path("x.zarr"), "turned", &[5, 4], &["lon", "lat"]);
+    write_array(&dir.path("x.zarr"), "deep", &[2, 3, 4, 5], &["depth", "time", "lat", "lon"]);
+    let before = dir.contents();
     let turned = "--tensor turned";
     let deep = "--tensor deep";
     for (chain, more, words) in [
@@ -239,7 +238,7 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
             "the tensor has no axis \"time\", which this stage needs with the others",
         ),
     ] {
-        let run = place.run(&format!("apply x.zarr '{chain}' -o y.zarr {more}"));
+        let run = dir.run(&format!("apply x.zarr '{chain}' -o y.zarr {more}"));
         run.refused(3, words);
         // If the chain fits some of the tensors, the hint lists these.
         let is_listed =
@@ -258,23 +257,22 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
         ("apply wind.npy flip(dim=lat) -o y.npy", 3, "axis names come from the file"),
         ("apply wind.npy flip(dims=[lat) -o y.npy", 2, "expected"),
     ] {
-        place.run(args).refused(code, words);
+        dir.run(args).refused(code, words);
     }
-    assert_eq!(place.contents(), before);
+    assert_eq!(dir.contents(), before);
     let dots = "apply x.zarr '... time lat lon -> ... lat lon time' -o y.zarr";
-    place.run(&format!("{dots} {deep}")).done();
+    dir.run(&format!("{dots} {deep}")).done();
     assert_eq!(
-        written(&place, "y.zarr/deep")["dimension_names"],
+        written(&dir, "y.zarr/deep")["dimension_names"],
         json!(["depth", "lat", "lon", "time"])
     );
 }
 
 #[test]
 fn rules_are_held_against_the_names_too() {
-    let place = data_set();
-    let relayout = |rule: &str| {
-        place.run(&format!("relayout x.zarr --rule '{rule}' -o y.safetensors --force"))
-    };
+    let dir = data_set();
+    let relayout =
+        |rule: &str| dir.run(&format!("relayout x.zarr --rule '{rule}' -o y.safetensors --force"));
     relayout("wind: time lat lon -> lat lon time").done();
     relayout("wind: t y x -> y x t").done();
     let run = relayout("wind: lat lon time -> time lat lon");
@@ -286,21 +284,21 @@ fn rules_are_held_against_the_names_too() {
 
 #[test]
 fn patterns_name_axes_of_files_without_names() {
-    let place = data_set();
+    let dir = data_set();
     let chain = "t y x -> y x t | roll(shift=2, dim=x)";
-    place.run(&format!("apply wind.npy '{chain}' -o y.npy --row-major")).done();
+    dir.run(&format!("apply wind.npy '{chain}' -o y.npy --row-major")).done();
     let by_number = "transpose(1, 2, 0) | roll(2, 1)";
-    place.run(&format!("apply wind.npy '{by_number}' -o e.npy --row-major")).done();
-    assert!(place.read("y.npy") == place.read("e.npy"));
+    dir.run(&format!("apply wind.npy '{by_number}' -o e.npy --row-major")).done();
+    assert!(dir.read("y.npy") == dir.read("e.npy"));
 }
 
 #[test]
 fn chunks_and_shards_are_said_by_the_names_of_the_result() {
-    let place = data_set();
+    let dir = data_set();
     let sizes = "--chunks lat=3,lon=2,time=-1 --shards lat=6";
-    place.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr {sizes}")).done();
+    dir.run(&format!("apply x.zarr '{CHAIN}' -o y.zarr {sizes}")).done();
     let cut = |array: &str| {
-        let written = written(&place, &format!("y.zarr/{array}"));
+        let written = written(&dir, &format!("y.zarr/{array}"));
         let grid = &written["chunk_grid"]["configuration"]["chunk_shape"];
         json!([grid, written["codecs"][0]["configuration"]["chunk_shape"]])
     };
@@ -310,8 +308,8 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     assert_eq!(cut("time"), json!([[3], null]));
     let args = "convert x.zarr -o z.zarr --chunks 3,2,-1";
     let words = "lat has shape [4]: give sizes by name: time=3,lat=2,lon=-1";
-    place.run(&args).refused(2, words);
-    let run = place.run("convert x.zarr -o z.zarr --chunks lot=3");
+    dir.run(&args).refused(2, words);
+    let run = dir.run("convert x.zarr -o z.zarr --chunks lot=3");
     assert_eq!(run.code, Some(2), "{run:?}");
     let words =
         "a size is given for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
@@ -340,18 +338,18 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         ("multiscales", pyramid()),
         ("ome", json!({ "version": "0.5", "multiscales": pyramid(), "omero": { "id": 1 } })),
     ] {
-        let place = Workdir::new();
-        write_group(&place.path("x.zarr"), &json!({ key: said.clone(), "title": "cells" }));
+        let dir = Workdir::new();
+        write_group(&dir.path("x.zarr"), &json!({ key: said.clone(), "title": "cells" }));
         // The group's metadata has the axis names.
-        write_array(&place.path("x.zarr"), "0", &[2, 4, 6], &[]);
-        write_array(&place.path("x.zarr"), "1", &[2, 2, 3], &[]);
-        let info = place.run("info x.zarr").done().text();
+        write_array(&dir.path("x.zarr"), "0", &[2, 4, 6], &[]);
+        write_array(&dir.path("x.zarr"), "1", &[2, 2, 3], &[]);
+        let info = dir.run("info x.zarr").done().text();
         assert!(info.contains("1  u16  [2, 2, 3] (c, y, x)"), "{info}");
 
         // The inverse of this permutation differs from it.
-        place.run("apply x.zarr 'c y x -> y x c | flip(dim=y)' -o y.zarr").done();
-        assert_eq!(written(&place, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
-        let all = written(&place, "y.zarr")["attributes"].clone();
+        dir.run("apply x.zarr 'c y x -> y x c | flip(dim=y)' -o y.zarr").done();
+        assert_eq!(written(&dir, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
+        let all = written(&dir, "y.zarr")["attributes"].clone();
         assert_eq!(all["title"], "cells");
         // Metadata of version 0.4 is rewritten as version 0.5.
         let one = &all["ome"]["multiscales"][0];
@@ -364,9 +362,9 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         if key == "ome" {
             assert_eq!(all["ome"]["omero"], json!({ "id": 1 }));
         }
-        place.run("transpose y.zarr --dims c,y,x -o z.zarr").done();
+        dir.run("transpose y.zarr --dims c,y,x -o z.zarr").done();
         let (back, mut expected) =
-            (written(&place, "z.zarr")["attributes"]["ome"].clone(), said.clone());
+            (written(&dir, "z.zarr")["attributes"]["ome"].clone(), said.clone());
         if key == "ome" {
             assert_eq!(back, expected);
         } else {
@@ -380,9 +378,9 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
             "apply x.zarr 'c y x -> (c y) x' -o w.zarr --force",
             "apply x.zarr 'slice(starts=1, stops=2, dims=x)' -o w.zarr --force",
         ] {
-            let run = place.run(chain).done();
+            let run = dir.run(chain).done();
             assert!(run.stderr.contains(&format!("left out: {key}")), "{run:?}");
-            assert_eq!(written(&place, "w.zarr")["attributes"], json!({ "title": "cells" }));
+            assert_eq!(written(&dir, "w.zarr")["attributes"], json!({ "title": "cells" }));
         }
     }
 }

@@ -47,11 +47,11 @@ impl Tensor {
 
     pub(crate) fn element(&self, index: &[usize]) -> &[u8] {
         assert_eq!(index.len(), self.shape.len());
-        let place = index.iter().zip(&self.shape).fold(0, |place, (i, size)| {
+        let at = index.iter().zip(&self.shape).fold(0, |at, (i, size)| {
             assert!(i < size);
-            place * size + i
+            at * size + i
         });
-        &self.bytes[place * self.width..][..self.width]
+        &self.bytes[at * self.width..][..self.width]
     }
 
     /// Returns a tensor with the shape `shape`. Its element at `index` is this tensor's element at

@@ -13,11 +13,11 @@ fn sizes(shape: &[usize]) -> String {
 
 /// Runs a command with --verify, from `input` to `output`. The input follows the name of the command.
 #[track_caller]
-fn moved(place: &Workdir, input: &str, output: &str, args: &str, described: &str) -> Vec<u8> {
+fn moved(dir: &Workdir, input: &str, output: &str, args: &str, described: &str) -> Vec<u8> {
     let (command, rest) = args.split_once(' ').unwrap_or((args, ""));
     let files = format!("{command} {input} -o {output} --force --verify -q");
-    place.run(&format!("{files} {rest} {described}")).done();
-    place.read(output)
+    dir.run(&format!("{files} {rest} {described}")).done();
+    dir.read(output)
 }
 
 /// Returns a tensor with one row of bytes.
@@ -34,8 +34,8 @@ fn row(bytes: &[u8]) -> Tensor {
 fn every_operator_moves_every_element_of_every_packed_type() {
     for (number, packed) in USUAL.into_iter().chain(OTHERS).enumerate() {
         let tensor = packed.noise(&[3, 5, 4]);
-        let place = Workdir::new();
-        place.write("x.bin", &packed.pack(&tensor));
+        let dir = Workdir::new();
+        dir.write("x.bin", &packed.pack(&tensor));
         let order = if number >= USUAL.len() {
             format!("--bit-order {}", packed.order)
         } else {
@@ -44,7 +44,7 @@ fn every_operator_moves_every_element_of_every_packed_type() {
         let described = format!("--dtype {} --shape 3,5,4 {order}", packed.dtype);
         let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number + other, 3));
         for (_, case) in cases {
-            let bytes = moved(&place, "x.bin", "y.bin", case.args, &described);
+            let bytes = moved(&dir, "x.bin", "y.bin", case.args, &described);
             let expected = packed.pack(&(case.moved)(&tensor));
             assert_eq!(bytes, expected, "{packed:?} {:?}", case.args);
         }
@@ -62,17 +62,17 @@ fn counts_that_fill_no_byte_go_through_raw_and_npy() {
             }
             let tensor = packed.noise(shape);
             let bytes = packed.pack(&tensor);
-            let place = Workdir::new();
-            place.write("x.bin", &bytes);
-            place.write("x.npy", &row(&bytes).file(PLAIN));
+            let dir = Workdir::new();
+            dir.write("x.bin", &bytes);
+            dir.write("x.npy", &row(&bytes).file(PLAIN));
             let sizes = sizes(shape);
             let described = format!("--dtype {} --shape '{sizes}'", packed.dtype);
             let is = |args: &str, expected: &Tensor| {
                 let expected = packed.pack(expected);
                 for input in ["x.bin", "x.npy"] {
-                    let raw = moved(&place, input, "y.RAW", args, &described);
+                    let raw = moved(&dir, input, "y.RAW", args, &described);
                     assert_eq!(raw, expected, "{packed:?} {shape:?} {args:?}");
-                    let npy = moved(&place, input, "y.npy", args, &described);
+                    let npy = moved(&dir, input, "y.npy", args, &described);
                     assert_eq!(Tensor::read(&npy, 1), row(&expected), "{packed:?} {args:?}");
                 }
             };
@@ -102,22 +102,22 @@ fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
     ];
     for (number, (dtype, width, descr)) in types.into_iter().enumerate() {
         let tensor = Tensor::noise(descr, width, &[3, 5, 4]);
-        let place = Workdir::new();
-        place.write("x.bin", &tensor.bytes);
+        let dir = Workdir::new();
+        dir.write("x.bin", &tensor.bytes);
         let raw = format!("--dtype {dtype} --shape 3,5,4");
         let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number + other, 4));
         for (_, case) in cases {
             let expected = (case.moved)(&tensor);
-            assert_eq!(moved(&place, "x.bin", "y.bin", case.args, &raw), expected.bytes);
-            let npy = moved(&place, "x.bin", "y.npy", case.args, &raw);
+            assert_eq!(moved(&dir, "x.bin", "y.bin", case.args, &raw), expected.bytes);
+            let npy = moved(&dir, "x.bin", "y.npy", case.args, &raw);
             assert_eq!(Tensor::read(&npy, width), expected, "{dtype} {:?}", case.args);
         }
-        place.write("x.npy", &tensor.file(PLAIN));
+        dir.write("x.npy", &tensor.file(PLAIN));
         for described in [&format!("--dtype {dtype}"), "", "--shape 3,5,4", &raw] {
-            let bytes = moved(&place, "x.npy", "y.raw", "transpose", described);
+            let bytes = moved(&dir, "x.npy", "y.raw", "transpose", described);
             assert_eq!(bytes, inverted(&tensor).bytes, "{dtype} {described:?}");
         }
-        let json = place.run(&format!("info x.npy --dtype {dtype} --json")).done().json();
+        let json = dir.run(&format!("info x.npy --dtype {dtype} --json")).done().json();
         let name = if dtype == "bytes3" { "V3" } else { dtype };
         assert_eq!(json["tensors"][0]["dtype"], name);
     }
@@ -126,13 +126,13 @@ fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
 #[test]
 fn an_offset_finds_the_data_in_a_file_that_holds_more() {
     let tensor = Tensor::counting(&[3, 4]);
-    let place = Workdir::new();
-    place.write("x.bin", &[&[9; 5][..], &tensor.bytes, b"rest"].concat());
+    let dir = Workdir::new();
+    dir.write("x.bin", &[&[9; 5][..], &tensor.bytes, b"rest"].concat());
     let described = "--dtype u16 --shape 3,4 --offset 5";
-    let bytes = moved(&place, "x.bin", "y.bin", "transpose", described);
+    let bytes = moved(&dir, "x.bin", "y.bin", "transpose", described);
     assert_eq!(bytes, inverted(&tensor).bytes);
     // The output has only the elements, even if it replaces the input.
-    let bytes = moved(&place, "x.bin", "x.bin", "transpose", described);
+    let bytes = moved(&dir, "x.bin", "x.bin", "transpose", described);
     assert_eq!(bytes, inverted(&tensor).bytes);
 }
 
@@ -140,21 +140,21 @@ fn an_offset_finds_the_data_in_a_file_that_holds_more() {
 fn packed_elements_come_and_go_through_streams() {
     let packed = USUAL[5];
     let tensor = packed.noise(&[3, 5]);
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let input = row(&packed.pack(&tensor)).file(PLAIN);
     let described = "--dtype i4 --shape 3,5";
-    let run = place.run_on(&input, &format!("transpose - -o - {described}"));
+    let run = dir.run_on(&input, &format!("transpose - -o - {described}"));
     let moved = Tensor::read(&run.done().stdout, 1);
     assert_eq!(moved, row(&packed.pack(&inverted(&tensor))));
-    place.run_on(&input, &format!("info - {described}")).done();
+    dir.run_on(&input, &format!("info - {described}")).done();
 }
 
 #[test]
 fn reports_count_packed_bytes() {
-    let place = Workdir::new();
-    place.write("x.bin", &[0x21; 8]);
+    let dir = Workdir::new();
+    dir.write("x.bin", &[0x21; 8]);
     let described = "--dtype i4 --shape 3,5";
-    let run = |args: &str| place.run(&format!("{args} {described}")).done();
+    let run = |args: &str| dir.run(&format!("{args} {described}")).done();
     let info = run("info x.bin --json").json();
     let described_tensor = serde_json::json!({
         "name": "x", "dtype": "i4", "shape": [3, 5], "order": "C", "bytes": 8,
@@ -176,10 +176,10 @@ fn reports_count_packed_bytes() {
 #[test]
 fn every_type_has_values_to_draw() {
     let range = |dtype: &str, order: &str, bytes: &[u8], shape: &str| {
-        let place = Workdir::new();
-        place.write("x.bin", bytes);
+        let dir = Workdir::new();
+        dir.write("x.bin", bytes);
         let args = format!("view x.bin --dtype {dtype} --shape '{shape}'");
-        let run = place.run(&format!("{args} {order}")).done();
+        let run = dir.run(&format!("{args} {order}")).done();
         run.stderr.split_once(": ").unwrap().1.trim_end().to_owned()
     };
     for (dtype, bytes, shape, drawn) in [
@@ -203,12 +203,12 @@ fn every_type_has_values_to_draw() {
 
 #[test]
 fn raw_bytes_that_are_not_what_they_are_said_to_be() {
-    let place = Workdir::new();
-    place.write("x.bin", &[7; 12]);
-    place.write("empty.raw", b"");
+    let dir = Workdir::new();
+    dir.write("x.bin", &[7; 12]);
+    dir.write("empty.raw", b"");
     let run = |args: &str, code: i32, said: &str| {
         for command in ["transpose -o y.bin", "plan transpose", "info", "view"] {
-            refused(&place, &[(&format!("{command} {args}"), code, said)]);
+            refused(&dir, &[(&format!("{command} {args}"), code, said)]);
         }
     };
     let needed = "x.bin: [..]--dtype and --shape are needed";
@@ -250,10 +250,10 @@ fn raw_bytes_that_are_not_what_they_are_said_to_be() {
 
 #[test]
 fn npy_files_that_are_not_what_they_are_said_to_be() {
-    let place = Workdir::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
-    place.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
+    let dir = Workdir::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
+    dir.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
     refused(
-        &place,
+        &dir,
         &[
             ("info volume.npy --dtype f32", 3, "u16 ('<u2')[..]f32 ('<f4')"),
             ("info volume.npy --dtype f16", 3, "u16 ('<u2')[..]f16 ('<f2')"),
@@ -268,11 +268,8 @@ fn npy_files_that_are_not_what_they_are_said_to_be() {
 
 #[test]
 fn lengths_that_are_raw_bytes() {
-    let place = Workdir::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
-    place.write("lengths.bin", &[2, 3, 1]);
+    let dir = Workdir::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
+    dir.write("lengths.bin", &[2, 3, 1]);
     let args = "reverse matrix.npy -o y.npy --axis 1 --lengths lengths.bin";
-    refused(
-        &place,
-        &[(args, 2, "lengths.bin: give lengths as a list, an .npy file or a .txt file")],
-    );
+    refused(&dir, &[(args, 2, "lengths.bin: give lengths as a list, an .npy file or a .txt file")]);
 }

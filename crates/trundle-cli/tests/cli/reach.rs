@@ -12,11 +12,11 @@ fn model(tensor: &Tensor) -> Vec<u8> {
 
 #[test]
 fn what_is_missing_or_a_folder_is_called_so() {
-    let place = Workdir::new();
-    place.write("text.dat", b"some text, and no tensor");
-    place.write("old.npy", b"an output that exists");
+    let dir = Workdir::new();
+    dir.write("text.dat", b"some text, and no tensor");
+    dir.write("old.npy", b"an output that exists");
     refused(
-        &place,
+        &dir,
         &[
             ("info none", 1, "none: cannot open: [..]No such file or directory"),
             ("info none.dat", 1, "none.dat: cannot open: [..]No such file or directory"),
@@ -59,15 +59,15 @@ fn what_is_missing_or_a_folder_is_called_so() {
 
 #[test]
 fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
     let npy = tensor.file(PLAIN);
-    place.write("a.img", &npy);
-    place.write("b", &npz::archive(&[("t.npy", npy.clone())]));
-    place.write("c.st", &model(&tensor));
-    place.write("d.dat", &tensor.bytes);
-    place.write("e.npy", &tensor.bytes);
-    place.write("f.hdr", &[&[7; 20][..], &tensor.bytes, &[9; 5]].concat());
+    dir.write("a.img", &npy);
+    dir.write("b", &npz::archive(&[("t.npy", npy.clone())]));
+    dir.write("c.st", &model(&tensor));
+    dir.write("d.dat", &tensor.bytes);
+    dir.write("e.npy", &tensor.bytes);
+    dir.write("f.hdr", &[&[7; 20][..], &tensor.bytes, &[9; 5]].concat());
     let raw = "--dtype uint8 --shape 3x4";
     let offset = format!("{raw} --offset 20");
     for (input, described, format) in [
@@ -79,67 +79,66 @@ fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
         ("e.npy", "--from raw --dtype u8 --shape 3,4", "raw"),
         ("f.hdr", &offset, "raw"),
     ] {
-        let report = place.run(&format!("info {input} --json {described}")).done().json();
+        let report = dir.run(&format!("info {input} --json {described}")).done().json();
         assert_eq!(report["format"], format, "{input}");
-        place.run(&format!("flip {input} --axes 1 --verify -o x.raw --force {described}")).done();
-        assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
+        dir.run(&format!("flip {input} --axes 1 --verify -o x.raw --force {described}")).done();
+        assert!(dir.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
         // All inputs can be read from a pipe, except archives, which are read from their ends.
-        let bytes = place.read(input);
+        let bytes = dir.read(input);
         let from =
             |stdin: &'static str| format!("flip {stdin} --axes 1 -o x.raw --force {described}");
-        let run = place.run_on(&bytes, &from("-"));
+        let run = dir.run_on(&bytes, &from("-"));
         if format == "npz" {
             assert!(run.stderr.contains("it must be a file, not a stream"), "{run:?}");
             continue;
         }
         run.done();
-        assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
+        assert!(dir.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
         if cfg!(target_os = "linux") {
-            place.run_on(&bytes, &from("/dev/stdin")).done();
-            assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
+            dir.run_on(&bytes, &from("/dev/stdin")).done();
+            assert!(dir.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
         }
-        let info = place.run_on(&bytes, &format!("info - --json {described}")).done();
+        let info = dir.run_on(&bytes, &format!("info - --json {described}")).done();
         assert_eq!(info.json()["format"], format, "{input}");
     }
-    place
-        .run_on(b"short", &format!("info - {raw}"))
+    dir.run_on(b"short", &format!("info - {raw}"))
         .refused(3, "stdin: truncated: the data should have 12 bytes, but has 5");
 }
 
 #[test]
 fn an_output_has_the_format_that_is_asked_for() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
     let moved = flipped(&tensor, &[0]);
-    place.write("t.dat", &tensor.bytes);
+    dir.write("t.dat", &tensor.bytes);
     let flip = |rest: &str| format!("flip t.dat --dtype u8 --shape 3,4 --axes 0 {rest}");
-    place.run(&flip("-o x --to safetensors")).done();
-    assert_eq!(place.run("info x --json").done().json()["format"], "safetensors");
-    place.run(&flip("-o x.npz --to npy --verify")).done();
-    assert_eq!(Tensor::read(&place.read("x.npz"), 1), moved);
-    let run = place.run(&flip("-o - --to raw")).done();
+    dir.run(&flip("-o x --to safetensors")).done();
+    assert_eq!(dir.run("info x --json").done().json()["format"], "safetensors");
+    dir.run(&flip("-o x.npz --to npy --verify")).done();
+    assert_eq!(Tensor::read(&dir.read("x.npz"), 1), moved);
+    let run = dir.run(&flip("-o - --to raw")).done();
     assert!(run.stdout == moved.bytes);
     // If both names have the same extension, the output has the input's format. This is also true if the
     // output replaces the input.
-    place.run(&flip("-o t.dat --force --verify")).done();
-    assert!(place.read("t.dat") == moved.bytes);
-    place.run("relayout x --rule '*: a b -> b a' --to safetensors -o y").done();
-    assert_eq!(place.run("info y --json").done().json()["tensors"][0]["shape"][0], 4);
+    dir.run(&flip("-o t.dat --force --verify")).done();
+    assert!(dir.read("t.dat") == moved.bytes);
+    dir.run("relayout x --rule '*: a b -> b a' --to safetensors -o y").done();
+    assert_eq!(dir.run("info y --json").done().json()["tensors"][0]["shape"][0], 4);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn devices_and_pipes_are_inputs_and_outputs() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<f4'", 4, &[3, 4]);
     let bytes = tensor.file(PLAIN);
-    place.write("t.npy", &bytes);
-    place.run("flip t.npy --axes 0 -o /dev/null").done();
-    let run = place.run("flip t.npy --axes 0 -o /dev/stdout").done();
+    dir.write("t.npy", &bytes);
+    dir.run("flip t.npy --axes 0 -o /dev/null").done();
+    let run = dir.run("flip t.npy --axes 0 -o /dev/stdout").done();
     assert_eq!(Tensor::read(&run.stdout, 4), flipped(&tensor, &[0]));
-    let info = place.run_on(&bytes, "info /dev/fd/0 --json").done().json();
+    let info = dir.run_on(&bytes, "info /dev/fd/0 --json").done().json();
     assert_eq!(info["tensors"][0]["shape"], serde_json::json!([3, 4]));
-    refused(&place, &[("info /dev/null", 3, "/dev/null: truncated")]);
+    refused(&dir, &[("info /dev/null", 3, "/dev/null: truncated")]);
 }
 
 #[cfg(unix)]
@@ -149,11 +148,11 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
     use std::os::unix::process::ExitStatusExt;
 
     const SIGPIPE: i32 = 13;
-    let place = Workdir::with(&[("t.npy", &Tensor::noise("'<u2'", 2, &[1000, 1000]))]);
+    let dir = Workdir::with(&[("t.npy", &Tensor::noise("'<u2'", 2, &[1000, 1000]))]);
     for args in ["flip t.npy --axes 0 -o -", "flip t.npy --axes 0 -o - --to raw", "view t.npy -o -"]
     {
         let args: Vec<&str> = args.split(' ').collect();
-        let mut child = place.command(&args).spawn().unwrap();
+        let mut child = dir.command(&args).spawn().unwrap();
         // The reader stops after one byte, like `head -c 1`.
         child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
         let output = child.wait_with_output().unwrap();
@@ -164,9 +163,9 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
 
 #[test]
 fn types_go_by_the_names_that_others_have_for_them() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let bytes: Vec<u8> = (0..48).collect();
-    place.write("x.bin", &bytes);
+    dir.write("x.bin", &bytes);
     for (name, dtype, descr, count) in [
         ("float32", "f32", "'<f4'", "12"),
         ("F32", "f32", "'<f4'", "12"),
@@ -184,18 +183,18 @@ fn types_go_by_the_names_that_others_have_for_them() {
         ("<U3", "U3", "'<U3'", "4"),
     ] {
         let described = format!("--dtype {name} --shape {count}");
-        let report = place.run(&format!("info x.bin --json {described}")).done();
+        let report = dir.run(&format!("info x.bin --json {described}")).done();
         let tensor = report.json()["tensors"][0].clone();
         assert_eq!((&tensor["dtype"], &tensor["descr"]), (&dtype.into(), &descr.into()), "{name}");
-        place.run(&format!("roll x.bin --shift 0 --axes 0 -o y.npy --force {described}")).done();
-        let text = place.read("y.npy");
+        dir.run(&format!("roll x.bin --shift 0 --axes 0 -o y.npy --force {described}")).done();
+        let text = dir.read("y.npy");
         assert!(String::from_utf8_lossy(&text).contains(&format!("'descr': {descr}")), "{name}");
         assert!(text.ends_with(&bytes), "{name}");
     }
     let of = |name: &'static str| format!("info x.bin --shape 12 --dtype {name}");
-    place.write("little.npy", &Tensor::noise("'<f4'", 4, &[3]).file(PLAIN));
+    dir.write("little.npy", &Tensor::noise("'<f4'", 4, &[3]).file(PLAIN));
     refused(
-        &place,
+        &dir,
         &[
             (&of("float"), 2, "\"float\" may be f32 or f64: choose one"),
             (&of("f4"), 2, "\"f4\" may be '<f4', f32 or f4e2m1"),
@@ -217,10 +216,10 @@ fn types_go_by_the_names_that_others_have_for_them() {
 
 #[test]
 fn one_size_of_raw_bytes_follows_from_their_number() {
-    let place = Workdir::new();
-    place.write("x.bin", &[7; 48]);
-    place.write("volume.npy", &Tensor::counting(&[2, 3, 4]).file(PLAIN));
-    place.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
+    let dir = Workdir::new();
+    dir.write("x.bin", &[7; 48]);
+    dir.write("volume.npy", &Tensor::counting(&[2, 3, 4]).file(PLAIN));
+    dir.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
     for (file, described, shape) in [
         ("x.bin", "--dtype f32 --shape 3,-1", &[3, 4][..]),
         ("x.bin", "--dtype f32 --shape -1x2x2", &[3, 2, 2]),
@@ -230,12 +229,12 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
         ("volume.npy", "--shape 2,-1,4", &[2, 3, 4]),
         ("bytes.npy", "--dtype i4 --shape 6,-1", &[6, 4]),
     ] {
-        let report = place.run(&format!("info {file} --json {described}")).done().json();
+        let report = dir.run(&format!("info {file} --json {described}")).done().json();
         assert_eq!(report["tensors"][0]["shape"], serde_json::json!(shape), "{described:?}");
     }
     let of = |shape: &'static str| format!("info x.bin --dtype f32 --shape '{shape}'");
     refused(
-        &place,
+        &dir,
         &[
             (&of("5,-1"), 3, "the tensor needs 40 bytes, but there are 48"),
             (&of("-1,-1"), 2, "only one size can be -1"),
@@ -252,22 +251,22 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
             ),
         ],
     );
-    let run = place.run_on(&[0; 48], "info - --dtype f32 --shape 3,-1");
+    let run = dir.run_on(&[0; 48], "info - --dtype f32 --shape 3,-1");
     assert!(run.stderr.contains("stdin: is a stream"), "{run:?}");
 }
 
 #[test]
 fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let npy = |descr: &str, bytes: &[u8]| {
         let width = if descr == "'<V2'" { 2 } else { 1 };
         let shape = vec![2, bytes.len() / width / 2];
         Tensor { descr: descr.to_owned(), width, shape, bytes: bytes.to_vec() }.file(PLAIN)
     };
     let bytes: Vec<u8> = (1..13).collect();
-    place.write("bf.npy", &npy("'<V2'", &bytes));
-    place.write("e4.npy", &npy("'<V1'", &bytes));
-    place.write("e5.npy", &npy("'<f1'", &bytes));
+    dir.write("bf.npy", &npy("'<V2'", &bytes));
+    dir.write("e4.npy", &npy("'<V1'", &bytes));
+    dir.write("e5.npy", &npy("'<f1'", &bytes));
     for (input, dtype, name) in [
         ("bf.npy", "bf16", "BF16"),
         ("e4.npy", "f8e4m3", "F8_E4M3"),
@@ -275,14 +274,14 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
         ("e5.npy", "f8e5m2", "F8_E5M2"),
     ] {
         let to = format!("flip {input} --axes 0 --force --verify --dtype {dtype} -o");
-        place.run(&format!("{to} x.safetensors")).done();
-        let written = place.read("x.safetensors");
+        dir.run(&format!("{to} x.safetensors")).done();
+        let written = dir.read("x.safetensors");
         let header = String::from_utf8_lossy(&written).into_owned();
         assert!(header.contains(&format!("\"dtype\":\"{name}\"")), "{header}");
         let half = bytes.len() / 2;
         assert!(written.ends_with(&[&bytes[half..], &bytes[..half]].concat()), "{input}");
         // An .npy output has the type that the input's header states.
-        place.run(&format!("{to} x.npy")).done();
+        dir.run(&format!("{to} x.npy")).done();
         let descr = if input == "e5.npy" {
             "<f1"
         } else if input == "bf.npy" {
@@ -290,11 +289,11 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
         } else {
             "|V1"
         };
-        let header = String::from_utf8_lossy(&place.read("x.npy")).into_owned();
+        let header = String::from_utf8_lossy(&dir.read("x.npy")).into_owned();
         assert!(header.contains(&format!("'descr': '{descr}'")), "{header}");
     }
     refused(
-        &place,
+        &dir,
         &[
             (
                 "info e4.npy --dtype i4 --shape 2,12",
@@ -310,18 +309,18 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
 
 #[test]
 fn orders_are_read_and_refused_as_they_are_meant() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::counting(&[2, 3, 4]);
-    place.write("v.npy", &tensor.file(Style { version: 1, fortran: true }));
+    dir.write("v.npy", &tensor.file(Style { version: 1, fortran: true }));
     for order in ["2,1,0", "[2,1,0]", "(2, 1, 0)", "[]"] {
         for option in ["--order", "--axes"] {
-            place.run(&format!("transpose v.npy {option} '{order}' -o x.npy --force")).done();
-            assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
+            dir.run(&format!("transpose v.npy {option} '{order}' -o x.npy --force")).done();
+            assert_eq!(Tensor::read(&dir.read("x.npy"), 2), inverted(&tensor));
         }
     }
     let to = |order: &'static str| format!("transpose v.npy -o y.npy --order '{order}'");
     refused(
-        &place,
+        &dir,
         &[
             (&to("0,1"), 3, "v of shape [2, 3, 4]: order has 2 entries, but the tensor has 3 axes"),
             (&to("0"), 3, "order has 1 entry, but the tensor has 3 axes"),
@@ -344,22 +343,22 @@ fn orders_are_read_and_refused_as_they_are_meant() {
 #[test]
 fn one_length_stands_for_all() {
     let tensor = Tensor::counting(&[2, 3, 4]);
-    let place = Workdir::with(&[("v.npy", &tensor), ("m.npy", &Tensor::counting(&[3, 0]))]);
+    let dir = Workdir::with(&[("v.npy", &tensor), ("m.npy", &Tensor::counting(&[3, 0]))]);
     for (one, all) in [
         ("--axis 2 --lengths 3", "--axis 2 --lengths 3,3,3,3,3,3"),
         ("--axis -3 --lengths 9", "--axis 0 --lengths 9,9,9,9,9,9,9,9,9,9,9,9"),
         ("--axis 1 --batch-axis -1 --lengths 2", "--axis 1 --batch-axis 2 --lengths 2,2,2,2"),
     ] {
         for (lengths, output) in [(one, "one.npy"), (all, "all.npy")] {
-            place.run(&format!("reverse v.npy -o {output} --force --verify {lengths}")).done();
+            dir.run(&format!("reverse v.npy -o {output} --force --verify {lengths}")).done();
         }
-        assert!(place.read("one.npy") == place.read("all.npy"), "{one:?}");
-        assert!(place.read("one.npy") != place.read("v.npy"), "{one:?}");
+        assert!(dir.read("one.npy") == dir.read("all.npy"), "{one:?}");
+        assert!(dir.read("one.npy") != dir.read("v.npy"), "{one:?}");
     }
-    place.run("reverse m.npy --axis 0 --lengths 2 -o n.npy").done();
-    place.run("plan reverse v.npy --axis 2 --lengths 3").done();
+    dir.run("reverse m.npy --axis 0 --lengths 2 -o n.npy").done();
+    dir.run("plan reverse v.npy --axis 2 --lengths 3").done();
     refused(
-        &place,
+        &dir,
         &[
             ("reverse v.npy --axis 2 --lengths 2,2 -o x.npy", 3, "lengths[..]got 2 and 6"),
             ("reverse v.npy --axis 3 --lengths 2 -o x.npy", 3, "axis 3"),

@@ -9,20 +9,20 @@ use crate::{Run, Workdir};
 /// Checks runs, each with its arguments, exit code and error message. A run must print nothing else and
 /// leave no files.
 #[track_caller]
-pub(crate) fn refused(place: &Workdir, refusals: &[(&str, i32, &str)]) {
-    let before = place.contents();
+pub(crate) fn refused(dir: &Workdir, refusals: &[(&str, i32, &str)]) {
+    let before = dir.contents();
     for (args, code, said) in refusals {
-        let run = place.run(*args);
+        let run = dir.run(*args);
         run.refused(*code, said);
         assert!(run.stdout.is_empty() && run.stderr.starts_with("error: "), "{run:#?}");
-        assert_eq!(place.contents(), before, "{args:?} left something");
+        assert_eq!(dir.contents(), before, "{args:?} left something");
     }
 }
 
 /// Returns a folder with a volume, a matrix, lengths for the matrix, a scalar, an empty tensor, and a file
 /// without a tensor.
-fn place() -> Workdir {
-    let place = Workdir::with(&[
+fn dir() -> Workdir {
+    let dir = Workdir::with(&[
         ("volume.npy", &Tensor::counting(&[4, 5, 6])),
         ("matrix.npy", &Tensor::counting(&[3, 4])),
         ("scalar.npy", &Tensor::counting(&[])),
@@ -31,14 +31,14 @@ fn place() -> Workdir {
         ("column.npy", &Tensor { shape: vec![3, 1], ..Tensor::list(&[2, 4, 1]) }),
         ("floats.npy", &Tensor::noise("'<f4'", 4, &[3])),
     ]);
-    place.write("file.txt", b"precious");
-    fs::create_dir(place.path("folder.npy")).unwrap();
-    place
+    dir.write("file.txt", b"precious");
+    fs::create_dir(dir.path("folder.npy")).unwrap();
+    dir
 }
 
 #[test]
 fn headers_that_lie() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let volume = Tensor::counting(&[4, 5, 6]).file(PLAIN);
     let tensor = |descr: &str, fortran: &str, shape: &str| {
         let text = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}");
@@ -74,9 +74,9 @@ fn headers_that_lie() {
         (&[npy::header(3, "{'descr': \"\"\"}"), vec![0; 8]].concat(), "malformed header"),
     ];
     for (bytes, said) in files {
-        place.write("x.npy", bytes);
+        dir.write("x.npy", bytes);
         refused(
-            &place,
+            &dir,
             &[
                 ("info x.npy", 3, said),
                 ("transpose x.npy -o out.npy", 3, said),
@@ -85,7 +85,7 @@ fn headers_that_lie() {
                 ("flip x.npy --axes 0 -o x.npy --force", 3, said),
             ],
         );
-        let run = place.run_on(bytes, "transpose - -o -");
+        let run = dir.run_on(bytes, "transpose - -o -");
         assert_eq!((run.code, &run.stdout[..]), (Some(3), &b""[..]), "{run:?}");
         assert!(run.stderr.starts_with("error: "), "{run:?}");
     }
@@ -93,15 +93,15 @@ fn headers_that_lie() {
 
 #[test]
 fn huge_numbers_of_nothing_take_no_time() {
-    let place = Workdir::with(&[("x.npy", &Tensor::counting(&[4]))]);
+    let dir = Workdir::with(&[("x.npy", &Tensor::counting(&[4]))]);
     let text = "{'descr': '|S0', 'fortran_order': False, 'shape': (4611686018427387904,), }";
-    place.write("huge.npy", &npy::header(1, text));
-    place.run("flip huge.npy --axes 0 -o out.npy --verify").done();
+    dir.write("huge.npy", &npy::header(1, text));
+    dir.run("flip huge.npy --axes 0 -o out.npy --verify").done();
     let text = "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 4294967296, 4294967296), }";
-    place.write("none.npy", &npy::header(1, text));
-    place.run("transpose none.npy -o out.npy --force --verify").done();
+    dir.write("none.npy", &npy::header(1, text));
+    dir.run("transpose none.npy -o out.npy --force --verify").done();
     refused(
-        &place,
+        &dir,
         &[(
             "reverse x.npy --axis 0 --lengths huge.npy -o y.npy",
             3,
@@ -112,9 +112,9 @@ fn huge_numbers_of_nothing_take_no_time() {
 
 #[test]
 fn arguments_against_the_rules_of_an_operator() {
-    let place = place();
+    let dir = dir();
     refused(
-        &place,
+        &dir,
         &[
             (
                 "transpose volume.npy -o out.npy --order 0,1",
@@ -171,9 +171,9 @@ fn arguments_against_the_rules_of_an_operator() {
 
 #[test]
 fn lengths_that_do_not_fit() {
-    let place = place();
+    let dir = dir();
     let reverse = |rest: &str, code: i32, said: &str| {
-        refused(&place, &[(&format!("reverse matrix.npy -o out.npy --axis 1 {rest}"), code, said)]);
+        refused(&dir, &[(&format!("reverse matrix.npy -o out.npy --axis 1 {rest}"), code, said)]);
     };
     reverse("--lengths 1,2", 3, "lengths[..]got 2 and 3");
     reverse("--lengths ''", 3, "lengths[..]got 0 and 3");
@@ -202,14 +202,14 @@ fn lengths_that_do_not_fit() {
     reverse("--batch-axis 5 --lengths 1", 3, "batch axis 5[..]rank 2[..]-2..=1");
 
     let both = "reverse - --axis 0 --lengths - -o out.npy";
-    refused(&place, &[(both, 2, "stdin can supply")]);
+    refused(&dir, &[(both, 2, "stdin can supply")]);
     let both = "apply - 'reverse(axis=0, lengths=-)' -o out.npy";
-    refused(&place, &[(both, 2, "stdin can supply")]);
+    refused(&dir, &[(both, 2, "stdin can supply")]);
 }
 
 #[test]
 fn chains_with_a_mistake_show_the_place() {
-    let place = place();
+    let dir = dir();
     // The last two numbers are the columns of the first and of the last caret.
     let chains: &[(&str, i32, &str, [usize; 2])] = &[
         ("|", 2, "empty stage", [0, 1]),
@@ -235,21 +235,21 @@ fn chains_with_a_mistake_show_the_place() {
     ];
     for (chain, code, said, [begin, end]) in chains {
         let args = format!("apply volume.npy '{chain}' -o out.npy");
-        refused(&place, &[(&args, *code, said), (&format!("plan {args}"), *code, said)]);
-        let stderr = place.run(&args).stderr;
+        refused(&dir, &[(&args, *code, said), (&format!("plan {args}"), *code, said)]);
+        let stderr = dir.run(&args).stderr;
         let carets = format!("  {}{}", " ".repeat(*begin), "^".repeat(end - begin));
         let lines: Vec<&str> = stderr.lines().collect();
         assert_eq!(lines[1], format!("  {chain}"), "{stderr}");
         assert_eq!(lines[2], carets, "{stderr}");
     }
     // In an empty chain, there is nothing to underline.
-    let stderr = place.run("apply volume.npy ' ' -o out.npy").stderr;
+    let stderr = dir.run("apply volume.npy ' ' -o out.npy").stderr;
     assert!(stderr.starts_with("error: the chain is empty\n  a stage is a call"), "{stderr}");
 }
 
 #[test]
 fn chains_that_nobody_would_write() {
-    let place = place();
+    let dir = dir();
     for chain in [
         "flip(".repeat(10_000),
         "|".repeat(10_000),
@@ -262,7 +262,7 @@ fn chains_that_nobody_would_write() {
         "reverse(axis=0, lengths=\"\")".to_owned(),
         "transpose(2,1,0)|".repeat(3) + "é",
     ] {
-        let run = place.run(&format!("apply volume.npy '{chain}' -o out.npy"));
+        let run = dir.run(&format!("apply volume.npy '{chain}' -o out.npy"));
         assert!(matches!(run.code, Some(2 | 3)), "{run:?}");
         run.refused(run.code.unwrap(), "error: ");
         assert!(run.stderr.len() < 2000, "{} bytes", run.stderr.len());
@@ -272,10 +272,10 @@ fn chains_that_nobody_would_write() {
 
 #[test]
 fn files_that_cannot_be_read_or_written() {
-    let place = place();
+    let dir = dir();
     let to = |output: &str| format!("transpose volume.npy -o {output}");
     refused(
-        &place,
+        &dir,
         &[
             ("transpose none.npy -o out.npy", 1, "none.npy: cannot open"),
             ("transpose folder.npy -o out.npy", 2, "folder.npy: is a folder"),
@@ -302,11 +302,11 @@ fn files_that_cannot_be_read_or_written() {
 
 #[test]
 fn arguments_that_make_no_sense() {
-    let place = place();
+    let dir = dir();
     let transpose = |rest: &str| format!("transpose volume.npy -o out.npy {rest}");
     let order = "--order 0,1,2 --order 2,1,0";
     refused(
-        &place,
+        &dir,
         &[
             ("transpose volume.npy", 2, "--output"),
             ("transpose -o out.npy", 2, "<IN>"),
@@ -343,15 +343,15 @@ fn arguments_that_make_no_sense() {
 
 #[test]
 fn numbers_beyond_every_axis_are_moved_exactly_or_refused() {
-    let place = place();
+    let dir = dir();
     let roll = |shift: &'static str, axes: &'static str| {
         format!("roll volume.npy --shift {shift} --axes '{axes}' -o out.npy --verify")
     };
-    place.run(&format!("{} --force", roll("-9223372036854775808", "0,1,2"))).done();
-    place.run(&format!("{} --force", roll("9223372036854775807,-1", "0,0"))).done();
-    fs::remove_file(place.path("out.npy")).unwrap();
+    dir.run(&format!("{} --force", roll("-9223372036854775808", "0,1,2"))).done();
+    dir.run(&format!("{} --force", roll("9223372036854775807,-1", "0,0"))).done();
+    fs::remove_file(dir.path("out.npy")).unwrap();
     refused(
-        &place,
+        &dir,
         &[
             (&roll("-9223372036854775809", "0"), 2, "-9223372036854775809[..]--shift"),
             (&roll("1", "9223372036854775807"), 3, "axis 9223372036854775807[..]rank 3"),
@@ -377,7 +377,7 @@ pub(crate) mod unix {
         let Ok(full) = File::options().write(true).open("/dev/full") else {
             return skip("there is no /dev/full");
         };
-        let place = place();
+        let dir = dir();
         for args in [
             "transpose volume.npy -o -",
             "transpose volume.npy -o out.npy --force --json",
@@ -389,7 +389,7 @@ pub(crate) mod unix {
             "completions bash",
             "man",
         ] {
-            let run = Run::of(place.command(args).stdout(full.try_clone().unwrap()));
+            let run = Run::of(dir.command(args).stdout(full.try_clone().unwrap()));
             run.refused(1, "stdout: [..]No space left on device");
         }
     }
@@ -399,8 +399,8 @@ pub(crate) mod unix {
         let Ok(full) = File::options().write(true).open("/dev/full") else {
             return skip("there is no /dev/full");
         };
-        let place = place();
-        let code = |args: &str| Run::of(place.command(args).stderr(full.try_clone().unwrap())).code;
+        let dir = dir();
+        let code = |args: &str| Run::of(dir.command(args).stderr(full.try_clone().unwrap())).code;
         assert_eq!(code("transpose volume.npy -o out.npy"), Some(0));
         assert_eq!(code("transpose volume.npy -o out.npy"), Some(2));
         assert_eq!(code("transpose none.npy -o new.npy"), Some(1));
@@ -411,30 +411,30 @@ pub(crate) mod unix {
         if !Path::new("/dev/full").exists() {
             return skip("there is no /dev/full");
         }
-        let place = place();
-        symlink("/dev/full", place.path("full.npy")).unwrap();
-        symlink("/dev/null", place.path("null.npy")).unwrap();
-        symlink("loop.npy", place.path("loop.npy")).unwrap();
+        let dir = dir();
+        symlink("/dev/full", dir.path("full.npy")).unwrap();
+        symlink("/dev/null", dir.path("null.npy")).unwrap();
+        symlink("loop.npy", dir.path("loop.npy")).unwrap();
         let verified = "transpose volume.npy -o null.npy --verify";
-        let names = |place: &Workdir| fs::read_dir(place.path("")).unwrap().count();
-        let before = names(&place);
-        let to = |output: &'static str| place.run(&format!("transpose volume.npy -o {output}"));
+        let names = |dir: &Workdir| fs::read_dir(dir.path("")).unwrap().count();
+        let before = names(&dir);
+        let to = |output: &'static str| dir.run(&format!("transpose volume.npy -o {output}"));
         to("full.npy").refused(1, "full.npy: cannot write[..]No space left on device");
-        place.run(&verified).refused(2, "null.npy: --verify[..]files only");
+        dir.run(&verified).refused(2, "null.npy: --verify[..]files only");
         to("null.npy").done();
         to("loop.npy").refused(1, "loop.npy");
-        place.run("info loop.npy").refused(1, "loop.npy: cannot open");
-        place.run("info null.npy").refused(3, "null.npy: truncated[..]but has 0");
-        assert_eq!(names(&place), before);
+        dir.run("info loop.npy").refused(1, "loop.npy: cannot open");
+        dir.run("info null.npy").refused(3, "null.npy: truncated[..]but has 0");
+        assert_eq!(names(&dir), before);
     }
 
     #[test]
     fn a_full_disk_leaves_nothing() {
-        let place = Workdir::with(&[
+        let dir = Workdir::with(&[
             ("small.npy", &Tensor::noise("'|u1'", 1, &[100])),
             ("large.npy", &Tensor::noise("'|u1'", 1, &[300_000])),
         ]);
-        fs::create_dir(place.path("disk")).unwrap();
+        fs::create_dir(dir.path("disk")).unwrap();
         // This disk has 64 KiB. Only this process and its children can see it.
         let script = "mount -t tmpfs -o size=64k tmpfs disk || exit 99
             \"$0\" flip small.npy --axes 0 -o disk/small.npy -q || exit 98
@@ -444,7 +444,7 @@ pub(crate) mod unix {
             ls -A disk";
         let mut command = Command::new("unshare");
         command.args(["--mount", "--map-root-user", "sh", "-c", script]);
-        command.arg(env!("CARGO_BIN_EXE_trundle")).current_dir(place.path(""));
+        command.arg(env!("CARGO_BIN_EXE_trundle")).current_dir(dir.path(""));
         let Ok(output) = command.output() else { return skip("unshare is missing") };
         let run = Run::from(output);
         if !matches!(run.code, Some(0 | 95..=98)) {
@@ -461,22 +461,22 @@ pub(crate) mod unix {
 
     #[test]
     fn a_folder_that_nobody_may_write_to() {
-        let place = place();
-        let folder = place.path("locked");
+        let dir = dir();
+        let folder = dir.path("locked");
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
         if File::create(folder.join("probe")).is_ok() {
             return skip("this user may write everywhere");
         }
-        let run = place.run("transpose volume.npy -o locked/out.npy");
+        let run = dir.run("transpose volume.npy -o locked/out.npy");
         run.refused(1, "locked/out.npy: cannot create[..]Permission denied");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     }
 
     #[test]
     fn too_little_memory_is_a_message() {
-        let place = Workdir::new();
-        place.write_zeros("x.npy", "|u1", 1, &[64 << 20]);
+        let dir = Workdir::new();
+        dir.write_zeros("x.npy", "|u1", 1, &[64 << 20]);
         let mut refused = 0;
         for limit in (60..=180).step_by(20) {
             let script = format!("ulimit -v {} || exit 0; exec \"$0\" \"$@\"", limit << 10);
@@ -485,17 +485,17 @@ pub(crate) mod unix {
             command.args("--axes 0 -o out.npy --force -q --threads 1".split(' '));
             // The C library reserves 64 MiB of address space for each thread, which may exceed the limit.
             command.env("MALLOC_ARENA_MAX", "1");
-            let run = Run::from(command.current_dir(place.path("")).output().unwrap());
+            let run = Run::from(command.current_dir(dir.path("")).output().unwrap());
             // The standard library aborts the process if a new thread cannot allocate the stack for its
             // signal handler.
             if run.stderr.contains("failed to allocate an alternative stack") {
-                place.run("clean --force").done();
+                dir.run("clean --force").done();
                 continue;
             }
-            let files = fs::read_dir(place.path("")).unwrap().count();
+            let files = fs::read_dir(dir.path("")).unwrap().count();
             if run.code == Some(0) {
                 assert_eq!(files, 2);
-                fs::remove_file(place.path("out.npy")).unwrap();
+                fs::remove_file(dir.path("out.npy")).unwrap();
             } else {
                 run.refused(1, "not enough memory");
                 assert_eq!(files, 1);
@@ -517,7 +517,7 @@ pub(crate) mod unix {
 
     #[test]
     fn who_is_stopped_leaves_nothing() {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let files = |elements: u32| {
             let bytes: Vec<u8> = (0..elements).map(|n| (n / 1000) as u8).collect();
             let text =
@@ -529,7 +529,7 @@ pub(crate) mod unix {
         };
         let (mut input, mut output) = files(32 << 20);
         let names = || {
-            let entries = fs::read_dir(place.path("")).unwrap();
+            let entries = fs::read_dir(dir.path("")).unwrap();
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap())
         };
         for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
@@ -542,9 +542,9 @@ pub(crate) mod unix {
                 if attempt == 10 && input.len() < 100 << 20 {
                     (input, output) = files(160 << 20);
                 }
-                place.write("x.npy", &input);
+                dir.write("x.npy", &input);
                 let args = "flip x.npy --axes 0 -o x.npy --force -q";
-                let mut child = place.command(&args).spawn().unwrap();
+                let mut child = dir.command(&args).spawn().unwrap();
                 // A shell that is already running sends the signal with less delay.
                 let mut killer = Command::new("sh")
                     .args(["-c", &format!("read go; kill {signal} {}", child.id())])
@@ -567,7 +567,7 @@ pub(crate) mod unix {
                 killer.wait().unwrap();
                 let ended_by = child.wait().unwrap().signal();
                 assert_eq!(names().collect::<Vec<_>>(), ["x.npy"]);
-                let left = place.read("x.npy");
+                let left = dir.read("x.npy");
                 assert!(left == input || left == output, "not whole");
                 ended_by == Some(number) && left == input
             });
@@ -577,15 +577,15 @@ pub(crate) mod unix {
 
     #[test]
     fn arguments_that_are_no_unicode() {
-        let place = place();
+        let dir = dir();
         let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe.npy");
-        let run = Run::of(place.command("info").arg(odd));
+        let run = Run::of(dir.command("info").arg(odd));
         run.refused(1, "cannot open");
-        let run = Run::of(place.command("apply volume.npy -o out.npy").arg(odd));
+        let run = Run::of(dir.command("apply volume.npy -o out.npy").arg(odd));
         run.refused(2, "UTF-8");
-        let run = Run::of(place.command("transpose volume.npy -o").arg(odd));
+        let run = Run::of(dir.command("transpose volume.npy -o").arg(odd));
         run.done();
-        let run = Run::of(place.command("info").arg(odd)).done();
+        let run = Run::of(dir.command("info").arg(odd)).done();
         assert!(run.text().contains("u16  [6, 5, 4]"), "{run:?}");
     }
 }
@@ -595,6 +595,6 @@ fn workers_are_refused_with_what_to_use() {
     for command in ["apply", "plan apply"] {
         let args = format!("{command} volume.npy flip(0) -o out.npy --workers=2");
         let said = "'--workers'[..]--threads N[..]'plan --tasks'[..]Usage";
-        refused(&place(), &[(&args, 2, said)]);
+        refused(&dir(), &[(&args, 2, said)]);
     }
 }

@@ -56,20 +56,20 @@ const RULE: &str = "conv*.weight: o i h w -> o h w i";
 const INVERSE: &str = "conv*.weight: o h w i -> o i h w";
 const RECORD: &str = r#"{"conv1.weight":"o h w i","conv2.weight":"o h w i"}"#;
 
-fn relayout(place: &Workdir, from: &str, rules: &[&str], to: &str) -> Run {
+fn relayout(dir: &Workdir, from: &str, rules: &[&str], to: &str) -> Run {
     let mut args = vec!["relayout", from, "-o", to, "--force"];
     rules.iter().for_each(|rule| args.extend(["--rule", rule]));
-    place.run(&args)
+    dir.run(&args)
 }
 
 #[test]
 fn a_rule_moves_the_tensors_it_names_and_the_output_records_their_axes() {
-    let (place, model) = (Workdir::new(), Model::new());
-    place.write("in.safetensors", &model.file(&[("z", "1"), ("format", "pt")]));
-    let run = relayout(&place, "in.safetensors", &[RULE], "out.safetensors").done();
+    let (dir, model) = (Workdir::new(), Model::new());
+    dir.write("in.safetensors", &model.file(&[("z", "1"), ("format", "pt")]));
+    let run = relayout(&dir, "in.safetensors", &[RULE], "out.safetensors").done();
     let moved = model.with_order(&[0, 2, 3, 1]);
     let metadata = [("z", "1"), ("format", "pt"), ("trundle.axes", RECORD)];
-    assert!(place.read("out.safetensors") == moved.file(&metadata));
+    assert!(dir.read("out.safetensors") == moved.file(&metadata));
     assert_eq!(run.text(), "");
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines[0], "  conv2.weight  bf16  o i h w [3, 4, 1, 2] -> o h w i [3, 1, 2, 4]");
@@ -80,43 +80,43 @@ fn a_rule_moves_the_tensors_it_names_and_the_output_records_their_axes() {
 
 #[test]
 fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
-    let (place, model) = (Workdir::new(), Model::new());
-    place.write("in.safetensors", &model.file(&[]));
-    relayout(&place, "in.safetensors", &[RULE], "out.safetensors").done();
-    let once = place.read("out.safetensors");
+    let (dir, model) = (Workdir::new(), Model::new());
+    dir.write("in.safetensors", &model.file(&[]));
+    relayout(&dir, "in.safetensors", &[RULE], "out.safetensors").done();
+    let once = dir.read("out.safetensors");
     let spaced = "conv*.weight :  o i  h w→o h w  i ";
-    let run = relayout(&place, "out.safetensors", &[spaced], "out.safetensors").done();
-    assert!(place.read("out.safetensors") == once);
+    let run = relayout(&dir, "out.safetensors", &[spaced], "out.safetensors").done();
+    assert!(dir.read("out.safetensors") == once);
     assert!(run.stderr.contains("conv1.weight  f32  is o h w i already\n"), "{run:?}");
     assert!(run.stderr.contains(": 0 tensors moved, 2 already in this order, 1 copied"), "{run:?}");
 
-    relayout(&place, "out.safetensors", &[INVERSE], "back.safetensors").done();
+    relayout(&dir, "out.safetensors", &[INVERSE], "back.safetensors").done();
     let record = r#"{"conv1.weight":"o i h w","conv2.weight":"o i h w"}"#;
-    assert!(place.read("back.safetensors") == model.file(&[("trundle.axes", record)]));
+    assert!(dir.read("back.safetensors") == model.file(&[("trundle.axes", record)]));
 }
 
 #[test]
 fn what_is_recorded_counts_and_no_shape() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     // Every order of the axes fits these shapes.
     let square = Tensor::noise("", 1, &[3, 3, 3]);
     let with = |recorded: &str, tensor: &Tensor| {
         file(&[("trundle.axes", recorded)], &[Named::new("t", "U8", tensor)])
     };
     let (abc, bca) = (r#"{"t":"a b c"}"#, r#"{"t":"b c a"}"#);
-    place.write("in.safetensors", &with(r#"{"t":" a  b c"}"#, &square));
-    relayout(&place, "in.safetensors", &["t: a b c -> b c a"], "out.safetensors").done();
+    dir.write("in.safetensors", &with(r#"{"t":" a  b c"}"#, &square));
+    relayout(&dir, "in.safetensors", &["t: a b c -> b c a"], "out.safetensors").done();
     let moved = transposed(&square, &[1, 2, 0]);
-    assert!(place.read("out.safetensors") == with(bca, &moved));
+    assert!(dir.read("out.safetensors") == with(bca, &moved));
     for (rule, recorded, tensor) in
         [("t: a b c -> b c a", bca, &moved), ("t: b c a -> a b c", abc, &square)]
     {
-        relayout(&place, "out.safetensors", &[rule], "again.safetensors").done();
-        assert!(place.read("again.safetensors") == with(recorded, tensor), "{rule}");
+        relayout(&dir, "out.safetensors", &[rule], "again.safetensors").done();
+        assert!(dir.read("again.safetensors") == with(recorded, tensor), "{rule}");
     }
-    place.run("info out.safetensors").done();
+    dir.run("info out.safetensors").done();
     refused(
-        &place,
+        &dir,
         &[(
             "relayout out.safetensors -o no.safetensors --rule 't: c b a -> a b c'",
             3,
@@ -127,43 +127,43 @@ fn what_is_recorded_counts_and_no_shape() {
 
 #[test]
 fn a_rule_whose_sides_are_the_same_does_nothing() {
-    let (place, model) = (Workdir::new(), Model::new());
-    place.write("in.safetensors", &model.file(&[("a", "b")]));
-    relayout(&place, "in.safetensors", &["conv?.weight: o i h w -> o i h w"], "out.safetensors")
+    let (dir, model) = (Workdir::new(), Model::new());
+    dir.write("in.safetensors", &model.file(&[("a", "b")]));
+    relayout(&dir, "in.safetensors", &["conv?.weight: o i h w -> o i h w"], "out.safetensors")
         .done();
-    assert!(place.read("out.safetensors") == place.read("in.safetensors"));
+    assert!(dir.read("out.safetensors") == dir.read("in.safetensors"));
 }
 
 #[test]
 fn axes_split_and_merge_by_the_sizes_that_a_rule_gives() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let heads = Tensor::noise("", 2, &[6, 5]);
     let with = |recorded: &str, shape: &[usize]| {
         let tensor = Named { name: "q", dtype: "F16", shape, data: &heads.bytes };
         file(&[("trundle.axes", recorded)], &[tensor])
     };
-    place.write("in.safetensors", &file(&[], &[Named::new("q", "F16", &heads)]));
+    dir.write("in.safetensors", &file(&[], &[Named::new("q", "F16", &heads)]));
     let rule = "q: (h d) i -> h d i, h=2";
-    relayout(&place, "in.safetensors", &[rule], "out.safetensors").done();
+    relayout(&dir, "in.safetensors", &[rule], "out.safetensors").done();
     let split = with(r#"{"q":"h d i, h=2"}"#, &[2, 3, 5]);
-    assert!(place.read("out.safetensors") == split);
-    relayout(&place, "out.safetensors", &[rule], "out.safetensors").done();
-    assert!(place.read("out.safetensors") == split);
+    assert!(dir.read("out.safetensors") == split);
+    relayout(&dir, "out.safetensors", &[rule], "out.safetensors").done();
+    assert!(dir.read("out.safetensors") == split);
     refused(
-        &place,
+        &dir,
         &[(
             "relayout out.safetensors -o no.safetensors --rule 'q: (h d) i -> h d i, h=3'",
             3,
             "recorded as \"h d i, h=2\"[..]\"(h d) i, h=3\" into \"h d i, h=3\"",
         )],
     );
-    relayout(&place, "out.safetensors", &["q: h d i -> (h d) i"], "back.safetensors").done();
-    assert!(place.read("back.safetensors") == with(r#"{"q":"(h d) i"}"#, &[6, 5]));
+    relayout(&dir, "out.safetensors", &["q: h d i -> (h d) i"], "back.safetensors").done();
+    assert!(dir.read("back.safetensors") == with(r#"{"q":"(h d) i"}"#, &[6, 5]));
 }
 
 #[test]
 fn packed_and_eight_bit_types_are_moved() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let f4 = USUAL.into_iter().find(|packed| packed.dtype == "f4e2m1").unwrap();
     let (codes, bytes) = (f4.noise(&[2, 3, 4]), Tensor::noise("", 1, &[2, 3, 5]));
     let model = |codes: &Tensor, bytes: &Tensor, metadata: &[(&str, &str)]| {
@@ -171,92 +171,92 @@ fn packed_and_eight_bit_types_are_moved() {
         let packed = Named { name: "w.f4", dtype: "F4", shape: &codes.shape, data: &data };
         file(metadata, &[packed, Named::new("w.f8", "F8_E4M3", bytes)])
     };
-    place.write("in.safetensors", &model(&codes, &bytes, &[]));
-    relayout(&place, "in.safetensors", &["w.*: a b c -> c a b"], "out.safetensors").done();
+    dir.write("in.safetensors", &model(&codes, &bytes, &[]));
+    relayout(&dir, "in.safetensors", &["w.*: a b c -> c a b"], "out.safetensors").done();
     let order = [2, 0, 1];
     let moved = model(
         &transposed(&codes, &order),
         &transposed(&bytes, &order),
         &[("trundle.axes", r#"{"w.f4":"c a b","w.f8":"c a b"}"#)],
     );
-    assert!(place.read("out.safetensors") == moved);
+    assert!(dir.read("out.safetensors") == moved);
 }
 
 #[test]
 fn names_may_hold_anything() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let matrix = Tensor::noise("", 1, &[2, 3]);
     let names = ["a.b/c: d", "ключ.ü", "params['q']['k']", "plain \"quoted\"\n", ""];
     let model = |tensor: &Tensor, metadata: &[(&str, &str)]| {
         file(metadata, &names.map(|name| Named::new(name, "U8", tensor)))
     };
-    place.write("in.safetensors", &model(&matrix, &[]));
+    dir.write("in.safetensors", &model(&matrix, &[]));
     let rules = [
         "a.b/c: d: o i -> i o",
         "ключ.?: o i -> i o",
         "params['q']['k']: o i -> i o",
         "plain*: o i -> i o",
     ];
-    relayout(&place, "in.safetensors", &rules, "out.safetensors").done();
+    relayout(&dir, "in.safetensors", &rules, "out.safetensors").done();
     let record =
         r#"{"a.b/c: d":"i o","params['q']['k']":"i o","plain \"quoted\"\n":"i o","ключ.ü":"i o"}"#;
     let moved = transposed(&matrix, &[1, 0]);
     let mut tensors = names.map(|name| Named::new(name, "U8", &moved));
     tensors[4] = Named::new("", "U8", &matrix);
-    assert!(place.read("out.safetensors") == file(&[("trundle.axes", record)], &tensors));
+    assert!(dir.read("out.safetensors") == file(&[("trundle.axes", record)], &tensors));
 }
 
 #[test]
 fn rules_come_from_files_too() {
-    let (place, model) = (Workdir::new(), Model::new());
-    place.write("in.safetensors", &model.file(&[]));
-    place.write("rules.txt", b"# weights\n\n  conv1.*: o i h w -> o h w i\n  # more\n");
+    let (dir, model) = (Workdir::new(), Model::new());
+    dir.write("in.safetensors", &model.file(&[]));
+    dir.write("rules.txt", b"# weights\n\n  conv1.*: o i h w -> o h w i\n  # more\n");
     let args = "relayout in.safetensors -o out.safetensors --rules rules.txt";
     let other = "--rule 'conv2.*: o i h w -> o h w i' --quiet --verify";
-    let run = place.run(&format!("{args} {other}")).done();
+    let run = dir.run(&format!("{args} {other}")).done();
     assert_eq!(run.stderr, "");
     let moved = model.with_order(&[0, 2, 3, 1]);
-    assert!(place.read("out.safetensors") == moved.file(&[("trundle.axes", RECORD)]));
+    assert!(dir.read("out.safetensors") == moved.file(&[("trundle.axes", RECORD)]));
 }
 
 #[test]
 fn any_file_of_tensors_is_a_source() {
-    let (place, model) = (Workdir::new(), Model::new());
+    let (dir, model) = (Workdir::new(), Model::new());
     let fortran = Tensor::counting(&[2, 3, 4]);
-    place.write("t.npy", &fortran.file(crate::npy::Style { version: 1, fortran: true }));
-    relayout(&place, "t.npy", &["t: a b c -> c a b"], "t.safetensors").done();
+    dir.write("t.npy", &fortran.file(crate::npy::Style { version: 1, fortran: true }));
+    relayout(&dir, "t.npy", &["t: a b c -> c a b"], "t.safetensors").done();
     let moved = transposed(&fortran, &[2, 0, 1]);
     let record = [("trundle.axes", r#"{"t":"c a b"}"#)];
-    assert!(place.read("t.safetensors") == file(&record, &[Named::new("t", "U16", &moved)]));
+    assert!(dir.read("t.safetensors") == file(&record, &[Named::new("t", "U16", &moved)]));
 
     // The types are f32 and f16, because .npz supports them.
     let tensors =
         [Named::new("bias", "F32", &model.bias), Named::new("conv1.weight", "F32", &model.conv1)];
-    place.write("in.safetensors", &file(&[], &tensors));
-    place.run("apply in.safetensors '... -> ...' -o in.npz").done();
-    relayout(&place, "in.npz", &[RULE], "out.safetensors").done();
+    dir.write("in.safetensors", &file(&[], &tensors));
+    dir.run("apply in.safetensors '... -> ...' -o in.npz").done();
+    relayout(&dir, "in.npz", &[RULE], "out.safetensors").done();
     let conv1 = model.with_order(&[0, 2, 3, 1]).conv1;
     let tensors =
         [Named::new("bias", "F32", &model.bias), Named::new("conv1.weight", "F32", &conv1)];
     let record = [("trundle.axes", r#"{"conv1.weight":"o h w i"}"#)];
-    assert!(place.read("out.safetensors") == file(&record, &tensors));
+    assert!(dir.read("out.safetensors") == file(&record, &tensors));
 }
 
 #[test]
 fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (large, small) =
         (Tensor::noise("", 4, &[300, 70, 101]), Tensor::noise("", 1, &[3_000_000]));
     let model = |large: &Tensor, metadata: &[(&str, &str)]| {
         file(metadata, &[Named::new("s", "I8", &small), Named::new("l", "F32", large)])
     };
-    place.write("m.safetensors", &model(&large, &[]));
+    dir.write("m.safetensors", &model(&large, &[]));
     let args = "relayout m.safetensors -o m.safetensors --force --verify";
     let limits = "--rule 'l: a b c -> c a b' --max-mem 8M --storage hdd --json";
-    let report = place.run(&format!("{args} {limits}")).done().json();
+    let report = dir.run(&format!("{args} {limits}")).done().json();
     let moved = transposed(&large, &[2, 0, 1]);
-    assert!(place.read("m.safetensors") == model(&moved, &[("trundle.axes", r#"{"l":"c a b"}"#)]));
-    assert_eq!(place.contents().len(), 1);
+    assert!(dir.read("m.safetensors") == model(&moved, &[("trundle.axes", r#"{"l":"c a b"}"#)]));
+    assert_eq!(dir.contents().len(), 1);
     for (key, value) in [("moved", 1), ("already", 0), ("copied", 1)] {
         assert_eq!(report[key], value, "{report}");
     }
@@ -276,7 +276,7 @@ fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
 
 #[test]
 fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let matrix = Tensor::noise("", 4, &[16, 16]);
     let names: Vec<String> = (0..3000).map(|n| format!("layers.{n}.weight")).collect();
     let model = |tensor: &Tensor, metadata: &[(&str, &str)]| {
@@ -284,8 +284,8 @@ fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
             names.iter().map(|name| Named::new(name, "F32", tensor)).collect();
         file(metadata, &tensors)
     };
-    place.write("in.safetensors", &model(&matrix, &[]));
-    let run = relayout(&place, "in.safetensors", &["*.weight: o i -> i o"], "out.safetensors");
+    dir.write("in.safetensors", &model(&matrix, &[]));
+    let run = relayout(&dir, "in.safetensors", &["*.weight: o i -> i o"], "out.safetensors");
     let run = run.done();
     assert_eq!(run.stderr.lines().count(), 22, "{run:?}");
     assert!(
@@ -295,16 +295,16 @@ fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
     record.sort();
     let record = format!("{{{}}}", record.join(","));
     let moved = model(&transposed(&matrix, &[1, 0]), &[("trundle.axes", &record)]);
-    assert!(place.read("out.safetensors") == moved);
+    assert!(dir.read("out.safetensors") == moved);
 }
 
 #[test]
 fn other_commands_keep_the_record_only_of_what_they_leave_true() {
-    let (place, model) = (Workdir::new(), Model::new());
-    place.write("in.safetensors", &model.file(&[("a", "b"), ("trundle.axes", RECORD), ("c", "d")]));
+    let (dir, model) = (Workdir::new(), Model::new());
+    dir.write("in.safetensors", &model.file(&[("a", "b"), ("trundle.axes", RECORD), ("c", "d")]));
     let kept = |args: &str| {
-        place.run(&format!("{args} -o out.safetensors --force")).done();
-        let output = place.read("out.safetensors");
+        dir.run(&format!("{args} -o out.safetensors --force")).done();
+        let output = dir.read("out.safetensors");
         let header = String::from_utf8_lossy(&output).into_owned();
         assert!(header.contains(r#"{"__metadata__":{"a":"b","#), "{header}");
         assert!(header.contains(r#""c":"d"}"#), "{header}");
@@ -318,20 +318,20 @@ fn other_commands_keep_the_record_only_of_what_they_leave_true() {
 
 #[test]
 fn plan_says_what_would_become_of_each() {
-    let (place, model) = (Workdir::new(), Model::new());
+    let (dir, model) = (Workdir::new(), Model::new());
     let record = r#"{"conv2.weight":"o h w i"}"#;
-    place.write("in.safetensors", &model.file(&[("trundle.axes", record)]));
+    dir.write("in.safetensors", &model.file(&[("trundle.axes", record)]));
     let args = format!("plan relayout in.safetensors --rule '{RULE}'");
-    let text = place.run(&format!("{args} --verbose")).done().text();
+    let text = dir.run(&format!("{args} --verbose")).done().text();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("1 tensor moved, 1 already in this order, 1 copied, "), "{text}");
     assert!(lines[0].ends_with(", 1 pass: read, moved in memory and written whole"), "{text}");
     assert_eq!(lines[1], "  conv2.weight  bf16  is o h w i already");
     assert_eq!(lines[2], "  conv1.weight  f32  o i h w [4, 3, 2, 5] -> o h w i [4, 2, 5, 3]");
-    assert_eq!(place.run(&args).done().text().lines().collect::<Vec<_>>(), lines[..3]);
+    assert_eq!(dir.run(&args).done().text().lines().collect::<Vec<_>>(), lines[..3]);
     assert!(text.contains("\n  conv1.weight: read, moved and written whole\n"), "{text}");
     assert!(!text.contains("\n  bias: "), "{text}");
-    let report = place.run(&format!("{args} --json")).done().json();
+    let report = dir.run(&format!("{args} --json")).done().json();
     let fates: Vec<&str> = report["tensors"]
         .as_array()
         .unwrap()
@@ -339,24 +339,24 @@ fn plan_says_what_would_become_of_each() {
         .map(|tensor| tensor["relayout"].as_str().unwrap())
         .collect();
     assert_eq!(fates, ["already", "copied", "moved"]);
-    assert_eq!(place.contents().len(), 1);
+    assert_eq!(dir.contents().len(), 1);
 }
 
 #[test]
 fn what_a_rule_may_not_be() {
-    let (place, model) = (Workdir::new(), Model::new());
-    place.write("in.safetensors", &model.file(&[]));
-    place.write("bad.safetensors", &model.file(&[("trundle.axes", "o i h w")]));
-    place.write("there.safetensors", b"precious");
-    place.write("t.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
-    place.write("none.txt", b"# nothing\n\n");
-    place.write("rules.txt", b"# weights\nconv*: o i h w -> o h w i\nbias: o i -> o\n");
-    place.write("latin.txt", b"\xfc: o i -> i o\n");
+    let (dir, model) = (Workdir::new(), Model::new());
+    dir.write("in.safetensors", &model.file(&[]));
+    dir.write("bad.safetensors", &model.file(&[("trundle.axes", "o i h w")]));
+    dir.write("there.safetensors", b"precious");
+    dir.write("t.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
+    dir.write("none.txt", b"# nothing\n\n");
+    dir.write("rules.txt", b"# weights\nconv*: o i h w -> o h w i\nbias: o i -> o\n");
+    dir.write("latin.txt", b"\xfc: o i -> i o\n");
     let to = |output| format!("relayout in.safetensors -o {output} --rule");
     let rule = |rule| format!("{} '{rule}'", to("out.safetensors"));
     let file = |file| format!("relayout in.safetensors -o out.safetensors --rules {file}");
     refused(
-        &place,
+        &dir,
         &[
             (&rule("conv1.weight o i -> i o"), 2, "--rule: a rule without a colon\n  conv1"),
             (&rule(": o i -> i o"), 2, "without a name"),

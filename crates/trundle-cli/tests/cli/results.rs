@@ -95,11 +95,11 @@ pub(crate) const CASES: &[Case] = &[
 
 /// Runs the program on a file with --verify. Returns the result.
 #[track_caller]
-fn moved(place: &Workdir, input: &str, args: &str, width: usize) -> Tensor {
+fn moved(dir: &Workdir, input: &str, args: &str, width: usize) -> Tensor {
     // The input follows the name of the command.
     let (command, rest) = args.split_once(' ').unwrap_or((args, ""));
-    place.run(&format!("{command} {input} -o moved.npy --force --verify -q {rest}")).done();
-    Tensor::read(&place.read("moved.npy"), width)
+    dir.run(&format!("{command} {input} -o moved.npy --force --verify -q {rest}")).done();
+    Tensor::read(&dir.read("moved.npy"), width)
 }
 
 #[test]
@@ -119,13 +119,13 @@ fn every_operator_moves_every_element_of_every_type() {
     for (number, (descr, width)) in types.into_iter().enumerate() {
         let tensor = Tensor::noise(descr, width, &[3, 5, 4]);
         let style = Style { version: [1, 2, 3][number % 3], fortran: number % 2 == 1 };
-        let place = Workdir::new();
-        place.write("x.npy", &tensor.file(style));
+        let dir = Workdir::new();
+        dir.write("x.npy", &tensor.file(style));
         let cases = CASES.iter().enumerate().filter(|(other, _)| is_tried(number / 2 + other, 2));
         for (_, case) in cases {
             let expected = (case.moved)(&tensor);
             assert_eq!(
-                moved(&place, "x.npy", case.args, width),
+                moved(&dir, "x.npy", case.args, width),
                 expected,
                 "{descr} {style:?} {:?}",
                 case.args
@@ -156,12 +156,12 @@ fn every_shape_in_every_order() {
                     continue;
                 }
                 let style = Style { version, fortran };
-                let place = Workdir::new();
-                place.write("x.npy", &tensor.file(style));
+                let dir = Workdir::new();
+                dir.write("x.npy", &tensor.file(style));
                 let all: Vec<usize> = (0..shape.len()).collect();
                 let shifts: Vec<(i128, usize)> = all.iter().map(|axis| (3, *axis)).collect();
                 let is = |args: &str, expected: Tensor| {
-                    assert_eq!(moved(&place, "x.npy", args, 4), expected, "{shape:?} {args:?}");
+                    assert_eq!(moved(&dir, "x.npy", args, 4), expected, "{shape:?} {args:?}");
                 };
                 is("transpose", inverted(&tensor));
                 is(&format!("flip --axes '{axes}'"), flipped(&tensor, &all));
@@ -174,11 +174,11 @@ fn every_shape_in_every_order() {
 #[test]
 fn threads_make_no_difference() {
     let tensor = Tensor::noise("'<f4'", 4, &[150, 70, 64]);
-    let place = Workdir::with(&[("x.npy", &tensor)]);
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     let expected = transposed(&tensor, &[2, 0, 1]);
     for threads in ["1", "2", "3", "64"] {
         let args = format!("transpose --order 2,0,1 --threads {threads}");
-        assert!(moved(&place, "x.npy", &args, 4) == expected, "{threads} threads");
+        assert!(moved(&dir, "x.npy", &args, 4) == expected, "{threads} threads");
     }
 }
 
@@ -188,7 +188,7 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
     let lengths = [[1, 2, 3, 4], [3, 9, 0, 2]];
     let expected = reversed(&tensor, 1, |out| lengths[out[0]][out[2]]);
     let values: Vec<usize> = lengths.concat();
-    let place = Workdir::with(&[("x.npy", &tensor)]);
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     let args = "reverse --axis 1 --lengths lengths.npy";
     for (descr, width) in [("|u1", 1), ("<i2", 2), (">u4", 4), ("<i8", 8), (">i8", 8), ("<u8", 8)] {
         let bytes = values.iter().flat_map(|value| {
@@ -203,66 +203,66 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
             for fortran in [false, true] {
                 let descr = format!("'{descr}'");
                 let file = Tensor { descr, width, shape: shape.clone(), bytes: bytes.clone() };
-                place.write("lengths.npy", &file.file(Style { version: 1, fortran }));
-                assert_eq!(moved(&place, "x.npy", args, 2), expected, "{file:?} {fortran}");
+                dir.write("lengths.npy", &file.file(Style { version: 1, fortran }));
+                assert_eq!(moved(&dir, "x.npy", args, 2), expected, "{file:?} {fortran}");
             }
         }
     }
 
     let expected = reversed(&tensor, 2, |out| [4, 2][out[0]]);
     for text in ["4,2", "4\n2\n", " 4\t,\r\n2 "] {
-        place.write("lengths.txt", text.as_bytes());
+        dir.write("lengths.txt", text.as_bytes());
         let args = "reverse --axis 2 --batch-axis 0 --lengths lengths.txt";
-        assert_eq!(moved(&place, "x.npy", args, 2), expected);
+        assert_eq!(moved(&dir, "x.npy", args, 2), expected);
     }
-    place.write("lengths.npy", &Tensor::list(&[4, 2]).file(PLAIN));
+    dir.write("lengths.npy", &Tensor::list(&[4, 2]).file(PLAIN));
     for args in [
         "reverse --axis 2 --batch-axis 0 --lengths lengths.npy",
         "apply 'reverse(axis=2, lengths=lengths.npy, batch_axis=0)'",
     ] {
-        assert_eq!(moved(&place, "x.npy", args, 2), expected);
+        assert_eq!(moved(&dir, "x.npy", args, 2), expected);
     }
 }
 
 #[test]
 fn a_stream_comes_in_and_goes_out() {
     let tensor = Tensor::noise("'<f4'", 4, &[30, 40, 50]);
-    let place = Workdir::new();
-    let run = place.run_on(&tensor.file(PLAIN), "transpose - -o -").done();
+    let dir = Workdir::new();
+    let run = dir.run_on(&tensor.file(PLAIN), "transpose - -o -").done();
     assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
-    let back = place.run_on(&run.stdout, "transpose - -o - -q").done();
+    let back = dir.run_on(&run.stdout, "transpose - -o - -q").done();
     // Compares the bytes of the file, including the header, with a file that numpy writes.
     let (back, original) = (back.stdout, tensor.file(PLAIN));
     assert!(back[back.len() - tensor.bytes.len()..] == tensor.bytes);
     assert!(Tensor::read(&back, 4) == Tensor::read(&original, 4));
-    assert_eq!(place.contents(), []);
+    assert_eq!(dir.contents(), []);
 
-    place.write("x.npy", &tensor.file(PLAIN));
-    let run = place.run("flip x.npy --axes 1 -o -").done();
+    dir.write("x.npy", &tensor.file(PLAIN));
+    let run = dir.run("flip x.npy --axes 1 -o -").done();
     assert!(Tensor::read(&run.stdout, 4) == flipped(&tensor, &[1]));
-    place.run_on(&run.stdout, "flip - --axes 1 -o y.npy --verify").done();
-    assert!(Tensor::read(&place.read("y.npy"), 4) == tensor);
+    dir.run_on(&run.stdout, "flip - --axes 1 -o y.npy --verify").done();
+    assert!(Tensor::read(&dir.read("y.npy"), 4) == tensor);
 }
 
 #[test]
 fn the_input_can_be_the_output() {
     let tensor = Tensor::counting(&[4, 5]);
     for verify in ["", "--verify"] {
-        let place = Workdir::with(&[("x.npy", &tensor)]);
-        place.run(&format!("transpose x.npy -o x.npy --force {verify}")).done();
-        assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
-        assert_eq!(place.contents().len(), 1);
+        let dir = Workdir::with(&[("x.npy", &tensor)]);
+        dir.run(&format!("transpose x.npy -o x.npy --force {verify}")).done();
+        assert_eq!(Tensor::read(&dir.read("x.npy"), 2), inverted(&tensor));
+        assert_eq!(dir.contents().len(), 1);
     }
 }
 
 #[test]
 fn inverting_all_axes_of_an_npy_is_a_header() {
     let tensor = Tensor::noise("'<u4'", 4, &[3, 5, 4]);
-    let place = Workdir::with(&[("x.npy", &tensor)]);
+    let dir = Workdir::with(&[("x.npy", &tensor)]);
     let order = |args: &str, input: &str| {
-        let run = place.run(&format!("transpose {input} -o y.npy --force --verify {args}")).done();
+        let run = dir.run(&format!("transpose {input} -o y.npy --force --verify {args}")).done();
         assert_eq!(run.stderr.contains("--row-major moves them"), args.is_empty(), "{run:?}");
-        let file = place.read("y.npy");
+        let file = dir.read("y.npy");
         assert_eq!(Tensor::read(&file, 4), inverted(&tensor));
         let stays = file.ends_with(&tensor.bytes);
         (String::from_utf8_lossy(&file[..128]).contains("'fortran_order': True"), stays)
@@ -270,13 +270,13 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
     assert_eq!(order("", "x.npy"), (true, true));
     assert_eq!(order("--row-major", "x.npy"), (false, false));
     // An array with one axis is both row-major and column-major.
-    place.write("list.npy", &Tensor::list(&[3, 1, 2]).file(PLAIN));
-    place.run("transpose list.npy -o y.npy --force").done();
-    assert!(place.read("y.npy") == place.read("list.npy"));
+    dir.write("list.npy", &Tensor::list(&[3, 1, 2]).file(PLAIN));
+    dir.run("transpose list.npy -o y.npy --force").done();
+    assert!(dir.read("y.npy") == dir.read("list.npy"));
     // A column-major file becomes row-major, and no elements are moved.
-    place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
-    let run = place.run("transpose x.npy -o y.npy --force").done();
-    let file = place.read("y.npy");
+    dir.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
+    let run = dir.run("transpose x.npy -o y.npy --force").done();
+    let file = dir.read("y.npy");
     assert!(String::from_utf8_lossy(&file[..128]).contains("'fortran_order': False"), "{run:?}");
     assert_eq!(Tensor::read(&file, 4), inverted(&tensor));
 }
@@ -284,9 +284,9 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
 #[test]
 fn bytes_after_the_data_do_not_matter() {
     let tensor = Tensor::counting(&[4, 5]);
-    let place = Workdir::new();
-    place.write("x.npy", &[tensor.file(PLAIN), b"and more".to_vec()].concat());
-    assert_eq!(moved(&place, "x.npy", "transpose", 2), inverted(&tensor));
+    let dir = Workdir::new();
+    dir.write("x.npy", &[tensor.file(PLAIN), b"and more".to_vec()].concat());
+    assert_eq!(moved(&dir, "x.npy", "transpose", 2), inverted(&tensor));
 }
 
 #[test]

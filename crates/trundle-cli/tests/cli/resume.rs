@@ -37,9 +37,9 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
         assert!(resumed || !is_noted, "noted work was done again");
     };
     while killed < kills {
-        if work.place.path("y.npy").exists() {
+        if work.dir.path("y.npy").exists() {
             work.is_done();
-            fs::remove_file(work.place.path("y.npy")).unwrap();
+            fs::remove_file(work.dir.path("y.npy")).unwrap();
         }
         let mut child = work.begin(more);
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -62,11 +62,11 @@ fn killed_again_and_again(args: &str, kills: u32, verify: bool) {
             }
             None => {
                 // If the output has its name, the kill was too late and does not count.
-                killed += u32::from(!work.place.path("y.npy").exists());
+                killed += u32::from(!work.dir.path("y.npy").exists());
                 is_noted = work.has_noted();
             }
         }
-        assert!(!is_over || work.place.path("y.npy").exists());
+        assert!(!is_over || work.dir.path("y.npy").exists());
     }
     goes_on(Run::of(&mut work.command(more)), is_noted);
     work.is_done();
@@ -159,7 +159,7 @@ fn without_resume_what_was_left_is_removed() {
     work.begun_and_killed("");
     // The plan is different, and its temporary files have other names.
     let args = format!("{} --row-major --json", work.args);
-    let report = work.place.run(&args).done().json();
+    let report = work.dir.run(&args).done().json();
     assert_eq!(report["resumed"], false);
     work.is_done();
 }
@@ -168,7 +168,7 @@ fn without_resume_what_was_left_is_removed() {
 fn what_is_not_as_it_was_noted_is_refused_and_stays() {
     let work = ResumableMove::new(TWO_PASSES);
     work.begun_and_killed("");
-    let (source, part) = (work.place.path("x.npy"), work.file(".part").unwrap());
+    let (source, part) = (work.dir.path("x.npy"), work.file(".part").unwrap());
     let (journal, between) = (work.file(".journal").unwrap(), work.file(".pass0").unwrap());
     let modified = fs::metadata(&source).unwrap().modified().unwrap();
     let length = fs::metadata(&source).unwrap().len();
@@ -192,7 +192,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
 
     let before = work.state();
     let other = "flip x.npy --axes 1 -o y.npy --resume";
-    work.place.run(&other).refused(3, "cannot resume: the unfinished job differs: the operators");
+    work.dir.run(&other).refused(3, "cannot resume: the unfinished job differs: the operators");
     assert_eq!(work.state(), before);
 
     let noted = fs::read(&journal).unwrap();
@@ -212,7 +212,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
     fs::write(&journal, &noted).unwrap();
 
     for file in [&part, &between] {
-        let aside = work.place.path("aside");
+        let aside = work.dir.path("aside");
         fs::rename(file, &aside).unwrap();
         refused(&work, "", "missing");
         fs::rename(&aside, file).unwrap();
@@ -247,7 +247,7 @@ fn a_line_that_is_not_whole_does_not_count() {
         work.wait(&mut child, grown);
         child.kill().unwrap();
         child.wait().unwrap();
-        if !work.place.path("y.npy").exists() {
+        if !work.dir.path("y.npy").exists() {
             Run::of(&mut work.command("--resume --verify")).done();
         }
         work.is_done();
@@ -301,12 +301,12 @@ fn who_is_stopped_early_leaves_nothing() {
 #[test]
 fn work_in_place_goes_on_too() {
     let mut work = ResumableMove::new(TWO_PASSES);
-    let source = work.place.read("x.npy");
+    let source = work.dir.read("x.npy");
     work.args = work.args.replace("-o y.npy", "-o x.npy") + " --force";
     work.begun_and_killed("");
-    assert!(work.place.read("x.npy") == source, "the source is untouched");
+    assert!(work.dir.read("x.npy") == source, "the source is untouched");
     let report = Run::of(&mut work.command("--resume --json")).done().json();
     assert_eq!(report["resumed"], true);
     assert_eq!(work.names(), ["x.npy"]);
-    assert!(work.place.read("x.npy") == *work.expected);
+    assert!(work.dir.read("x.npy") == *work.expected);
 }

@@ -28,8 +28,8 @@ fn number(indices: &Tensor, at: &[usize], size: usize) -> usize {
 fn updated(base: &Tensor, updates: &Tensor, to: impl Fn(&[usize]) -> Vec<usize>) -> Tensor {
     let mut made = base.clone();
     for_each_index(&updates.shape, |at| {
-        let place = to(at).iter().zip(&base.shape).fold(0, |place, (i, size)| place * size + i);
-        made.bytes[place * 4..][..4].copy_from_slice(updates.element(at));
+        let target = to(at).iter().zip(&base.shape).fold(0, |target, (i, size)| target * size + i);
+        made.bytes[target * 4..][..4].copy_from_slice(updates.element(at));
     });
     made
 }
@@ -46,12 +46,12 @@ fn scatters_of(slices: usize) -> (Workdir, Vec<(&'static str, Tensor)>) {
     let values = part(4, &[slices, 6, 12]);
     let list = indices(&[3, 2, 2], |at| [0, 0, -1, 3, 4, 5, 0, 0, 2, -14, 8, 13][at]);
     let order = indices(&[slices, 6, 12], |at| [13, 2, -1, 0, 2, 7, 7][at % 7]);
-    let place = Workdir::with(&[("rows.npy", &rows), ("values.npy", &values)]);
+    let dir = Workdir::with(&[("rows.npy", &rows), ("values.npy", &values)]);
     for (name, tensor) in [("a.npy", &base), ("slice.npy", &slice)] {
-        place.write(name, &tensor.file(Style { version: 1, fortran: name == "slice.npy" }));
+        dir.write(name, &tensor.file(Style { version: 1, fortran: name == "slice.npy" }));
     }
-    place.write("places.npy", &list.file(PLAIN));
-    place.write("order.npy", &order.file(PLAIN));
+    dir.write("places.npy", &list.file(PLAIN));
+    dir.write("order.npy", &order.file(PLAIN));
     let of_slice = updated(&base, &slice, |at| vec![1 + 2 * at[0], at[1], 11 - at[2]]);
     let of_rows = updated(&base, &rows, |at| {
         let axis = |axis: usize| number(&list, &[at[0], at[1], axis], base.shape[axis]);
@@ -67,93 +67,93 @@ fn scatters_of(slices: usize) -> (Workdir, Vec<(&'static str, Tensor)>) {
         ("scatter_nd(_, rows.npy, indices=places.npy)", of_rows),
         ("put_along_axis(_, values.npy, indices=order.npy, axis=1)", of_values),
     ];
-    (place, chains)
+    (dir, chains)
 }
 
 #[test]
 fn one_tensor_is_put_into_another() {
-    let (place, chains) = scatters();
+    let (dir, chains) = scatters();
     for (chain, expected) in &chains {
         // `put_along_axis` needs a table of all elements in memory.
         let memories = if chain.starts_with("put") { &["64M", "200K"][..] } else { &["64M", "6K"] };
         for memory in memories {
             let args = format!("apply a.npy '{chain}' --max-mem {memory} --verify");
-            place.run(&format!("{args} -o out.npy --force -q")).done();
-            assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{memory}: {chain}");
+            dir.run(&format!("{args} -o out.npy --force -q")).done();
+            assert!(Tensor::read(&dir.read("out.npy"), 4) == *expected, "{memory}: {chain}");
         }
         let turned = format!("flip(1) | {chain} | a b c -> c a b");
-        place.run(&format!("apply a.npy '{turned}' -o t.npy --force --verify -q")).done();
-        place.run("apply t.npy 'c a b -> a b c' -o b.npy --force --row-major").done();
-        place.run("apply a.npy flip(1) -o f.npy --force --row-major").done();
-        place.run(&format!("apply f.npy '{chain}' -o g.npy --force")).done();
-        place.run("cmp b.npy g.npy").done();
+        dir.run(&format!("apply a.npy '{turned}' -o t.npy --force --verify -q")).done();
+        dir.run("apply t.npy 'c a b -> a b c' -o b.npy --force --row-major").done();
+        dir.run("apply a.npy flip(1) -o f.npy --force --row-major").done();
+        dir.run(&format!("apply f.npy '{chain}' -o g.npy --force")).done();
+        dir.run("cmp b.npy g.npy").done();
     }
 }
 
 #[test]
 fn what_is_put_into_another_may_come_from_the_stages_before() {
-    let (place, chains) = scatters();
+    let (dir, chains) = scatters();
     for (chain, expected) in &chains {
         let updates = chain.split([' ', ',']).nth(2).unwrap();
         let turned = chain.replace("(_, ", "(a.npy, ").replace(updates, "_");
-        place.run(&format!("apply {updates} '{turned}' -o out.npy --force --verify")).done();
-        assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{turned}");
+        dir.run(&format!("apply {updates} '{turned}' -o out.npy --force --verify")).done();
+        assert!(Tensor::read(&dir.read("out.npy"), 4) == *expected, "{turned}");
     }
 }
 
 #[test]
 fn tasks_and_stores_put_one_tensor_into_another() {
-    let (place, chains) = scatters_of(27);
+    let (dir, chains) = scatters_of(27);
     for (chain, expected) in &chains {
         let plan = format!("plan apply a.npy '{chain}' -o t.npy --tasks plan.json");
-        place.run(&format!("{plan} --task-size 4K --force")).done();
+        dir.run(&format!("{plan} --task-size 4K --force")).done();
         for number in 0.. {
-            let run = place.run(&format!("task plan.json {number}"));
+            let run = dir.run(&format!("task plan.json {number}"));
             if run.code == Some(3) {
                 assert!(number > 1, "{run:?}");
                 break;
             }
             run.done();
         }
-        place.run("finish plan.json").done();
-        assert!(Tensor::read(&place.read("t.npy"), 4) == *expected, "{chain}");
+        dir.run("finish plan.json").done();
+        assert!(Tensor::read(&dir.read("t.npy"), 4) == *expected, "{chain}");
         if cfg!(feature = "zarr") {
             let args = format!("apply a.npy '{chain}' -o out.zarr --verify");
-            place.run(&format!("{args} --chunks 4,5,12 --force")).done();
-            place.run("cmp out.zarr t.npy").done();
-            place.run("convert a.npy -o a.zarr --chunks 2,14,7 --force").done();
-            place.run(&format!("apply a.zarr '{chain}' -o b.npy --force --verify")).done();
-            place.run("cmp a.npy b.npy").code.filter(|code| *code == 1).unwrap();
+            dir.run(&format!("{args} --chunks 4,5,12 --force")).done();
+            dir.run("cmp out.zarr t.npy").done();
+            dir.run("convert a.npy -o a.zarr --chunks 2,14,7 --force").done();
+            dir.run(&format!("apply a.zarr '{chain}' -o b.npy --force --verify")).done();
+            dir.run("cmp a.npy b.npy").code.filter(|code| *code == 1).unwrap();
         }
     }
 }
 
 #[test]
 fn plans_say_what_is_put_where() {
-    let (place, chains) = scatters();
+    let (dir, chains) = scatters();
     for (chain, _) in &chains {
-        let plan = place.run(&format!("plan apply a.npy '{chain}' --json")).done().json();
+        let plan = dir.run(&format!("plan apply a.npy '{chain}' --json")).done().json();
         let file = chain.split([' ', ',']).nth(2).unwrap().trim_end_matches(".npy");
         assert_eq!(plan["others"][0]["name"], file);
         assert_eq!(plan["out_shape"], serde_json::json!([9, 14, 12]));
-        let text = place.run(&format!("plan apply a.npy '{chain}' --verbose")).done().text();
+        let text = dir.run(&format!("plan apply a.npy '{chain}' --verbose")).done().text();
         assert!(text.contains("a: f32 [9, 14, 12]"), "{text}");
     }
 }
 
 #[test]
 fn what_does_not_fit_is_refused_before_anything_is_written() {
-    let (place, chains) = scatters();
-    place.write("row.npy", &Tensor::list(&[1; 12]).file(PLAIN));
-    let before = place.contents();
+    let (dir, chains) = scatters();
+    dir.write("row.npy", &Tensor::list(&[1; 12]).file(PLAIN));
+    let before = dir.contents();
     let refused = |chain: &str, more: &str, code: i32, words: &str| {
-        place.run(&format!("apply a.npy '{chain}' -o none.npy {more}")).refused(code, words);
+        dir.run(&format!("apply a.npy '{chain}' -o none.npy {more}")).refused(code, words);
     };
     let table = "keep an index in memory for each element of the changed axes";
     refused(chains[2].0, "--max-mem 60K", 3, table);
     // If the memory is too small even for the indices, the error does not mention the table.
     let put = chains[2].0;
-    let run = place.run(&format!("apply a.npy '{put}' -o none.npy --max-mem 30K"));
+    let run = dir.run(&format!("apply a.npy '{put}' -o none.npy --max-mem 30K"));
     assert!(run.code == Some(3) && !run.stderr.contains(table), "{run:?}");
     let word = "of memory are needed, --max-mem is";
     refused(chains[2].0, "--max-mem 60K", 3, word);
@@ -185,5 +185,5 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
         2,
         "the chain does not use the input",
     );
-    assert_eq!(place.contents(), before);
+    assert_eq!(dir.contents(), before);
 }

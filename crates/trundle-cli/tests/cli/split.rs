@@ -17,8 +17,8 @@ fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
 #[test]
 fn parts_are_what_stands_there_along_every_axis() {
     let whole = Tensor::noise("'<f4'", 4, &[9, 14, 12]);
-    let place = Workdir::with(&[("a.npy", &whole)]);
-    place.write("f.npy", &whole.file(Style { version: 1, fortran: true }));
+    let dir = Workdir::with(&[("a.npy", &whole)]);
+    dir.write("f.npy", &whole.file(Style { version: 1, fortran: true }));
     for (axis, size) in whole.shape.iter().enumerate() {
         for (how, ends) in [
             ("--parts 3".to_owned(), [size.div_ceil(3), (2 * size).div_ceil(3)]),
@@ -30,30 +30,30 @@ fn parts_are_what_stands_there_along_every_axis() {
                 let words = format!(
                     "split {file}.npy -o p-{{}}.npy --axis {axis_said} {how} --max-mem {memory} --verify --force -q"
                 );
-                place.run(&words).done();
+                dir.run(&words).done();
                 let bounds = [0, ends[0], ends[1], *size];
                 for number in 0..3 {
-                    let found = Tensor::read(&place.read(&format!("p-{number}.npy")), 4);
+                    let found = Tensor::read(&dir.read(&format!("p-{number}.npy")), 4);
                     let expected = part(&whole, axis, bounds[number], bounds[number + 1]);
                     assert!(found == expected, "{words}: {number}");
                 }
             }
         }
     }
-    place.run("concat p-0.npy p-1.npy p-2.npy --axis 2 -o again.npy").done();
-    place.run("cmp again.npy a.npy").done();
+    dir.run("concat p-0.npy p-1.npy p-2.npy --axis 2 -o again.npy").done();
+    dir.run("cmp again.npy a.npy").done();
 }
 
 #[test]
 fn the_input_may_be_one_of_the_parts() {
     let whole = Tensor::noise("'<f4'", 4, &[4, 3]);
-    let place = Workdir::with(&[("x-1.npy", &whole)]);
+    let dir = Workdir::with(&[("x-1.npy", &whole)]);
     let words = "split x-1.npy -o x-{}.npy --axis 0 --parts 2";
-    place.run(words).refused(2, "x-1.npy: already exists\nhint: --force overwrites it");
-    assert_eq!(place.contents().len(), 1);
-    place.run(&format!("{words} --force --verify")).done();
+    dir.run(words).refused(2, "x-1.npy: already exists\nhint: --force overwrites it");
+    assert_eq!(dir.contents().len(), 1);
+    dir.run(&format!("{words} --force --verify")).done();
     for number in 0..2 {
-        let found = Tensor::read(&place.read(&format!("x-{number}.npy")), 4);
+        let found = Tensor::read(&dir.read(&format!("x-{number}.npy")), 4);
         assert!(found == part(&whole, 0, 2 * number, 2 * number + 2));
     }
 }
@@ -61,11 +61,11 @@ fn the_input_may_be_one_of_the_parts() {
 #[test]
 fn no_part_appears_before_all_are_whole() {
     let whole = Tensor::noise("'<f4'", 4, &[8, 600, 12]);
-    let place = Workdir::with(&[("a.npy", &whole)]);
+    let dir = Workdir::with(&[("a.npy", &whole)]);
     // A truncated file, which lacks the last elements.
     let bytes = whole.file(PLAIN);
-    place.write("short.npy", &bytes[..bytes.len() - 4]);
-    let before = place.contents();
+    dir.write("short.npy", &bytes[..bytes.len() - 4]);
+    let before = dir.contents();
     for words in [
         "split short.npy -o p-{}.npy --axis 0 --parts 4",
         "split a.npy -o p-{}.npy --axis 0 --parts 9",
@@ -82,68 +82,67 @@ fn no_part_appears_before_all_are_whole() {
         "split a.npy -o p-{}.gguf --axis 0 --parts 2",
         "split a.npy -o - --axis 0 --parts 2",
     ] {
-        let run = place.run(words);
+        let run = dir.run(words);
         assert!(matches!(run.code, Some(1..=3)), "{words}: {run:?}");
-        assert_eq!(place.contents(), before, "{words}");
+        assert_eq!(dir.contents(), before, "{words}");
     }
-    place.write("p-3.npy", b"here already");
-    let run = place.run("split a.npy -o p-{}.npy --axis 0 --parts 4");
+    dir.write("p-3.npy", b"here already");
+    let run = dir.run("split a.npy -o p-{}.npy --axis 0 --parts 4");
     assert!(run.stderr.contains("p-3.npy: already exists"), "{run:?}");
-    assert_eq!(place.contents().len(), before.len() + 1);
+    assert_eq!(dir.contents().len(), before.len() + 1);
 }
 
 #[test]
 fn formats_of_all_kinds_are_cut_and_made() {
     let whole = Tensor::noise("'<f4'", 4, &[5, 4, 6]);
-    let place = Workdir::with(&[("a.npy", &whole)]);
+    let dir = Workdir::with(&[("a.npy", &whole)]);
     let mut endings = vec!["npy", "npz", "safetensors", "bin"];
     endings.extend(cfg!(feature = "zarr").then_some("zarr"));
     endings.extend(cfg!(feature = "hdf5").then_some("h5"));
     for ending in endings {
-        place.run(&format!("convert a.npy -o in.{ending}")).done();
+        dir.run(&format!("convert a.npy -o in.{ending}")).done();
         let said = if ending == "bin" { " --dtype f32 --shape 5,4,6" } else { "" };
         let words =
             format!("split in.{ending} -o q-%d.{ending} --axis 1 --sizes 3,1 --verify{said}");
-        place.run(&words).done();
+        dir.run(&words).done();
         for (number, size) in [(0, 3), (1, 1)] {
             let said = if ending == "bin" {
                 format!(" --dtype f32 --shape 5,{size},6")
             } else {
                 String::new()
             };
-            place
-                .run(&format!("convert q-{number}.{ending} -o back.npy --force --row-major{said}"))
+            dir.run(&format!("convert q-{number}.{ending} -o back.npy --force --row-major{said}"))
                 .done();
-            let found = Tensor::read(&place.read("back.npy"), 4);
+            let found = Tensor::read(&dir.read("back.npy"), 4);
             assert!(found == part(&whole, 1, 3 * number, 3 * number + size), "{ending} {number}");
         }
     }
-    place.write("w.bin", &trundle_testing::noise(15));
-    place.run("split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify").done();
+    dir.write("w.bin", &trundle_testing::noise(15));
+    dir.run("split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify").done();
     // The parts have 12 and 9 elements, so half of the last byte is unused.
-    assert_eq!(["w-0.bin", "w-1.bin"].map(|name| place.read(name).len()), [6, 5]);
+    assert_eq!(["w-0.bin", "w-1.bin"].map(|name| dir.read(name).len()), [6, 5]);
 }
 
 #[test]
 fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
     let [x, y] = [Tensor::noise("", 4, &[4, 2]), Tensor::noise("", 4, &[6])];
     let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];
-    let place = Workdir::new();
-    place.write("in.safetensors", &safetensors::file(&[("kept", "yes")], &named));
+    let dir = Workdir::new();
+    dir.write("in.safetensors", &safetensors::file(&[("kept", "yes")], &named));
     let words = "split in.safetensors -o out-{}.safetensors --axis 0 --parts 2 --verify --json";
-    let report = place.run(words).done().json();
+    let report = dir.run(words).done().json();
     let shapes: Vec<_> =
         report["outputs"].as_array().unwrap().iter().map(|one| &one["shape"]).collect();
     assert_eq!(serde_json::json!(shapes), serde_json::json!([[2, 2], [3], [2, 2], [3]]));
     assert_eq!(report["outputs"][2]["file"], "out-1.safetensors");
     assert_eq!(report["verified"], true);
-    let written = place.read("out-1.safetensors");
+    let written = dir.read("out-1.safetensors");
     assert!(String::from_utf8_lossy(&written).contains("\"kept\":\"yes\""), "{written:?}");
-    let all = place.run("split in.safetensors -o no-{}.safetensors --axis 1 --parts 2");
+    let all = dir.run("split in.safetensors -o no-{}.safetensors --axis 1 --parts 2");
     all.refused(3, "y: axis 1 is out of range for rank 1");
     assert!(all.stderr.contains("--tensor NAME picks others"), "{all:?}");
     let picked = "split in.safetensors -o x-{}.safetensors --axis 1 --parts 2 --tensor x --json";
-    assert_eq!(place.run(picked).done().json()["left_out"], 1);
+    assert_eq!(dir.run(picked).done().json()["left_out"], 1);
 }
 
 #[cfg(feature = "zarr")]
@@ -152,31 +151,31 @@ fn stores_are_cut_along_an_axis_by_its_name() {
     use crate::names::{write_array, write_group};
     use crate::zarr::written;
 
-    let place = Workdir::new();
-    write_group(&place.path("a.zarr"), &serde_json::json!({ "title": "all" }));
+    let dir = Workdir::new();
+    write_group(&dir.path("a.zarr"), &serde_json::json!({ "title": "all" }));
     for (name, sizes, axes) in [
         ("wind", &[5, 7, 3][..], &["lat", "time", "lon"][..]),
         ("time", &[7], &["time"]),
         ("lat", &[5], &["lat"]),
     ] {
-        write_array(&place.path("a.zarr"), name, sizes, axes);
+        write_array(&dir.path("a.zarr"), name, sizes, axes);
     }
     let words = "split a.zarr -o t-{}.zarr --dim time --sizes 4,-1 --verify --max-mem 4K";
-    place.run(words).done();
-    place.run("concat t-0.zarr t-1.zarr --dim time -o both.zarr").done();
-    place.run("cmp a.zarr both.zarr").done();
+    dir.run(words).done();
+    dir.run("concat t-0.zarr t-1.zarr --dim time -o both.zarr").done();
+    dir.run("cmp a.zarr both.zarr").done();
     for number in 0..2 {
-        let wind = written(&place, &format!("t-{number}.zarr/wind"));
+        let wind = written(&dir, &format!("t-{number}.zarr/wind"));
         assert_eq!(wind["shape"], serde_json::json!([5, 4 - number, 3]));
         assert_eq!(wind["dimension_names"], serde_json::json!(["lat", "time", "lon"]));
-        assert_eq!(wind["codecs"], written(&place, "a.zarr/wind")["codecs"]);
-        let group = written(&place, &format!("t-{number}.zarr"));
+        assert_eq!(wind["codecs"], written(&dir, "a.zarr/wind")["codecs"]);
+        let group = written(&dir, &format!("t-{number}.zarr"));
         assert_eq!(group["attributes"]["title"], "all");
     }
-    let plan = place.run("plan split a.zarr --dim time --parts 7").done().text();
+    let plan = dir.run("plan split a.zarr --dim time --parts 7").done().text();
     let lines: Vec<&str> = plan.lines().collect();
     assert!(lines.contains(&"lat: u16 [5], in each"), "{plan}");
     assert!(plan.contains("along axis 1 -> 1 + 1 + 1 + 1 + 3 more"), "{plan}");
-    let tasks = place.run("plan split a.zarr -o x-{}.zarr --dim time --parts 2 --tasks plan.json");
+    let tasks = dir.run("plan split a.zarr -o x-{}.zarr --dim time --parts 2 --tasks plan.json");
     assert_eq!(tasks.code, Some(2), "{tasks:?}");
 }

@@ -32,7 +32,7 @@ fn apply((output, memory): Job) -> String {
 
 /// A plan of tasks, and the output of a single run.
 struct Planned {
-    place: Workdir,
+    dir: Workdir,
     output: String,
     stages: Vec<std::ops::Range<usize>>,
     expected: BTreeMap<String, Vec<u8>>,
@@ -40,41 +40,41 @@ struct Planned {
 
 impl Planned {
     fn new(job: Job) -> Planned {
-        let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
-        place.run("convert in.npy -o in.zarr --chunks 8,30,45").done();
+        let dir = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
+        dir.run("convert in.npy -o in.zarr --chunks 8,30,45").done();
         let once = apply(job);
-        place.run(&once).done();
+        dir.run(&once).done();
         let output = job.0.split(' ').nth(1).unwrap().to_owned();
-        let expected = tree(&place.path(&output));
-        remove(&place.path(&output));
+        let expected = tree(&dir.path(&output));
+        remove(&dir.path(&output));
         let plan = format!("plan {once} --tasks plan.json --task-size 100K --json");
-        let planned = place.run(&plan).done().json();
+        let planned = dir.run(&plan).done().json();
         let stage = |stage: &Value| {
             let first = stage["first"].as_u64().unwrap() as usize;
             first..first + stage["tasks"].as_u64().unwrap() as usize
         };
         let stages: Vec<_> = planned["stages"].as_array().unwrap().iter().map(stage).collect();
         assert!(stages.iter().map(ExactSizeIterator::len).sum::<usize>() > 3, "{stages:?}");
-        Planned { place, output, stages, expected }
+        Planned { dir, output, stages, expected }
     }
 
     fn task(&self, number: usize) -> Run {
-        self.place.run(&format!("task plan.json {number}"))
+        self.dir.run(&format!("task plan.json {number}"))
     }
 
     fn begin(&self, number: usize) -> Child {
         let args = format!("task plan.json {number} --wait");
-        self.place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        self.dir.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     fn finish(&self) -> Run {
-        self.place.run("finish plan.json")
+        self.dir.run("finish plan.json")
     }
 
     /// Checks that the output equals the output of a single run, and that there are no other files.
     fn check(&self) {
-        assert!(tree(&self.place.path(&self.output)) == self.expected, "it differs");
-        let names: Vec<String> = self.place.contents().into_iter().map(|(name, _)| name).collect();
+        assert!(tree(&self.dir.path(&self.output)) == self.expected, "it differs");
+        let names: Vec<String> = self.dir.contents().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["in.npy", "in.zarr", &self.output, "plan.json"]);
     }
 }
@@ -101,28 +101,28 @@ fn remove(path: &Path) {
 
 #[test]
 fn a_process_that_ends_right_after_the_renaming_has_finished() {
-    let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90]))]);
+    let dir = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90]))]);
     let args = "in.npy -o out.zarr --chunks 20,30 --codec none --force --shift 1 --axes";
-    let roll = |command: &str, axis: usize| place.run(&format!("{command} {args} {axis}"));
+    let roll = |command: &str, axis: usize| dir.run(&format!("{command} {args} {axis}"));
     roll("roll", 0).done();
-    let expected = tree(&place.path("out.zarr"));
+    let expected = tree(&dir.path("out.zarr"));
     // An older output, whose files have the same names and sizes.
     roll("roll", 1).done();
     let planned = roll("plan roll --tasks plan.json --json", 0).done().json();
     for number in 0..planned["tasks"].as_u64().unwrap() {
-        place.run(&format!("task plan.json {number}")).done();
+        dir.run(&format!("task plan.json {number}")).done();
     }
     // These are the steps of `finish` before it removes the older output.
-    let contents = place.contents();
+    let contents = dir.contents();
     let part = contents.iter().find(|(name, _)| name.ends_with(".part")).unwrap();
-    let (part, out, aside) = (place.path(&part.0), place.path("out.zarr"), place.path("aside"));
+    let (part, out, aside) = (dir.path(&part.0), dir.path("out.zarr"), dir.path("aside"));
     fs::rename(&out, &aside).unwrap();
     fs::rename(&part, &out).unwrap();
     fs::rename(&aside, &part).unwrap();
-    let finished = place.run("finish plan.json").done();
+    let finished = dir.run("finish plan.json").done();
     assert!(finished.stderr.contains("was finished before"), "{finished:?}");
     assert!(tree(&out) == expected, "the older output came back");
-    let names: Vec<String> = place.contents().into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = dir.contents().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["in.npy", "out.zarr", "plan.json"]);
 }
 
@@ -134,7 +134,7 @@ fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
         assert_eq!(planned.finish().code, Some(1));
         for stage in &planned.stages {
             for number in stage.clone().rev() {
-                assert!(!planned.place.path(&planned.output).exists());
+                assert!(!planned.dir.path(&planned.output).exists());
                 planned.task(number).done();
                 let again = planned.task(number).done();
                 assert!(again.stderr.contains("was done before"), "{again:?}");
@@ -180,7 +180,7 @@ fn killed_at_any_moment_and_done_again_they_make_the_same() {
             thread::sleep(whole.mul_f64(chance(&mut state, 100) as f64 / 100.0));
             let _ = child.kill();
             child.wait().unwrap();
-            assert!(!planned.place.path(&planned.output).exists());
+            assert!(!planned.dir.path(&planned.output).exists());
         }
         for number in all {
             planned.task(number).done();
@@ -207,8 +207,8 @@ fn what_is_missing_is_told() {
     assert!(missing.stderr.contains(&message), "{missing:?}");
     planned.task(second.start + 1).done();
     // The program detects that a file was removed or truncated.
-    let part = planned.place.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
-    let chunk = planned.place.path(&part.unwrap().0).join("c/0/0/0");
+    let part = planned.dir.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
+    let chunk = planned.dir.path(&part.unwrap().0).join("c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
     fs::write(&chunk, &bytes[..bytes.len() - 1]).unwrap();
     planned.finish().refused(1, "1 task is not done yet");
@@ -226,10 +226,10 @@ fn no_task_works_on_something_else() {
         run.refused(code, said);
     };
     refused(planned.task(10_000), 3, "task 10000 does not exist");
-    refused(planned.place.run("task plan.json"), 2, "required");
-    refused(planned.place.run("task plan.json --array"), 2, "SLURM_ARRAY_TASK_ID");
-    refused(planned.place.run("task none.json 0"), 1, "cannot read");
-    let plan = planned.place.read("plan.json");
+    refused(planned.dir.run("task plan.json"), 2, "required");
+    refused(planned.dir.run("task plan.json --array"), 2, "SLURM_ARRAY_TASK_ID");
+    refused(planned.dir.run("task none.json 0"), 1, "cannot read");
+    let plan = planned.dir.read("plan.json");
     let text = String::from_utf8(plan.clone()).unwrap();
     for (from, to, code, said) in [
         (
@@ -245,22 +245,22 @@ fn no_task_works_on_something_else() {
         ("{", "[", 3, "is not a task plan"),
     ] {
         assert!(text.contains(from));
-        planned.place.write("plan.json", text.replacen(from, to, 1).as_bytes());
+        planned.dir.write("plan.json", text.replacen(from, to, 1).as_bytes());
         refused(planned.task(0), code, said);
     }
     for length in (0..plan.len()).step_by(97) {
-        planned.place.write("plan.json", &plan[..length]);
+        planned.dir.write("plan.json", &plan[..length]);
         refused(planned.task(0), 3, "is not a task plan");
     }
-    planned.place.write("plan.json", &plan);
+    planned.dir.write("plan.json", &plan);
     planned.task(0).done();
-    let chunk = planned.place.path("in.zarr/c/0/0/0");
+    let chunk = planned.dir.path("in.zarr/c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
     fs::write(&chunk, [&bytes[..], b"x"].concat()).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
     fs::write(&chunk, bytes).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
-    planned.place.run("clean --force").done();
+    planned.dir.run("clean --force").done();
     refused(planned.finish(), 3, "are gone: plan the tasks again");
 }
 
@@ -268,10 +268,10 @@ fn no_task_works_on_something_else() {
 fn an_array_gives_the_number() {
     let planned = Planned::new(JOBS[0]);
     for variable in ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"] {
-        let mut command = planned.place.command("task plan.json --array --json");
+        let mut command = planned.dir.command("task plan.json --array --json");
         let run = Run::of(command.env(variable, "1")).done();
         assert_eq!(run.json()["task"], 1);
-        let mut command = planned.place.command("task plan.json --array");
+        let mut command = planned.dir.command("task plan.json --array");
         Run::of(command.env(variable, "one")).refused(2, "not a task number");
     }
 }
@@ -283,10 +283,10 @@ fn what_tasks_work_on_is_not_cleaned_away() {
     let mut child = planned.begin(waiting);
     let start = Instant::now();
     let state = |left: Value| left["left"][0]["state"].as_str().map(str::to_owned);
-    while state(planned.place.run("clean --json").done().json()).as_deref() != Some("in use") {
+    while state(planned.dir.run("clean --json").done().json()).as_deref() != Some("in use") {
         assert!(start.elapsed() < Duration::from_secs(20) && child.try_wait().unwrap().is_none());
     }
-    let left = planned.place.run("clean --force --json").done().json();
+    let left = planned.dir.run("clean --force --json").done().json();
     assert!(left["removed_bytes"] == 0 && state(left).as_deref() == Some("in use"));
     for number in planned.stages[0].clone() {
         planned.task(number).done();
@@ -299,37 +299,37 @@ fn what_tasks_work_on_is_not_cleaned_away() {
 fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
     let planned = Planned::new(JOBS[2]);
     let begun = || {
-        let names = planned.place.contents().into_iter().map(|(name, _)| name);
+        let names = planned.dir.contents().into_iter().map(|(name, _)| name);
         names.filter(|name| name.starts_with(".trundle-")).collect::<Vec<_>>()
     };
     let kept = begun();
     assert_eq!(kept.len(), 2, "{kept:?}");
-    planned.place.run(&apply(JOBS[2])).done();
+    planned.dir.run(&apply(JOBS[2])).done();
     assert_eq!(begun(), kept, "the plan was kept");
     let folder = kept.iter().find(|name| name.ends_with(".tasks")).unwrap();
-    fs::remove_file(planned.place.path(folder).join("planned")).unwrap();
-    remove(&planned.place.path(&planned.output));
-    planned.place.run(&apply(JOBS[2])).done();
+    fs::remove_file(planned.dir.path(folder).join("planned")).unwrap();
+    remove(&planned.dir.path(&planned.output));
+    planned.dir.run(&apply(JOBS[2])).done();
     planned.check();
 }
 
 #[test]
 fn chunks_that_stay_whole_are_copied_by_tasks_too() {
-    let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90, 180]))]);
-    place.run("convert in.npy -o in.zarr --chunks 8,30,45").done();
+    let dir = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90, 180]))]);
+    dir.run("convert in.npy -o in.zarr --chunks 8,30,45").done();
     let roll = "roll in.zarr --shift 30,45 --axes 1,2 -o";
-    place.run(&format!("{roll} once.zarr")).done();
+    dir.run(&format!("{roll} once.zarr")).done();
     for verify in ["", "--verify"] {
         let more = "out.zarr --tasks plan.json --task-size 100K --force";
         let plan = format!("plan {roll} {more} {verify}");
-        place.run(&plan).done();
-        let tasks = place.run(&format!("{plan} --json")).done().json()["tasks"].clone();
+        dir.run(&plan).done();
+        let tasks = dir.run(&format!("{plan} --json")).done().json()["tasks"].clone();
         assert!(tasks.as_u64() > Some(4), "{tasks}");
         for number in (0..tasks.as_u64().unwrap()).rev() {
-            place.run(&format!("task plan.json {number}")).done();
+            dir.run(&format!("task plan.json {number}")).done();
         }
-        place.run("finish plan.json").done();
-        assert!(tree(&place.path("out.zarr")) == tree(&place.path("once.zarr")), "{verify:?}");
+        dir.run("finish plan.json").done();
+        assert!(tree(&dir.path("out.zarr")) == tree(&dir.path("once.zarr")), "{verify:?}");
     }
 }
 
@@ -337,17 +337,17 @@ fn chunks_that_stay_whole_are_copied_by_tasks_too() {
 fn two_plans_of_one_job_do_not_count_for_each_other() {
     let planned = Planned::new(JOBS[2]);
     let other = apply(JOBS[2]);
-    planned.place.run(&format!("plan {other} --tasks other.json --task-size 200K")).done();
+    planned.dir.run(&format!("plan {other} --tasks other.json --task-size 200K")).done();
     planned.task(0).done();
     planned.task(1).done();
-    assert_eq!(planned.place.run("finish other.json").code, Some(1));
+    assert_eq!(planned.dir.run("finish other.json").code, Some(1));
     for number in planned.stages[0].clone() {
         planned.task(number).done();
     }
     planned.finish().done();
-    assert!(tree(&planned.place.path(&planned.output)) == planned.expected, "it differs");
+    assert!(tree(&planned.dir.path(&planned.output)) == planned.expected, "it differs");
     // Only the files of the other plan are left. The path of its output is in use.
-    let late = planned.place.run("task other.json 0").done();
+    let late = planned.dir.run("task other.json 0").done();
     assert!(late.stderr.contains("task 0 is done"), "{late:?}");
 }
 
@@ -356,8 +356,8 @@ fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
     for _ in 0..3 {
         let planned = Planned::new(JOBS[2]);
         planned.task(0).done();
-        planned.place.run("clean --force").done();
-        planned.place.run(&format!("flip in.zarr --axes 0 -o {}", planned.output)).done();
+        planned.dir.run("clean --force").done();
+        planned.dir.run(&format!("flip in.zarr --axes 0 -o {}", planned.output)).done();
         planned.finish().refused(3, "tasks are gone");
     }
 }
@@ -366,8 +366,8 @@ fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
 fn a_run_of_the_same_output_leaves_tasks_alone() {
     let planned = Planned::new(JOBS[1]);
     planned.task(0).done();
-    planned.place.run(&apply(JOBS[1])).done();
-    remove(&planned.place.path(&planned.output));
+    planned.dir.run(&apply(JOBS[1])).done();
+    remove(&planned.dir.path(&planned.output));
     for number in planned.stages.iter().cloned().flatten() {
         planned.task(number).done();
     }
@@ -377,13 +377,13 @@ fn a_run_of_the_same_output_leaves_tasks_alone() {
 
 #[test]
 fn a_plan_that_cannot_be_written_leaves_nothing() {
-    let place = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
+    let dir = Workdir::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
     for (plan, code) in [("in.npy", 2), ("out.npy", 2), ("none/plan.json", 1)] {
         let args = format!("plan flip in.npy --axes 0 -o out.npy --force --tasks {plan}");
-        let before = place.contents();
-        let run = place.run(&args);
+        let before = dir.contents();
+        let run = dir.run(&args);
         assert!(run.code == Some(code), "{run:?}");
-        assert!(place.contents() == before, "{plan}");
+        assert!(dir.contents() == before, "{plan}");
     }
 }
 
@@ -391,14 +391,14 @@ fn a_plan_that_cannot_be_written_leaves_nothing() {
 fn who_waits_for_what_is_gone_is_told() {
     let planned = Planned::new(JOBS[1]);
     let child = planned
-        .place
+        .dir
         .command(&format!("task plan.json {} --wait", planned.stages[1].start))
         .spawn()
         .unwrap();
     thread::sleep(Duration::from_millis(300));
-    for (name, _) in planned.place.contents() {
+    for (name, _) in planned.dir.contents() {
         if name.starts_with(".trundle") {
-            remove(&planned.place.path(&name));
+            remove(&planned.dir.path(&name));
         }
     }
     Run::awaited(child).refused(3, "tasks are gone");

@@ -15,7 +15,7 @@ use crate::npy::{PLAIN, Tensor};
 
 /// A movement of a file of more than 64 MiB. Runs on smaller files cannot be resumed.
 pub(crate) struct ResumableMove {
-    pub(crate) place: Workdir,
+    pub(crate) dir: Workdir,
     pub(crate) args: String,
     source: &'static [u8],
     pub(crate) expected: Arc<[u8]>,
@@ -39,27 +39,22 @@ impl ResumableMove {
         static SOURCE: LazyLock<Vec<u8>> =
             LazyLock::new(|| Tensor::noise("'<f4'", 4, &[4001, 4500]).file(PLAIN));
         static EXPECTED: Mutex<BTreeMap<String, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
-        let place = Workdir::new();
-        place.write("x.npy", &SOURCE);
+        let dir = Workdir::new();
+        dir.write("x.npy", &SOURCE);
         let moved = || {
-            place.run(&format!("{args} -q --threads 2")).done();
-            let moved = place.read("y.npy").into();
-            fs::remove_file(place.path("y.npy")).unwrap();
+            dir.run(&format!("{args} -q --threads 2")).done();
+            let moved = dir.read("y.npy").into();
+            fs::remove_file(dir.path("y.npy")).unwrap();
             moved
         };
         let mut known = EXPECTED.lock().unwrap_or_else(PoisonError::into_inner);
         let expected = Arc::clone(known.entry(args.to_owned()).or_insert_with(moved));
         let memory = MEMORY[usize::from(args == TWO_PASSES)];
-        ResumableMove {
-            place,
-            source: &SOURCE,
-            args: format!("{args} {SLOWLY} {memory}"),
-            expected,
-        }
+        ResumableMove { dir, source: &SOURCE, args: format!("{args} {SLOWLY} {memory}"), expected }
     }
 
     pub(crate) fn command(&self, more: &str) -> Command {
-        self.place.command(&format!("{} {more}", self.args))
+        self.dir.command(&format!("{} {more}", self.args))
     }
 
     pub(crate) fn begin(&self, more: &str) -> Child {
@@ -114,10 +109,8 @@ impl ResumableMove {
         for _ in 0..100 {
             // Files from the previous attempt would look like progress of this one.
             if self.names() != ["x.npy"] {
-                self.names()
-                    .iter()
-                    .for_each(|name| fs::remove_file(self.place.path(name)).unwrap());
-                self.place.write("x.npy", self.source);
+                self.names().iter().for_each(|name| fs::remove_file(self.dir.path(name)).unwrap());
+                self.dir.write("x.npy", self.source);
             }
             let mut child = self.begin(more);
             // The program has been suspended since its start, so all of its work is left when it must write
@@ -147,7 +140,7 @@ impl ResumableMove {
 
     /// Whether the journal has more than its first line, which only describes the job.
     pub(crate) fn has_noted(&self) -> bool {
-        noted_lines(&self.place.path("")) >= 2
+        noted_lines(&self.dir.path("")) >= 2
     }
 
     /// Returns the number of finished passes in the journal.
@@ -164,7 +157,7 @@ impl ResumableMove {
             .names()
             .into_iter()
             .find(|name| name.starts_with(".trundle-") && name.ends_with(ending))?;
-        Some(self.place.path(&name))
+        Some(self.dir.path(&name))
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
@@ -179,7 +172,7 @@ impl ResumableMove {
             let name = entry.file_name().to_string_lossy().into_owned();
             Some((name, found.len(), found.modified().unwrap()))
         };
-        let mut state: Vec<_> = fs::read_dir(self.place.path("")).unwrap().filter_map(of).collect();
+        let mut state: Vec<_> = fs::read_dir(self.dir.path("")).unwrap().filter_map(of).collect();
         state.sort();
         state
     }
@@ -188,7 +181,7 @@ impl ResumableMove {
     #[track_caller]
     pub(crate) fn is_done(&self) {
         assert_eq!(self.names(), ["x.npy", "y.npy"]);
-        assert!(self.place.read("y.npy") == *self.expected, "the output is another");
+        assert!(self.dir.read("y.npy") == *self.expected, "the output is another");
     }
 }
 

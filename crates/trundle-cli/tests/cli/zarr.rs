@@ -59,9 +59,9 @@ pub(crate) fn write_store(
             let at: Vec<usize> =
                 index.iter().zip(chunk).zip(&within).map(|((i, c), w)| i * c + w).collect();
             let is_there = at.iter().zip(shape).all(|(at, size)| at < size);
-            let place = at.iter().zip(shape).fold(0, |place, (at, size)| place * size + at);
+            let number = at.iter().zip(shape).fold(0, |number, (at, size)| number * size + at);
             // The elements of a chunk beyond the array have an arbitrary value.
-            let element = if is_there { &tensor.bytes[2 * place..][..2] } else { b"??" };
+            let element = if is_there { &tensor.bytes[2 * number..][..2] } else { b"??" };
             bytes.extend_from_slice(element);
         }
         fs::write(file, bytes).unwrap();
@@ -79,11 +79,11 @@ fn shards_of_no_elements_are_read() {
             "index_location": "end",
         },
     }]);
-    let place = Workdir::new();
-    fs::create_dir(place.path("x.zarr")).unwrap();
+    let dir = Workdir::new();
+    fs::create_dir(dir.path("x.zarr")).unwrap();
     let document = metadata(&[0, 4], &[6, 2], &codecs);
-    fs::write(place.path("x.zarr/zarr.json"), document.to_string()).unwrap();
-    let run = place.run("transpose x.zarr -o y.npy --json").done();
+    fs::write(dir.path("x.zarr/zarr.json"), document.to_string()).unwrap();
+    let run = dir.run("transpose x.zarr -o y.npy --json").done();
     assert_eq!(run.json()["outputs"][0]["shape"], json!([4, 0]));
 }
 
@@ -91,19 +91,19 @@ fn shards_of_no_elements_are_read() {
 fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     let mut seed = 7;
     for case in 0..if everything() { 60 } else { 20 } {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
         let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
         let chunk: Vec<usize> = shape.iter().map(|n| 1 + chance(&mut seed, n + 2)).collect();
         let tensor = Tensor::noise("'<u2'", 2, &shape);
-        write_store(&place.path("x.zarr"), &tensor, &chunk, |_| false);
-        place.write("x.npy", &tensor.file(npy::PLAIN));
+        write_store(&dir.path("x.zarr"), &tensor, &chunk, |_| false);
+        dir.write("x.npy", &tensor.file(npy::PLAIN));
         let chain = some_chain(&mut seed, rank);
         let memory = ["8K", "64K", "1M", "64M"][chance(&mut seed, 4)];
-        place.run(&format!("apply x.npy '{chain}' -o expected.npy --row-major")).done();
+        dir.run(&format!("apply x.npy '{chain}' -o expected.npy --row-major")).done();
         let args = format!("apply x.zarr '{chain}' -o out.npy --max-mem {memory} --verify");
-        let run = place.run(&args);
+        let run = dir.run(&args);
         // Four chunks and the tile may need more than 8 KiB.
         if run.code == Some(3) && memory == "8K" {
             assert!(run.stderr.contains("of memory are needed"), "{run:?}");
@@ -111,7 +111,7 @@ fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
         }
         run.done();
         let what = format!("case {case}: {shape:?} in {chunk:?}, {chain}, {memory}");
-        assert!(place.read("out.npy") == place.read("expected.npy"), "{what}");
+        assert!(dir.read("out.npy") == dir.read("expected.npy"), "{what}");
     }
 }
 
@@ -131,8 +131,8 @@ fn some_chain(seed: &mut u64, rank: usize) -> String {
 }
 
 /// Copies all elements to a row-major .npy file.
-fn copied(place: &Workdir, from: &str, to: &str) {
-    place.run(&format!("apply {from} 'roll(shift=0, axes=0)' -o {to} --row-major")).done();
+fn copied(dir: &Workdir, from: &str, to: &str) {
+    dir.run(&format!("apply {from} 'roll(shift=0, axes=0)' -o {to} --row-major")).done();
 }
 
 #[test]
@@ -140,14 +140,14 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
     let mut seed = 11;
     let (cases, mut refused) = (if everything() { 80 } else { 20 }, 0);
     for case in 0..cases {
-        let place = Workdir::new();
+        let dir = Workdir::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
         let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
         let tensor = Tensor::noise("'<u2'", 2, &shape);
-        place.write("x.npy", &tensor.file(npy::PLAIN));
+        dir.write("x.npy", &tensor.file(npy::PLAIN));
         let chunk: Vec<usize> = shape.iter().map(|n| 1 + chance(&mut seed, n + 2)).collect();
-        write_store(&place.path("x.zarr"), &tensor, &chunk, |_| false);
+        write_store(&dir.path("x.zarr"), &tensor, &chunk, |_| false);
         let mut chain = some_chain(&mut seed, rank);
         let mut out_rank = rank;
         if rank > 1 && chance(&mut seed, 3) == 0 {
@@ -173,7 +173,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
         let verify = if case % 3 > 0 { "--verify" } else { "" };
         let args =
             format!("apply {source} '{chain}' -o y.zarr --max-mem {memory} {sizes} {verify}");
-        let run = place.run(&args);
+        let run = dir.run(&args);
         // A chunk or shard, its copies and the tile may need more than the smallest limits.
         if run.code == Some(3) && memory.ends_with('K') {
             assert!(run.stderr.contains("of memory are needed"), "{run:?}");
@@ -181,26 +181,26 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
             continue;
         }
         run.done();
-        assert_eq!(place.contents().len(), 3, "{:?}", place.contents());
-        place.run(&format!("apply x.npy '{chain}' -o expected.npy --row-major")).done();
-        copied(&place, "y.zarr", "y.npy");
+        assert_eq!(dir.contents().len(), 3, "{:?}", dir.contents());
+        dir.run(&format!("apply x.npy '{chain}' -o expected.npy --row-major")).done();
+        copied(&dir, "y.zarr", "y.npy");
         let what = format!("case {case}: {shape:?} in {chunk:?}, {args:?}");
-        assert!(place.read("y.npy") == place.read("expected.npy"), "{what}");
+        assert!(dir.read("y.npy") == dir.read("expected.npy"), "{what}");
     }
     assert!(refused * 2 < cases, "{refused}");
 }
 
 #[test]
 fn chunks_go_with_their_axes_unless_others_are_asked_for() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[20, 30, 40]);
-    write_store(&place.path("x.zarr"), &tensor, &[5, 6, 7], |_| false);
-    place.write("x.npy", &tensor.file(npy::PLAIN));
+    write_store(&dir.path("x.zarr"), &tensor, &[5, 6, 7], |_| false);
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
     let chunk = |source: &str, more: &str| -> Value {
         let chain = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
-        let _ = fs::remove_dir_all(place.path("y.zarr"));
-        place.run(&format!("apply {source} '{chain}' -o y.zarr {more}")).done();
-        let written = written(&place, "y.zarr");
+        let _ = fs::remove_dir_all(dir.path("y.zarr"));
+        dir.run(&format!("apply {source} '{chain}' -o y.zarr {more}")).done();
+        let written = written(&dir, "y.zarr");
         let grid = &written["chunk_grid"]["configuration"]["chunk_shape"];
         json!([grid, written["codecs"][0]["configuration"]["chunk_shape"]])
     };
@@ -215,34 +215,34 @@ fn chunks_go_with_their_axes_unless_others_are_asked_for() {
 
 #[test]
 fn several_tensors_are_a_group_and_bytes_become_little_endian() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let (one, other) = (Tensor::noise("'>f4'", 4, &[3, 4]), Tensor::noise("'<u2'", 2, &[5]));
-    place.write("one.npy", &one.file(npy::PLAIN));
-    place.write("other.npy", &other.file(npy::PLAIN));
+    dir.write("one.npy", &one.file(npy::PLAIN));
+    dir.write("other.npy", &other.file(npy::PLAIN));
     let zip = |names: &[&str]| {
         let script = "import sys, zipfile\n\
             with zipfile.ZipFile('x.npz', 'w') as file:\n\
             \x20   for name in sys.argv[1:]: file.writestr(name, open(name.split('/')[-1], 'rb').read())\n";
         let mut command = std::process::Command::new("python3");
-        let made = command.args(["-c", script]).args(names).current_dir(place.path("")).status();
+        let made = command.args(["-c", script]).args(names).current_dir(dir.path("")).status();
         assert!(made.unwrap().success());
     };
     zip(&["deep/one.npy", "other.npy"]);
-    place.run("flip x.npz --axes 0 -o y.zarr --verify").done();
-    let info = place.run("info y.zarr").done().text();
+    dir.run("flip x.npz --axes 0 -o y.zarr --verify").done();
+    let info = dir.run("info y.zarr").done().text();
     assert!(
         info.contains("  deep/one  f32  [3, 4]  chunks of [3, 4], codec zstd:3  48 bytes"),
         "{info}"
     );
     assert!(info.contains("  other  u16  [5]  chunks of [5], codec zstd:3  10 bytes"), "{info}");
     let only = "--tensor deep/one --only";
-    place.run(&format!("flip y.zarr --axes 0 -o back.npy {only}")).done();
+    dir.run(&format!("flip y.zarr --axes 0 -o back.npy {only}")).done();
     let swapped: Vec<u8> =
         one.bytes.chunks_exact(4).flat_map(|each| each.iter().rev().copied()).collect();
     let expected = Tensor { descr: "'<f4'".to_owned(), bytes: swapped, ..one.clone() };
-    place.write("expected.npy", &expected.file(npy::PLAIN));
-    copied(&place, "expected.npy", "same.npy");
-    assert!(place.read("back.npy") == place.read("same.npy"));
+    dir.write("expected.npy", &expected.file(npy::PLAIN));
+    copied(&dir, "expected.npy", "same.npy");
+    assert!(dir.read("back.npy") == dir.read("same.npy"));
 
     // These names are invalid, or their paths conflict.
     for (names, word) in [
@@ -250,20 +250,20 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
         (&["a//one.npy", "other.npy"], "empty or consists of dots only"),
     ] {
         zip(names);
-        place.run("flip x.npz --axes 0 -o z.zarr").refused(2, word);
-        assert!(!place.path("z.zarr").exists());
+        dir.run("flip x.npz --axes 0 -o z.zarr").refused(2, word);
+        assert!(!dir.path("z.zarr").exists());
     }
 }
 
 /// Returns the metadata of the array or group at a path.
-pub(crate) fn written(place: &Workdir, path: &str) -> Value {
-    serde_json::from_slice(&place.read(&format!("{path}/zarr.json"))).unwrap()
+pub(crate) fn written(dir: &Workdir, path: &str) -> Value {
+    serde_json::from_slice(&dir.read(&format!("{path}/zarr.json"))).unwrap()
 }
 
 #[test]
 fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
-    let place = Workdir::new();
-    let group = place.path("g.zarr");
+    let dir = Workdir::new();
+    let group = dir.path("g.zarr");
     let (wind, lat) = (Tensor::noise("'<u2'", 2, &[3, 4, 5]), Tensor::noise("'<u2'", 2, &[4]));
     write_store(&group.join("wind"), &wind, &[2, 4, 5], |_| false);
     let mut of_wind = metadata(&[3, 4, 5], &[2, 4, 5], &plain());
@@ -284,28 +284,28 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     let all = json!({ "zarr_format": 3, "node_type": "group", "attributes": said });
     fs::write(group.join("zarr.json"), all.to_string()).unwrap();
 
-    let info = place.run("info g.zarr").done().text();
+    let info = dir.run("info g.zarr").done().text();
     assert!(info.contains("lat  u16  [4] (lat)  chunks"), "{info}");
     assert!(info.contains("wind  u16  [3, 4, 5] (time, lat, -)  chunks"), "{info}");
-    let json = place.run("info g.zarr --json").done().json();
+    let json = dir.run("info g.zarr --json").done().json();
     assert_eq!(json["tensors"][1]["dimension_names"], json!(["time", "lat", null]));
 
     // If the order of axes does not change, all metadata is kept. Otherwise, metadata that depends on it is
     // dropped.
-    place.run("flip g.zarr --tensor wind --axes 0 -o kept.zarr").done();
-    assert_eq!(written(&place, "kept.zarr")["attributes"], said);
-    let run = place.run("transpose g.zarr --tensor wind --order 1,2,0 -o y.zarr").done();
+    dir.run("flip g.zarr --tensor wind --axes 0 -o kept.zarr").done();
+    assert_eq!(written(&dir, "kept.zarr")["attributes"], said);
+    let run = dir.run("transpose g.zarr --tensor wind --order 1,2,0 -o y.zarr").done();
     let word = "y.zarr: metadata about the axis order no longer applies; left out: multiscales";
     assert!(run.stderr.contains(word), "{run:?}");
     let kept = json!({ "title": "wind", "number": 5, "text": "5" });
-    assert_eq!(written(&place, "y.zarr")["attributes"], kept);
-    let wind = written(&place, "y.zarr/wind");
+    assert_eq!(written(&dir, "y.zarr")["attributes"], kept);
+    let wind = written(&dir, "y.zarr/wind");
     assert_eq!(wind["dimension_names"], json!(["lat", null, "time"]));
     assert_eq!(
         (&wind["attributes"], &wind["fill_value"]),
         (&of_wind["attributes"], &json!(0x0505))
     );
-    let lat = written(&place, "y.zarr/lat");
+    let lat = written(&dir, "y.zarr/lat");
     assert_eq!(lat["dimension_names"], json!(["lat"]));
     assert_eq!(
         (&lat["attributes"], &lat["fill_value"]),
@@ -316,82 +316,81 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     // Merged axes have no names. If a single array of a group is selected, the output is a group, and both
     // have their attributes.
     let only = "--tensor wind --only -o m.zarr";
-    place.run(&format!("apply g.zarr 'a b c -> (a b) c' {only}")).done();
-    let (group, merged) = (written(&place, "m.zarr"), written(&place, "m.zarr/wind"));
+    dir.run(&format!("apply g.zarr 'a b c -> (a b) c' {only}")).done();
+    let (group, merged) = (written(&dir, "m.zarr"), written(&dir, "m.zarr/wind"));
     assert_eq!(merged["dimension_names"], Value::Null);
     assert_eq!(merged["attributes"]["units"], "m/s");
     assert_eq!(merged["attributes"]["title"], Value::Null);
     assert_eq!(group["attributes"]["title"], "wind");
 
     // Other formats either keep the attributes as text, or the program warns that they are lost.
-    place.run("convert y.zarr -o y.safetensors").done();
-    place.run("convert y.safetensors -o again.zarr").done();
-    assert_eq!(written(&place, "again.zarr")["attributes"], kept);
-    let run = place.run("convert y.zarr -o y.npz").done();
+    dir.run("convert y.zarr -o y.safetensors").done();
+    dir.run("convert y.safetensors -o again.zarr").done();
+    assert_eq!(written(&dir, "again.zarr")["attributes"], kept);
+    let run = dir.run("convert y.zarr -o y.npz").done();
     assert!(run.stderr.contains("the format stores no metadata; left out: "), "{run:?}");
 }
 
 #[test]
 fn relayout_of_a_store_is_recorded_in_it() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[3, 4]);
-    write_store(&place.path("x.zarr"), &tensor, &[2, 4], |_| false);
-    place.write("x.npy", &tensor.file(npy::PLAIN));
-    place.run("relayout x.zarr --rule 'x: a b -> b a' -o y.zarr").done();
-    fs::rename(place.path("y.zarr"), place.path("x.zarr.new")).unwrap();
-    fs::remove_dir_all(place.path("x.zarr")).unwrap();
-    fs::rename(place.path("x.zarr.new"), place.path("x.zarr")).unwrap();
-    let again = place.run("relayout x.zarr --rule 'x: a b -> b a' -o z.zarr").done();
+    write_store(&dir.path("x.zarr"), &tensor, &[2, 4], |_| false);
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
+    dir.run("relayout x.zarr --rule 'x: a b -> b a' -o y.zarr").done();
+    fs::rename(dir.path("y.zarr"), dir.path("x.zarr.new")).unwrap();
+    fs::remove_dir_all(dir.path("x.zarr")).unwrap();
+    fs::rename(dir.path("x.zarr.new"), dir.path("x.zarr")).unwrap();
+    let again = dir.run("relayout x.zarr --rule 'x: a b -> b a' -o z.zarr").done();
     assert!(again.stderr.contains("already"), "{again:?}");
-    place.run("transpose x.npy --order 1,0 -o t.npy --row-major").done();
-    copied(&place, "x.zarr", "x2.npy");
-    assert!(place.read("t.npy") == place.read("x2.npy"));
+    dir.run("transpose x.npy --order 1,0 -o t.npy --row-major").done();
+    copied(&dir, "x.zarr", "x2.npy");
+    assert!(dir.read("t.npy") == dir.read("x2.npy"));
 }
 
 #[test]
 fn what_zarr_has_not_is_refused_before_anything_is_written() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     for (dtype, shape, word) in [
         ("u4", "4", "Zarr has no elements of type u4"),
         ("f8e4m3", "2", "Zarr has no elements of type f8e4m3"),
         ("bytes2", "1", "Zarr has no elements of type"),
     ] {
-        place.write("x.bin", &[1, 2]);
+        dir.write("x.bin", &[1, 2]);
         let args = format!("flip x.bin --dtype {dtype} --shape '{shape}' --axes 0");
-        place.run(&format!("{args} -o y.zarr")).refused(2, word);
+        dir.run(&format!("{args} -o y.zarr")).refused(2, word);
     }
-    assert_eq!(place.contents().len(), 1);
+    assert_eq!(dir.contents().len(), 1);
 }
 
 #[test]
 fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[9, 8]);
-    place.write("x.npy", &tensor.file(npy::PLAIN));
-    write_store(&place.path("x.zarr"), &tensor, &[4, 3], |_| false);
-    fs::write(place.path("x.zarr/notes.txt"), "of the old one").unwrap();
-    let flip = |from: &str, to: &str, more: &str| {
-        place.run(&format!("flip {from} --axes 0 -o {to} {more}"))
-    };
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
+    write_store(&dir.path("x.zarr"), &tensor, &[4, 3], |_| false);
+    fs::write(dir.path("x.zarr/notes.txt"), "of the old one").unwrap();
+    let flip =
+        |from: &str, to: &str, more: &str| dir.run(&format!("flip {from} --axes 0 -o {to} {more}"));
     // The output replaces the source, or a file.
     flip("x.zarr", "x.zarr", "--force --verify").done();
-    assert!(!place.path("x.zarr/notes.txt").exists());
+    assert!(!dir.path("x.zarr/notes.txt").exists());
     flip("x.npy", "expected.npy", "--row-major").done();
-    copied(&place, "x.zarr", "y.npy");
-    assert!(place.read("y.npy") == place.read("expected.npy"));
-    place.write("z.zarr", b"a file");
+    copied(&dir, "x.zarr", "y.npy");
+    assert!(dir.read("y.npy") == dir.read("expected.npy"));
+    dir.write("z.zarr", b"a file");
     flip("x.npy", "z.zarr", "--force").done();
-    copied(&place, "z.zarr", "z.npy");
-    assert!(place.read("z.npy") == place.read("expected.npy"));
+    copied(&dir, "z.zarr", "z.npy");
+    assert!(dir.read("z.npy") == dir.read("expected.npy"));
     // If a chunk cannot be read, the output is unchanged.
-    let chunk = place.path("z.zarr/c/0/0");
+    let chunk = dir.path("z.zarr/c/0/0");
     fs::write(&chunk, b"no zstd").unwrap();
-    let before = place.contents();
+    let before = dir.contents();
     assert_eq!(flip("z.zarr", "x.zarr", "--force").code, Some(3));
     assert_eq!(flip("z.zarr", "new.zarr", "").code, Some(3));
-    assert_eq!(place.contents(), before);
-    copied(&place, "x.zarr", "again.npy");
-    assert!(place.read("again.npy") == place.read("expected.npy"));
+    assert_eq!(dir.contents(), before);
+    copied(&dir, "x.zarr", "again.npy");
+    assert!(dir.read("again.npy") == dir.read("expected.npy"));
 }
 
 #[cfg(unix)]
@@ -405,11 +404,11 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
     use crate::refusals::unix::is_ignored;
     use crate::skip;
 
-    let place = Workdir::new();
-    place.write("x.npy", &Tensor::noise("'<u2'", 2, &[3000, 3000]).file(npy::PLAIN));
+    let dir = Workdir::new();
+    dir.write("x.npy", &Tensor::noise("'<u2'", 2, &[3000, 3000]).file(npy::PLAIN));
     let args = "flip x.npy --axes 0 -o y.zarr --chunks 16,16";
     let left = || -> Vec<Value> {
-        let report = place.run("clean --json").done().json();
+        let report = dir.run("clean --json").done().json();
         report["left"].as_array().unwrap().clone()
     };
     for signal in [Signal::KILL, Signal::INT] {
@@ -417,7 +416,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
             skip("the tests were started with a signal ignored, and so is the program");
             continue;
         }
-        let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = dir.command(&args).stderr(Stdio::piped()).spawn().unwrap();
         // The program has more than ten thousand files to write.
         while left().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
             assert!(child.try_wait().unwrap().is_none(), "it is over too early");
@@ -434,7 +433,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
             let said = String::from_utf8(ended.stderr).unwrap();
             assert!(said.starts_with("stopped; the unfinished store was removed"), "{said}");
             assert_eq!(left, [Value::Null; 0]);
-            assert_eq!(place.contents().len(), 1);
+            assert_eq!(dir.contents().len(), 1);
             continue;
         }
         assert_eq!(
@@ -442,40 +441,40 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
             (&"y.zarr".into(), &"interrupted".into())
         );
         assert_eq!(left[0]["resumable"], false);
-        place.run("clean --force").done();
-        assert_eq!(place.contents().len(), 1);
+        dir.run("clean --force").done();
+        assert_eq!(dir.contents().len(), 1);
     }
     // What a killed run has left does not disturb the next run.
-    let mut child = place.command(&args).spawn().unwrap();
+    let mut child = dir.command(&args).spawn().unwrap();
     while left().is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it is over too early");
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    place.run("flip x.npy --axes 0 -o y.zarr").done();
-    assert_eq!(place.contents().len(), 2);
+    dir.run("flip x.npy --axes 0 -o y.zarr").done();
+    assert_eq!(dir.contents().len(), 2);
 }
 
 #[test]
 fn chunks_that_are_missing_have_the_fill_value() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let mut tensor = Tensor::noise("'<u2'", 2, &[6, 8]);
-    write_store(&place.path("x.zarr"), &tensor, &[4, 3], |index| index == [1, 1]);
+    write_store(&dir.path("x.zarr"), &tensor, &[4, 3], |index| index == [1, 1]);
     for (row, column) in (4..6).flat_map(|row| (3..6).map(move |column| (row, column))) {
         tensor.bytes[2 * (8 * row + column)..][..2].fill(5);
     }
-    place.write("x.npy", &tensor.file(npy::PLAIN));
+    dir.write("x.npy", &tensor.file(npy::PLAIN));
     for name in ["x.npy", "x.zarr"] {
         let out = format!("{name}.out.npy");
-        place.run(&format!("transpose {name} --axes 1,0 -o {out} --row-major")).done();
+        dir.run(&format!("transpose {name} --axes 1,0 -o {out} --row-major")).done();
     }
-    assert!(place.read("x.npy.out.npy") == place.read("x.zarr.out.npy"));
+    assert!(dir.read("x.npy.out.npy") == dir.read("x.zarr.out.npy"));
 }
 
 #[test]
 fn groups_are_files_of_several_tensors() {
-    let place = Workdir::new();
-    let group = place.path("g.zarr");
+    let dir = Workdir::new();
+    let group = dir.path("g.zarr");
     fs::create_dir_all(group.join("deep/.hidden")).unwrap();
     let of_group = json!({ "zarr_format": 3, "node_type": "group", "attributes": {} });
     fs::write(group.join("zarr.json"), of_group.to_string()).unwrap();
@@ -487,35 +486,35 @@ fn groups_are_files_of_several_tensors() {
     let text = text.to_string().replace("uint16", "string").replace("1285", "\"\"");
     fs::write(group.join("text/zarr.json"), text).unwrap();
 
-    let info = place.run("info g.zarr").done().text();
+    let info = dir.run("info g.zarr").done().text();
     let lines: Vec<&str> = info.lines().collect();
     assert_eq!(lines[0], "g.zarr: zarr");
     assert_eq!(lines[1], "  deep/other  u16  [5]  chunks of [2], codec none  10 bytes");
     assert_eq!(lines[2], "  one  u16  [3, 4]  chunks of [2, 4], codec none  24 bytes");
     assert!(lines[3].starts_with("  text  cannot be read: "), "{info}");
-    let json = place.run("info g.zarr --json").done().json();
+    let json = dir.run("info g.zarr --json").done().json();
     assert_eq!(json["tensors"][1]["chunk"], json!([2, 4]));
 
-    place.run("flip g.zarr --tensor one --axes 0 --only -o one.npy").done();
-    place.write("x.npy", &one.file(npy::PLAIN));
-    place.run("flip x.npy --axes 0 -o expected.npy").done();
-    assert!(place.read("one.npy") == place.read("expected.npy"));
-    let kept = place.run("flip g.zarr --axes 0 -o all.npz");
+    dir.run("flip g.zarr --tensor one --axes 0 --only -o one.npy").done();
+    dir.write("x.npy", &one.file(npy::PLAIN));
+    dir.run("flip x.npy --axes 0 -o expected.npy").done();
+    assert!(dir.read("one.npy") == dir.read("expected.npy"));
+    let kept = dir.run("flip g.zarr --axes 0 -o all.npz");
     assert_eq!(kept.code, Some(3), "{kept:?}");
-    place.run("flip g.zarr --axes 0 --tensor * --only -o all.npz").done();
+    dir.run("flip g.zarr --axes 0 --tensor * --only -o all.npz").done();
     let plan = "plan flip g.zarr --axes 0 --tensor * --only";
-    let plan = place.run(&plan).done().text();
+    let plan = dir.run(&plan).done().text();
     assert!(plan.contains("deep/other: u16 [5] -> [5]"), "{plan}");
 }
 
 #[test]
 fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
-    let place = Workdir::new();
-    fs::create_dir(place.path("empty.zarr")).unwrap();
-    fs::create_dir(place.path("plain")).unwrap();
-    place.write("file.zarr", b"{}");
+    let dir = Workdir::new();
+    fs::create_dir(dir.path("empty.zarr")).unwrap();
+    fs::create_dir(dir.path("plain")).unwrap();
+    dir.write("file.zarr", b"{}");
     let tensor = Tensor::noise("'<u2'", 2, &[4]);
-    write_store(&place.path("x.zarr"), &tensor, &[2], |_| false);
+    write_store(&dir.path("x.zarr"), &tensor, &[2], |_| false);
     for (args, code, words) in [
         ("info empty.zarr", 3, "is a folder without zarr.json, .zarray or .zgroup"),
         (
@@ -544,12 +543,12 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
         ),
         ("plan flip x.zarr --axes 0 -o x.zarr", 2, "already exists"),
     ] {
-        place.run(args).refused(code, words);
+        dir.run(args).refused(code, words);
     }
-    assert_eq!(place.contents().len(), 4, "nothing is written");
-    place.run("info x.zarr --from zarr").done();
-    fs::rename(place.path("x.zarr"), place.path("x")).unwrap();
-    place.run("info x").done();
+    assert_eq!(dir.contents().len(), 4, "nothing is written");
+    dir.run("info x.zarr --from zarr").done();
+    fs::rename(dir.path("x.zarr"), dir.path("x")).unwrap();
+    dir.run("info x").done();
 }
 
 /// A zstd frame that claims to have 2^60 bytes.
@@ -561,8 +560,8 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         { "name": "bytes", "configuration": { "endian": "little" } },
         { "name": "zstd", "configuration": { "level": 3, "checksum": false } },
     ]);
-    let write = |place: &Workdir, all: &Value, first: &[u8]| {
-        let root = place.path("x.zarr");
+    let write = |dir: &Workdir, all: &Value, first: &[u8]| {
+        let root = dir.path("x.zarr");
         fs::create_dir_all(root.join("c")).unwrap();
         fs::write(root.join("zarr.json"), all.to_string()).unwrap();
         fs::write(root.join("c/0"), first).unwrap();
@@ -580,28 +579,28 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         (json!({ "zarr_format": 3, "node_type": "array" }), b"", ""),
         (json!({ "zarr_format": 3 }), b"", "neither \"array\" nor \"group\""),
     ] {
-        let place = Workdir::new();
-        write(&place, &all, first);
-        let run = place.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M");
+        let dir = Workdir::new();
+        write(&dir, &all, first);
+        let run = dir.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M");
         assert_eq!(run.code, Some(3), "{all}: {run:?}");
         assert!(run.stderr.contains("x.zarr") && run.stderr.contains(words), "{all}: {run:?}");
-        assert!(!place.path("y.npy").exists());
-        let left = place.contents();
+        assert!(!dir.path("y.npy").exists());
+        let left = dir.contents();
         assert_eq!(left.len(), 1, "{left:?}");
     }
     // A chunk that is larger than the memory limit is refused before anything is read.
-    let place = Workdir::new();
-    write(&place, &metadata(&[1 << 24], &[1 << 24], &zstd), BOMB);
-    place.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M").refused(3, "of memory are needed");
+    let dir = Workdir::new();
+    write(&dir, &metadata(&[1 << 24], &[1 << 24], &zstd), BOMB);
+    dir.run("flip x.zarr --axes 0 -o y.npy --max-mem 16M").refused(3, "of memory are needed");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_place_of_a_chunk_is_refused_at_once() {
-    let place = Workdir::new();
+    let dir = Workdir::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4]);
-    write_store(&place.path("x.zarr"), &tensor, &[2], |index| index == [1]);
-    let pipe = place.path("x.zarr/c/1");
+    write_store(&dir.path("x.zarr"), &tensor, &[2], |index| index == [1]);
+    let pipe = dir.path("x.zarr/c/1");
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
-    place.run("flip x.zarr --axes 0 -o y.npy").refused(3, "is not a regular file");
+    dir.run("flip x.zarr --axes 0 -o y.npy").refused(3, "is not a regular file");
 }
