@@ -50,7 +50,7 @@ impl Record {
              <title>Speed as a fraction of a copy's</title>\n<style>\n{STYLE}</style>\n"
         );
         text(&mut svg, (16.0, 26.0), "title", "Speed as a fraction of a copy of the same bytes");
-        text(&mut svg, (16.0, 45.0), "soft", &self.place());
+        text(&mut svg, (16.0, 45.0), "soft", &self.machine_line());
         grid(&mut svg, end);
         for (number, suite) in suites.into_iter().enumerate() {
             strip(&mut svg, TOP + STRIP * number as f64, suite);
@@ -62,7 +62,7 @@ impl Record {
 
 impl Record {
     /// Describes the machine or device in one line.
-    fn place(&self) -> String {
+    fn machine_line(&self) -> String {
         match (&self.device, self.threads) {
             (Some(device), _) => format!("{}: {}", device.by, device.name),
             (None, Some(1)) => format!("{}; 1 thread", self.machine),
@@ -72,14 +72,14 @@ impl Record {
     }
 }
 
-fn place(fraction: f64) -> f64 {
+fn x_of(fraction: f64) -> f64 {
     LEFT + fraction.clamp(0.0, MOST) / MOST * (WIDTH - LEFT - RIGHT)
 }
 
 fn grid(svg: &mut String, end: f64) {
     for fifths in 0..=5 {
         let fraction = f64::from(fifths) / 5.0;
-        let (x, class) = (place(fraction), if fifths == 5 { "copy" } else { "grid" });
+        let (x, class) = (x_of(fraction), if fifths == 5 { "copy" } else { "grid" });
         line(svg, (x, TOP - 6.0), end, class);
         let label = if fifths == 5 { "1 = copy" } else { &format!("{fraction:.1}") };
         let _ = writeln!(
@@ -99,7 +99,7 @@ fn strip(svg: &mut String, top: f64, suite: &SuiteRecord) {
     text(svg, (16.0, middle + 12.0), "soft", &format!("{count}{against}"));
     for (bar, class) in [(suite.bars.mean, "bar"), (suite.bars.least, "bar least")] {
         if let Some(bar) = bar {
-            line(svg, (place(bar), top + 5.0), top + STRIP - 5.0, class);
+            line(svg, (x_of(bar), top + 5.0), top + STRIP - 5.0, class);
         }
     }
     for (case, (x, y)) in dots(&suite.cases) {
@@ -117,7 +117,7 @@ fn strip(svg: &mut String, top: f64, suite: &SuiteRecord) {
             ))
         );
     }
-    diamond(svg, (place(suite.mean), middle));
+    diamond(svg, (x_of(suite.mean), middle));
     let x = WIDTH - RIGHT + 14.0;
     text(svg, (x, middle - 3.0), "suite", &format!("{:.2} mean", suite.mean));
     text(svg, (x, middle + 12.0), "soft", &format!("{:.2} least", suite.least));
@@ -131,7 +131,7 @@ fn dots(cases: &[CaseRecord]) -> Vec<(&CaseRecord, (f64, f64))> {
     sorted.sort_by(|left, right| left.fraction().total_cmp(&right.fraction()));
     let mut last = [f64::NEG_INFINITY; ROWS.len()];
     let placed = sorted.into_iter().map(|case| {
-        let x = place(case.fraction());
+        let x = x_of(case.fraction());
         let free = last.iter().position(|last| x - last >= 2.0 * RADIUS);
         // If all rows are occupied here, the dot overlaps least in the row whose last dot is farthest to
         // the left.

@@ -171,7 +171,7 @@ impl<'a> Inputs<'a> {
     fn order(&self, chain: &Chain) -> Result<Vec<usize>> {
         let refused = |message| Failure::new(TRUNDLE_ERROR_CHAIN, message);
         let taken = chain.inputs();
-        let place = |operand: &&Operand| match operand {
+        let position = |operand: &&Operand| match operand {
             Operand::Previous => self.names.iter().position(|name| *name == "_"),
             Operand::Named(own) => self.names.iter().position(|name| name == own),
         };
@@ -179,7 +179,7 @@ impl<'a> Inputs<'a> {
             .iter()
             .map(|operand| {
                 let missing = format!("the chain takes {operand}, which is not one of the inputs");
-                place(operand).ok_or_else(|| refused(missing))
+                position(operand).ok_or_else(|| refused(missing))
             })
             .collect::<Result<_>>()?;
         match (0..self.names.len()).find(|at| !order.contains(at)) {

@@ -138,9 +138,9 @@ impl trundle_plan {
         let nothing = || (0, CallerMemory::of::<u8>("nothing", &[]));
         with_list(outs.len(), nothing, |covered| {
             let outs = self.outputs.iter().zip(outs).enumerate();
-            for ((number, (own, out)), place) in outs.zip(&mut *covered) {
+            for ((number, (own, out)), output) in outs.zip(&mut *covered) {
                 let memory = own.memory(out.cast());
-                *place = (number, memory.map_err(|failure| self.of_output(number, failure))?);
+                *output = (number, memory.map_err(|failure| self.of_output(number, failure))?);
             }
             check_all_apart(covered)
                 .map_err(|(number, failure)| self.of_output(number, failure))?;

@@ -20,7 +20,7 @@ pub fn report_panics() {
         if IS_SAID.swap(true, Ordering::Relaxed) {
             return;
         }
-        let report = report(&place(panic), panic.payload_as_str().unwrap_or("no message"));
+        let report = report(&location(panic), panic.payload_as_str().unwrap_or("no message"));
         say_as(Label::Error, &report);
         let backtrace = Backtrace::capture();
         if backtrace.status() == BacktraceStatus::Captured {
@@ -29,13 +29,13 @@ pub fn report_panics() {
     }));
 }
 
-fn place(panic: &PanicHookInfo<'_>) -> String {
+fn location(panic: &PanicHookInfo<'_>) -> String {
     panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string)
 }
 
-fn report(place: &str, message: &str) -> String {
+fn report(location: &str, message: &str) -> String {
     format!(
-        "bug in trundle {} at {place}: {}; please report it with this line and the command",
+        "bug in trundle {} at {location}: {}; please report it with this line and the command",
         env!("CARGO_PKG_VERSION"),
         Shown(message),
     )

@@ -100,7 +100,7 @@ impl Packing {
 
     /// The position of a bit of an element: the offset of a byte in the buffer, and a bit of that byte. Bits are
     /// counted from the least significant one.
-    const fn place(self, element: usize, bit: usize) -> (usize, usize) {
+    const fn bit_position(self, element: usize, bit: usize) -> (usize, usize) {
         let (bits, start) = (self.bits(), element / self.group() * self.group_bytes());
         let within = element % self.group();
         let (byte, bit) = match self.order {
@@ -130,8 +130,8 @@ impl Packing {
     /// If the buffer ends before the element.
     pub fn get(self, bytes: &[u8], element: usize) -> u8 {
         (0..self.bits()).fold(0, |value, bit| {
-            let (byte, place) = self.place(element, bit);
-            value | (bytes[byte] >> place & 1) << bit
+            let (byte, shift) = self.bit_position(element, bit);
+            value | (bytes[byte] >> shift & 1) << bit
         })
     }
 
@@ -141,8 +141,8 @@ impl Packing {
     /// If the buffer ends before the element.
     pub fn set(self, bytes: &mut [u8], element: usize, value: u8) {
         for bit in 0..self.bits() {
-            let (byte, place) = self.place(element, bit);
-            bytes[byte] = bytes[byte] & !(1 << place) | (value >> bit & 1) << place;
+            let (byte, shift) = self.bit_position(element, bit);
+            bytes[byte] = bytes[byte] & !(1 << shift) | (value >> bit & 1) << shift;
         }
     }
 }
@@ -249,9 +249,9 @@ mod tests {
                 let mut taken = vec![0u8; packing.group_bytes()];
                 for element in 0..packing.group() {
                     for bit in 0..packing.bits() {
-                        let (byte, place) = packing.place(element, bit);
-                        assert_eq!(taken[byte] >> place & 1, 0, "{packing:?} {element} {bit}");
-                        taken[byte] |= 1 << place;
+                        let (byte, shift) = packing.bit_position(element, bit);
+                        assert_eq!(taken[byte] >> shift & 1, 0, "{packing:?} {element} {bit}");
+                        taken[byte] |= 1 << shift;
                     }
                 }
                 assert!(taken.iter().all(|byte| *byte == 255), "{packing:?}");

@@ -106,9 +106,9 @@ mod tests {
             shape(sizes).for_each_index(|index| {
                 let steps: isize =
                     index.iter().zip(strides).map(|(i, stride)| i.cast_signed() * stride).sum();
-                let place = at.wrapping_add_signed(steps);
-                assert_eq!(view.buffer()[view.layout().offset_of(index) / 4], numbers[place]);
-                reached.push(place);
+                let source = at.wrapping_add_signed(steps);
+                assert_eq!(view.buffer()[view.layout().offset_of(index) / 4], numbers[source]);
+                reached.push(source);
             });
             let range = reached.iter().min().zip(reached.iter().max());
             let expected = range.map_or(&[][..], |(first, last)| &numbers[*first..=*last]);

@@ -327,16 +327,16 @@ impl Tensor {
 /// # Errors
 /// If the indices differ, or a tensor has several axes with the name.
 fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
-    let place = |(path, header): &Named<'_>| {
+    let find = |(path, header): &Named<'_>| {
         axes::called(header, name).map_err(|failure| failure.within(&path.to_string_lossy()))
     };
     let said = |axis: Option<usize>| match axis {
         Some(axis) => format!("axis {axis}"),
         None => "no axis".to_owned(),
     };
-    let first = place(&parts[0])?;
+    let first = find(&parts[0])?;
     for part in &parts[1..] {
-        let own = place(part)?;
+        let own = find(part)?;
         if own != first {
             let (path, other) = (shown_path(part.0), shown_path(parts[0].0));
             let (own, first, name) = (said(own), said(first), Shown(name));

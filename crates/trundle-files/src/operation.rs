@@ -70,10 +70,10 @@ impl OneLength {
 
     /// Returns the number of lengths that a tensor of this shape needs. `None` if the tensor does not have the axes.
     fn count(self, shape: &Shape) -> Option<usize> {
-        let place = |axis| normalize_axis("axis", axis, shape.rank()).ok();
-        let axis = place(self.axis)?;
+        let axis_of = |axis| normalize_axis("axis", axis, shape.rank()).ok();
+        let axis = axis_of(self.axis)?;
         match self.batch_axis {
-            Some(batch_axis) => Some(shape[place(batch_axis)?]),
+            Some(batch_axis) => Some(shape[axis_of(batch_axis)?]),
             None => {
                 let others = shape.iter().enumerate().filter(|(other, _)| *other != axis);
                 Some(others.fold(1, |count, (_, size)| count.saturating_mul(*size)))

@@ -44,11 +44,11 @@ impl Decided {
             }
             Decision::Split(parted) => {
                 let outputs = self.jobs.iter().enumerate().map(|(part, job)| {
-                    let place = match self.outputs.get(part) {
+                    let output = match self.outputs.get(part) {
                         Some(path) => destination(path, self.format),
                         None => format!("part {part}"),
                     };
-                    format!("  {place}: {}", sentence(&tensors(job), job))
+                    format!("  {output}: {}", sentence(&tensors(job), job))
                 });
                 lines_text(parted.lines(file)) + &lines_text(outputs) + &self.verify_line()
             }

@@ -20,7 +20,7 @@ use crate::names::{listed, shown_path};
 pub(crate) struct Rule {
     text: String,
     /// The option or the line of a file that contains the rule. Messages begin with it.
-    place: String,
+    origin: String,
     /// The pattern of names as the user wrote it. `text` begins with it.
     names: String,
     pattern: Pattern,
@@ -45,8 +45,8 @@ pub(crate) fn rules(given: &[String], files: &[PathBuf]) -> Result<Vec<Arc<Rule>
         let begin = rules.len();
         for (line, number) in read(file)?.lines().zip(1..) {
             if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
-                let place = format!("{}, line {number}", shown_path(file));
-                rules.push(Arc::new(Rule::parse(line, place)?));
+                let origin = format!("{}, line {number}", shown_path(file));
+                rules.push(Arc::new(Rule::parse(line, origin)?));
             }
         }
         if begin == rules.len() {
@@ -67,9 +67,9 @@ fn read(file: &Path) -> Result<String, Failure> {
 }
 
 impl Rule {
-    fn parse(text: &str, place: String) -> Result<Rule, Failure> {
+    fn parse(text: &str, origin: String) -> Result<Rule, Failure> {
         let text = text.trim();
-        let fault = |fault: NotationError| Failure::usage(format!("{place}: {fault}"));
+        let fault = |fault: NotationError| Failure::usage(format!("{origin}: {fault}"));
         let formed = |message: &str, span: Range<usize>, suggestion: &str| {
             let mut error = NotationError::new(message, text, span);
             error.suggestion = Some(suggestion.to_owned());
@@ -99,7 +99,7 @@ impl Rule {
         let chain = axes.parse().map_err(shifted)?;
         let (from, to) = (Axes::new(&left, &sizes), Axes::new(&right, &sizes));
         let (text, names) = (text.to_owned(), names.to_owned());
-        Ok(Rule { text, place, names, pattern, axes_begin, chain, from, to })
+        Ok(Rule { text, origin, names, pattern, axes_begin, chain, from, to })
     }
 
     /// Returns whether the rule names a tensor: the pattern matches the name or is equal to it.
@@ -168,7 +168,7 @@ fn names_none(rule: &Rule, headers: &[Header]) -> Failure {
         [] => format!("the tensors are {}", listed(headers.iter().map(|header| &header.name))),
         near => format!("similar names are {}", Shown(near.join(", "))),
     });
-    Failure::usage(format!("{}: {error}", rule.place))
+    Failure::usage(format!("{}: {error}", rule.origin))
 }
 
 /// Returns the tensor names that are most similar to a pattern, the most similar first.

@@ -258,10 +258,10 @@ impl FileSkeleton {
             return Err(Problem::Crc32s { expected, got });
         }
         let mut spans = self.spans.clone();
-        for place in &self.crc32s {
-            let bytes = self.data_bytes[place.tensor] as u64;
-            let crc = combined_crc32(place.before, crc32s[place.tensor], bytes);
-            spans[place.span].bytes[place.at..][..4].copy_from_slice(&crc.to_le_bytes());
+        for crc32 in &self.crc32s {
+            let bytes = self.data_bytes[crc32.tensor] as u64;
+            let crc = combined_crc32(crc32.before, crc32s[crc32.tensor], bytes);
+            spans[crc32.span].bytes[crc32.at..][..4].copy_from_slice(&crc.to_le_bytes());
         }
         Ok(spans)
     }

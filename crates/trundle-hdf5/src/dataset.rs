@@ -96,7 +96,7 @@ impl Dataset {
             Layout::Contiguous(None) => Data::Filled(element),
             Layout::Contiguous(Some(_)) if bytes == 0 => Data::Filled(element),
             Layout::Contiguous(Some(address)) => {
-                Data::At(metadata.place(address, bytes).ok_or_else(|| {
+                Data::At(metadata.file_offset(address, bytes).ok_or_else(|| {
                     Error::malformed(format!(
                         "its {bytes} bytes at byte {address} are beyond the end of the file"
                     ))

@@ -174,15 +174,15 @@ fn integer(
     flags: u32,
     can_be_signed: bool,
 ) -> Result<Class, Error> {
-    let (place, bits) = (cursor.read_u16_le()?, cursor.read_u16_le()?);
-    if place != 0 || usize::from(bits) != 8 * width {
+    let (offset, bits) = (cursor.read_u16_le()?, cursor.read_u16_le()?);
+    if offset != 0 || usize::from(bits) != 8 * width {
         return Ok(Class::Other(format!("integers of {bits} bits in {width} bytes")));
     }
     Ok(Class::Integer { is_signed: can_be_signed && flags & 0x08 != 0, is_big: flags & 1 != 0 })
 }
 
 fn float(cursor: &mut Cursor<'_>, width: usize, flags: u32) -> Result<Class, Error> {
-    let (place, bits) = (cursor.read_u16_le()?, cursor.read_u16_le()?);
+    let (offset, bits) = (cursor.read_u16_le()?, cursor.read_u16_le()?);
     let parts = cursor.read_bytes(4)?;
     let bias = cursor.read_u32_le()?;
     let found = [
@@ -197,7 +197,7 @@ fn float(cursor: &mut Cursor<'_>, width: usize, flags: u32) -> Result<Class, Err
     let known = FLOATS.iter().find(|(_, sizes)| *sizes == found && sizes[0] as usize == 8 * width);
     // In the usual form, the leading 1 of the mantissa is implied, and the bytes are in little-endian or big-endian
     // order.
-    let is_usual = place == 0 && (flags >> 4) & 3 == 2 && flags & 0x40 == 0;
+    let is_usual = offset == 0 && (flags >> 4) & 3 == 2 && flags & 0x40 == 0;
     Ok(match known.filter(|_| is_usual) {
         Some((kind, _)) => Class::Float { kind: *kind, is_big: flags & 1 != 0 },
         None => Class::Other(format!("floats of {bits} bits in {width} bytes")),

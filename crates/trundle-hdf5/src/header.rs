@@ -102,9 +102,9 @@ impl ObjectHeader {
                 return Err(Error::unsupported(format!("a message of kind {kind} is unknown")));
             }
             if kind == kind::CONTINUATION {
-                let mut place = Cursor::new(body);
-                let address = place.read_offset(metadata.offset_size)?;
-                blocks.push((address, place.read_length(metadata.length_size)?));
+                let mut cursor = Cursor::new(body);
+                let address = cursor.read_offset(metadata.offset_size)?;
+                blocks.push((address, cursor.read_length(metadata.length_size)?));
             } else {
                 let is_shared = flags & IS_SHARED != 0;
                 self.messages.push(Message { kind, is_shared, body: body.to_vec() });
@@ -137,8 +137,8 @@ pub(crate) fn shared_message(
     body: &[u8],
 ) -> Result<Vec<u8>, Error> {
     let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
-    let place = shared::parse(&mut Cursor::new(body), kind, offset_size, length_size, body.len())?;
-    let SharedMessage::SharedInOhdr { address, .. } = place else {
+    let found = shared::parse(&mut Cursor::new(body), kind, offset_size, length_size, body.len())?;
+    let SharedMessage::SharedInOhdr { address, .. } = found else {
         return Err(Error::unsupported("metadata in a heap of shared messages is not read"));
     };
     let header = ObjectHeader::read(metadata, address)?;

@@ -54,13 +54,13 @@ impl Metadata {
 
     /// Returns the offset in the file of an address. Returns `None` unless the file contains all of the `bytes` bytes
     /// there.
-    pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<u64> {
-        let place = address.checked_add(self.base)?;
-        (place.checked_add(bytes)? <= self.bytes.bytes()).then_some(place)
+    pub(crate) fn file_offset(&self, address: u64, bytes: u64) -> Option<u64> {
+        let file_offset = address.checked_add(self.base)?;
+        (file_offset.checked_add(bytes)? <= self.bytes.bytes()).then_some(file_offset)
     }
 
     pub(crate) fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, Error> {
-        let place = self.place(address, bytes as u64).ok_or_else(|| {
+        let file_offset = self.file_offset(address, bytes as u64).ok_or_else(|| {
             Error::malformed(format!(
                 "{bytes} bytes at byte {address} are beyond the end of the file"
             ))
@@ -69,7 +69,7 @@ impl Metadata {
         let reserved = read.try_reserve_exact(bytes);
         reserved.map_err(|_| Error::Io(io::ErrorKind::OutOfMemory.into()))?;
         read.resize(bytes, 0);
-        self.bytes.read_exact_at(&mut read, place)?;
+        self.bytes.read_exact_at(&mut read, file_offset)?;
         Ok(read)
     }
 

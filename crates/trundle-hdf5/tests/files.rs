@@ -42,7 +42,7 @@ fn elements(dataset: &Dataset, file: &[u8]) -> Result<Vec<u8>, Error> {
     let count: u64 = dataset.shape.iter().product();
     let bytes = count as usize * dataset.width;
     let chunked = match &dataset.data {
-        Data::At(place) => return Ok(file[*place as usize..][..bytes].to_vec()),
+        Data::At(offset) => return Ok(file[*offset as usize..][..bytes].to_vec()),
         Data::InMemory(data) => return Ok(data.clone()),
         Data::Filled(element) => return Ok(element.repeat(count as usize)),
         Data::Chunked(chunked) => chunked,

@@ -25,8 +25,8 @@ impl Links {
     /// is `Within`.
     pub(crate) fn follow(self, folder: &Path, relative: &Path, what: &str) -> Result<PathBuf> {
         let failed = |path: &Path, source: io::Error| Error::Io { path: path.to_owned(), source };
-        let place = folder.join(relative);
-        let path = fs::canonicalize(&place).map_err(|source| failed(&place, source))?;
+        let joined = folder.join(relative);
+        let path = fs::canonicalize(&joined).map_err(|source| failed(&joined, source))?;
         let folder = fs::canonicalize(folder).map_err(|source| failed(folder, source))?;
         if self == Links::Within && !path.starts_with(&folder) {
             return Err(Error::Link(format!(

@@ -26,12 +26,12 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
             readers[read].push(reader);
         }
     }
-    let ready = (0..count).filter(|place| awaited[*place] == 0);
+    let ready = (0..count).filter(|index| awaited[*index] == 0);
     let mut ready: BinaryHeap<_> = ready.map(Reverse).collect();
     let mut order = Vec::with_capacity(count);
-    while let Some(Reverse(place)) = ready.pop() {
-        order.push(place);
-        for reader in &readers[place] {
+    while let Some(Reverse(index)) = ready.pop() {
+        order.push(index);
+        for reader in &readers[index] {
             awaited[*reader] -= 1;
             if awaited[*reader] == 0 {
                 ready.push(Reverse(*reader));
@@ -41,7 +41,7 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
     let Some(waiting) = awaited.iter().position(|awaited| *awaited > 0) else { return Ok(order) };
 
     // Each remaining node reads another remaining node, so a walk from node to node finds a cycle.
-    let next = |place| reads(place).into_iter().find(|read| awaited[*read] > 0).unwrap_or(place);
+    let next = |index| reads(index).into_iter().find(|read| awaited[*read] > 0).unwrap_or(index);
     let (mut start, mut passed) = (waiting, HashSet::new());
     while passed.insert(start) {
         start = next(start);
@@ -52,7 +52,7 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
         around.push(at);
         at = next(at);
     }
-    let mut names: Vec<String> = around.iter().take(NAMED).map(|place| name(*place)).collect();
+    let mut names: Vec<String> = around.iter().take(NAMED).map(|index| name(*index)).collect();
     names.push(if around.len() > NAMED { "...".to_owned() } else { name(start) });
     Err((start, format!("it is part of a cycle: {}", names.join(" reads "))))
 }
@@ -60,19 +60,19 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
 /// Sorts the nodes so that no node reads the output of a later node.
 pub(crate) fn sorted_nodes(nodes: Vec<Node>) -> crate::Result<Vec<Node>> {
     let mut giver = HashMap::new();
-    for (place, node) in nodes.iter().enumerate() {
-        giver.extend(node.outputs.iter().map(|output| (*output, place)));
+    for (index, node) in nodes.iter().enumerate() {
+        giver.extend(node.outputs.iter().map(|output| (*output, index)));
     }
     let giver = &giver;
     // Outputs of nodes inside a body have no entry in `giver`.
-    let reads = |place: usize| {
-        nodes[place].reads().into_iter().filter_map(|value| giver.get(&value).copied())
+    let reads = |index: usize| {
+        nodes[index].reads().into_iter().filter_map(|value| giver.get(&value).copied())
     };
-    let order = sorted(nodes.len(), reads, |place| format!("{:?}", nodes[place].name));
-    let order = order.map_err(|(place, problem)| {
-        let Node { kind, name, .. } = &nodes[place];
+    let order = sorted(nodes.len(), reads, |index| format!("{:?}", nodes[index].name));
+    let order = order.map_err(|(index, problem)| {
+        let Node { kind, name, .. } = &nodes[index];
         Error::Node { node: format!("{kind} {name:?}"), problem }
     })?;
     let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-    Ok(order.into_iter().filter_map(|place| nodes[place].take()).collect())
+    Ok(order.into_iter().filter_map(|index| nodes[index].take()).collect())
 }

@@ -43,8 +43,8 @@ pub(crate) fn inferred<E: PartialEq>(
         let size = |size: &Size| match size {
             Size::Fixed(size) => *size,
             Size::Named(own) => {
-                let place = names.iter().position(|name| name == own);
-                place.map_or(1, |place| sample[place])
+                let index = names.iter().position(|name| name == own);
+                index.map_or(1, |index| sample[index])
             }
         };
         let shape = |input: &Known| Shape::new(input.sizes.iter().map(size).collect::<Vec<_>>());
@@ -76,8 +76,8 @@ fn alike(sizes: &[usize], names: &[&str]) -> Option<Size> {
         return Some(Size::Fixed(sizes[0]));
     }
     let times = *sizes.last()?;
-    let of = |(place, name): (usize, &&str)| {
-        let is_multiple = sizes.iter().zip(SAMPLES).all(|(size, of)| *size == times * of[place]);
+    let of = |(index, name): (usize, &&str)| {
+        let is_multiple = sizes.iter().zip(SAMPLES).all(|(size, of)| *size == times * of[index]);
         is_multiple.then(|| match times {
             1 => Size::Named((*name).to_owned()),
             _ => Size::Named(format!("{times}*{name}")),

@@ -347,10 +347,10 @@ impl Naive {
     /// Replaces elements by elements of another tensor, one after another. `to` sets the position of each.
     fn updated(&self, updates: &Naive, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut updated = self.clone();
-        let mut place = vec![0; self.shape.len()];
+        let mut target = vec![0; self.shape.len()];
         for_each_index(&updates.shape, |at| {
-            to(at, &mut place);
-            updated.labels[row_major_number(&place, &self.shape)] = updates.at(at);
+            to(at, &mut target);
+            updated.labels[row_major_number(&target, &self.shape)] = updates.at(at);
         });
         updated
     }
@@ -409,9 +409,9 @@ impl Naive {
         let mut target = vec![0; shape.len()];
         for_each_index(&self.shape, |index| {
             to(index, &mut target);
-            let place = &mut labels[row_major_number(&target, &shape)];
-            assert_eq!(*place, None, "two elements land at one place, the second from {index:?}");
-            *place = Some(self.at(index));
+            let label = &mut labels[row_major_number(&target, &shape)];
+            assert_eq!(*label, None, "two elements land at one place, the second from {index:?}");
+            *label = Some(self.at(index));
         });
         let labels = labels.into_iter().map(|label| label.expect("every place is filled"));
         Naive { shape, labels: labels.collect() }

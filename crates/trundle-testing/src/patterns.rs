@@ -52,11 +52,11 @@ impl PlainPattern {
     pub fn naive(&self) -> Naive {
         let split: Vec<(String, usize)> = self.split(&self.left);
         let sizes: Vec<usize> = split.iter().map(|(_, size)| *size).collect();
-        let place = |(name, _): &(String, usize)| {
-            let place = split.iter().position(|(other, _)| other == name);
-            i64::try_from(place.expect("the same names on both sides")).expect("few axes")
+        let position = |(name, _): &(String, usize)| {
+            let position = split.iter().position(|(other, _)| other == name);
+            i64::try_from(position.expect("the same names on both sides")).expect("few axes")
         };
-        let order: Vec<i64> = self.split(&self.right).iter().map(place).collect();
+        let order: Vec<i64> = self.split(&self.right).iter().map(position).collect();
         let reordered = Naive::numbered(&self.shape()).reshape(&sizes).transpose(&order);
         reordered.reshape(&self.merged(&self.right))
     }

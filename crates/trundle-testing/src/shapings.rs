@@ -280,7 +280,7 @@ fn rearrange(tensor: &Naive, picks: &[u8; 6], keys: &[u8; 12], joined: &[bool; 1
             }
         }
     }
-    let order: Vec<i64> = parts.iter().map(|(_, place, _, _)| signed(*place)).collect();
+    let order: Vec<i64> = parts.iter().map(|(_, axis, _, _)| signed(*axis)).collect();
     let right = right.into_iter().map(Group::Merged).collect();
     let op = Rearrange::new(left, right, sizes).unwrap_or_else(|error| panic!("{error}"));
     (op.into_op(), tensor.reshape(&split).transpose(&order).reshape(&merged))

@@ -88,7 +88,7 @@ fn tables() -> Vec<Table> {
 impl Table {
     fn new(bits: u8, order: BitOrder, owners: Bits) -> Table {
         let packing = Packing::new(bits, order).expect("a packing that there is");
-        let place = |owner: (usize, usize)| {
+        let find_bit = |owner: (usize, usize)| {
             let mut all = owners.iter().enumerate().flat_map(|(byte, of)| {
                 of.iter().enumerate().map(move |(from_top, of)| (byte, 0x80 >> from_top, *of))
             });
@@ -96,7 +96,7 @@ impl Table {
                 .expect("each bit of a group is somewhere")
         };
         let element =
-            |within| (0..usize::from(bits)).map(|bit| place((within, bit))).collect::<Vec<_>>();
+            |within| (0..usize::from(bits)).map(|bit| find_bit((within, bit))).collect::<Vec<_>>();
         let group = 8 * owners.len() / usize::from(bits);
         Table { packing, group_bytes: owners.len(), elements: (0..group).map(element).collect() }
     }

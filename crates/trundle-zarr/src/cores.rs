@@ -41,13 +41,13 @@ thread_local! {
 impl Cores {
     fn own() -> &'static Cores {
         let process = std::process::id();
-        let mut place = &CORES;
+        let mut slot = &CORES;
         loop {
-            let cores = place.get_or_init(|| Box::new(Cores::new(process)));
+            let cores = slot.get_or_init(|| Box::new(Cores::new(process)));
             if cores.process == process {
                 return cores;
             }
-            place = &cores.of_child;
+            slot = &cores.of_child;
         }
     }
 

@@ -37,7 +37,7 @@ fn elements(array: &ZarrArray) -> Vec<f32> {
                 let decoded = array.read_chunk(&index).unwrap();
                 assert_eq!(decoded.len(), array.chunk_bytes);
                 let axes = array.order.iter().map(|axis| (at[*axis], chunk[*axis]));
-                let within = axes.fold(0, |place, (i, c)| place * c + i % c);
+                let within = axes.fold(0, |number, (i, c)| number * c + i % c);
                 let bytes = decoded[4 * within..][..4].try_into().unwrap();
                 all[(z * SHAPE[1] + y) * SHAPE[2] + x] = f32::from_le_bytes(bytes);
             }
@@ -165,7 +165,7 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
 /// Creates a store with one array of four bytes. `changes` are applied to the metadata. The only chunk has the
 /// content `chunk`, or is missing if `chunk` is empty.
 fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut document = match name {
         "zarr.json" => json!({
             "zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 9,
@@ -181,12 +181,12 @@ fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
     for (key, value) in changes.as_object().unwrap() {
         document[key] = value.clone();
     }
-    fs::write(place.path().join(name), document.to_string()).unwrap();
+    fs::write(folder.path().join(name), document.to_string()).unwrap();
     if !chunk.is_empty() {
-        fs::create_dir(place.path().join("c")).unwrap();
-        fs::write(place.path().join("c/0"), chunk).unwrap();
+        fs::create_dir(folder.path().join("c")).unwrap();
+        fs::write(folder.path().join("c/0"), chunk).unwrap();
     }
-    place
+    folder
 }
 
 #[test]

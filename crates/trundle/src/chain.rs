@@ -298,7 +298,7 @@ impl Chain {
         let (mut program, given) = self.given(inputs.as_ref(), NO_BYTES)?;
         self.made(&mut program, &given, |program, op, operands| {
             if let [base, ..] = operands
-                && let Some(targets) = op.places(&program.tensor(*base).shape)?
+                && let Some(targets) = op.targets(&program.tensor(*base).shape)?
             {
                 indices = indices.saturating_add(Program::indices_of_update(&targets));
             }
@@ -356,10 +356,10 @@ impl Chain {
             suggestion: None,
         };
         let written = &self.text[error.span.clone()];
-        if let Some((fault, place, suggestion)) = notation::misfit(written, &error.source, input) {
+        if let Some((fault, range, suggestion)) = notation::misfit(written, &error.source, input) {
             let start = error.span.start;
             error.source = Box::new(Error::Pattern(Box::new(fault)));
-            error.span = start + place.start..start + place.end;
+            error.span = start + range.start..start + range.end;
             error.suggestion = suggestion;
         }
         error

@@ -416,7 +416,7 @@ impl<B: Backend> Runner<B> {
         &self,
         run: impl FnOnce(&mut [Box<B::Buffer>]) -> Result<T>,
     ) -> Result<T> {
-        let kept = self.place().and_then(|mut place| place.take());
+        let kept = self.lock_temporaries().and_then(|mut locked| locked.take());
         let mut temporaries = kept.map_or_else(|| self.new_temporaries(), Ok)?;
         let outcome = run(&mut temporaries);
         self.put_back(temporaries);
@@ -425,17 +425,17 @@ impl<B: Backend> Runner<B> {
 
     /// Locks the temporary buffers, but does not wait if another thread holds the lock. Waiting could take forever: if
     /// the process was forked during a run, the lock is never released in the child.
-    fn place(&self) -> Option<MutexGuard<'_, Option<Temporaries<B>>>> {
+    fn lock_temporaries(&self) -> Option<MutexGuard<'_, Option<Temporaries<B>>>> {
         match self.temporaries.try_lock() {
-            Ok(place) => Some(place),
+            Ok(locked) => Some(locked),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
     fn put_back(&self, temporaries: Temporaries<B>) {
-        if let Some(mut place) = self.place() {
-            *place = Some(temporaries);
+        if let Some(mut locked) = self.lock_temporaries() {
+            *locked = Some(temporaries);
         }
     }
 
@@ -634,7 +634,7 @@ mod tests {
         let runner = Runner::chain(Device::default(), &[flip.clone(), flip.clone(), flip]).unwrap();
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            let place = runner.temporaries.lock().unwrap();
+            let locked = runner.temporaries.lock().unwrap();
             scope.spawn(|| {
                 let mut moved = [0; 5];
                 runner.run(&[b"abcde"], &mut [&mut moved]).unwrap();
@@ -642,7 +642,7 @@ mod tests {
             });
             let moved = receiver.recv_timeout(Duration::from_secs(60));
             // If the run waits for the lock, let it continue, so that the test fails instead of hanging.
-            drop(place);
+            drop(locked);
             assert_eq!(moved.unwrap(), *b"edcba");
         });
     }

@@ -42,8 +42,8 @@ fn little_memory_is_taken_beside_the_tensor() {
     let side = side();
     let shape = Shape::new([side, side]).unwrap();
     let mut tensor = vec![0u8; side * side * 4];
-    tensor.chunks_exact_mut(4).zip(0u32..).for_each(|(place, number)| {
-        place.copy_from_slice(&number.to_ne_bytes());
+    tensor.chunks_exact_mut(4).zip(0u32..).for_each(|(element, number)| {
+        element.copy_from_slice(&number.to_ne_bytes());
     });
     // The second chain of each pair is the inverse of the first.
     let pairs = [
@@ -75,6 +75,7 @@ fn little_memory_is_taken_beside_the_tensor() {
         // Lists of loop ends may take some more memory.
         assert!(taken <= plan.scratch_bytes() + (64 << 10), "{taken} bytes\n{plan}");
     }
-    let numbers = tensor.chunks_exact(4).map(|place| u32::from_ne_bytes(place.try_into().unwrap()));
+    let numbers =
+        tensor.chunks_exact(4).map(|element| u32::from_ne_bytes(element.try_into().unwrap()));
     assert!(numbers.eq(0..(side * side) as u32));
 }

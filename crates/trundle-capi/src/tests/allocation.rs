@@ -168,8 +168,8 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     for row in (0..bytes).step_by(132) {
         expected[row..row + 128].copy_from_slice(&content[row..row + 128]);
     }
-    for place in values.chunks(2) {
-        let at = 132 * place[0].cast_unsigned() as usize + 2 * place[1].cast_unsigned() as usize;
+    for index in values.chunks(2) {
+        let at = 132 * index[0].cast_unsigned() as usize + 2 * index[1].cast_unsigned() as usize;
         expected[at..at + 2].fill(0xee);
     }
     out.assert_is(&expected);

@@ -22,21 +22,21 @@ fn elements_take_each_others_places() {
     let mut out = Guarded::new(362 * 362 * 4);
     for number in 0..6 {
         let mut within = numbers(362 * 362);
-        let (from, to, place) = (data.start(), out.start(), within.start());
+        let (from, to, buffer) = (data.start(), out.start(), within.start());
         // SAFETY: every pointer is valid for its description.
         let statuses = unsafe {
             match number {
                 0 => [
                     trundle_roll(&desc, from, shift.as_ptr(), 2, axes.as_ptr(), 2, &desc, to),
-                    trundle_roll_in_place(&desc, place, shift.as_ptr(), 2, axes.as_ptr(), 2),
+                    trundle_roll_in_place(&desc, buffer, shift.as_ptr(), 2, axes.as_ptr(), 2),
                 ],
                 1 => [
                     trundle_flip(&desc, from, axes.as_ptr(), 2, &desc, to),
-                    trundle_flip_in_place(&desc, place, axes.as_ptr(), 2),
+                    trundle_flip_in_place(&desc, buffer, axes.as_ptr(), 2),
                 ],
                 2 => [
                     trundle_transpose(&desc, from, order.as_ptr(), 2, &desc, to),
-                    trundle_transpose_in_place(&desc, place, order.as_ptr(), 2),
+                    trundle_transpose_in_place(&desc, buffer, order.as_ptr(), 2),
                 ],
                 3 => [
                     trundle_reverse_subsequences(
@@ -50,7 +50,7 @@ fn elements_take_each_others_places() {
                     ),
                     trundle_reverse_subsequences_in_place(
                         &desc,
-                        place,
+                        buffer,
                         &rows,
                         of_rows.as_ptr().cast(),
                         1,
@@ -58,7 +58,7 @@ fn elements_take_each_others_places() {
                 ],
                 4 => [
                     trundle_reverse_sequence(&desc, from, lengths.as_ptr(), 362, 0, 1, &desc, to),
-                    trundle_reverse_sequence_in_place(&desc, place, lengths.as_ptr(), 362, 0, 1),
+                    trundle_reverse_sequence_in_place(&desc, buffer, lengths.as_ptr(), 362, 0, 1),
                 ],
                 _ => [
                     trundle_flip(&desc, from, [0].as_ptr(), 1, &desc, to),
@@ -67,7 +67,7 @@ fn elements_take_each_others_places() {
                         roll(shift=[-9], axes=[1])"
                             .as_ptr(),
                         &desc,
-                        place,
+                        buffer,
                     ),
                 ],
             }
@@ -98,16 +98,16 @@ fn what_has_no_place_is_refused_and_nothing_is_written() {
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes);
     let mut data = numbers(7);
     let before = data.content().to_vec();
-    let place = data.start();
+    let buffer = data.start();
     // SAFETY: invalid arguments are rejected before a dangling pointer is dereferenced.
     unsafe {
-        let status = trundle_transpose_in_place(&gaps, place, null(), 0);
+        let status = trundle_transpose_in_place(&gaps, buffer, null(), 0);
         assert_refused(status, TRUNDLE_ERROR_SHAPE, "the result in place");
-        let status = trundle_chain_in_place(c"tile(repeats=[2, 1])".as_ptr(), &desc, place);
+        let status = trundle_chain_in_place(c"tile(repeats=[2, 1])".as_ptr(), &desc, buffer);
         assert_refused(status, TRUNDLE_ERROR_SHAPE, "elements");
-        let status = trundle_chain_in_place(c"flip(axes=[2])".as_ptr(), &desc, place);
+        let status = trundle_chain_in_place(c"flip(axes=[2])".as_ptr(), &desc, buffer);
         assert_refused(status, TRUNDLE_ERROR_AXIS, "^");
-        let status = trundle_roll_in_place(&desc, place, place.cast(), 1, [0].as_ptr(), 1);
+        let status = trundle_roll_in_place(&desc, buffer, buffer.cast(), 1, [0].as_ptr(), 1);
         assert_refused(status, TRUNDLE_ERROR_OVERLAP, "overlaps shift");
         let status = trundle_flip_in_place(&desc, null_mut(), [0].as_ptr(), 1);
         assert_refused(status, TRUNDLE_ERROR_NULL_POINTER, "data is a null");

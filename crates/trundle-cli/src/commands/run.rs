@@ -535,8 +535,8 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("y.npy");
             let tensor = model.outputs()[0];
-            let place = FileOutput { name: "y".to_owned(), tensor, path };
-            let written = Written::of(place, &model, output).unwrap();
+            let file_output = FileOutput { name: "y".to_owned(), tensor, path };
+            let written = Written::of(file_output, &model, output).unwrap();
             let skeleton = FileSkeleton::default();
             let verifier = Verifier::new(&model, &inputs);
             let staged =

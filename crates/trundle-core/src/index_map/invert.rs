@@ -98,8 +98,8 @@ fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
 fn inverted_table(found: impl Iterator<Item = isize>, size: usize) -> Option<Vec<usize>> {
     let mut back = vec![usize::MAX; size];
     for (i, coordinate) in found.enumerate() {
-        let place = back.get_mut(usize::try_from(coordinate).ok()?)?;
-        if std::mem::replace(place, i) != usize::MAX {
+        let slot = back.get_mut(usize::try_from(coordinate).ok()?)?;
+        if std::mem::replace(slot, i) != usize::MAX {
             return None;
         }
     }

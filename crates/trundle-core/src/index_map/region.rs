@@ -126,7 +126,7 @@ pub(crate) struct Region {
     /// The number of iterations of each loop.
     pub(crate) sizes: Vec<usize>,
     /// The position of an element in the output, in the units of the output's layout.
-    pub(crate) place: AffineForm,
+    pub(crate) position: AffineForm,
     pub(crate) coordinates: Vec<Coordinate>,
 }
 
@@ -187,7 +187,7 @@ impl Region {
         let term =
             |number: usize, step: isize| (sizes[number] > 1).then_some(Term { number, step });
         let strides = layout.strides_bytes().iter().enumerate();
-        let place = AffineForm {
+        let position = AffineForm {
             start: layout.offset_bytes().cast_signed(),
             terms: strides
                 .filter(|(_, stride)| **stride != 0)
@@ -200,14 +200,14 @@ impl Region {
                 Coordinate::Linear(AffineForm { start: 0, terms })
             })
             .collect();
-        Region { sizes, place, coordinates }
+        Region { sizes, position, coordinates }
     }
 
     pub(super) fn elements(&self) -> usize {
         self.sizes.iter().product()
     }
 
-    /// All forms of the region. The line `before` of a [`Row`] also depends on a loop, but is not a form.
+    /// All forms of the region. The line `before` of a [`ReversedRow`] also depends on a loop, but is not a form.
     fn forms_mut(&mut self) -> impl Iterator<Item = &mut AffineForm> {
         let coordinates = self.coordinates.iter_mut().flat_map(|coordinate| {
             let (form, second) = match coordinate {
@@ -218,7 +218,7 @@ impl Region {
             };
             std::iter::once(form).chain(second)
         });
-        std::iter::once(&mut self.place).chain(coordinates)
+        std::iter::once(&mut self.position).chain(coordinates)
     }
 
     /// The number of boxes after every loop with a cut coordinate has been cut.
@@ -606,7 +606,7 @@ mod tests {
                 }
             };
             let coordinates = region.coordinates.iter().map(coordinate).collect();
-            elements.push((at(&region.place), coordinates));
+            elements.push((at(&region.position), coordinates));
         });
         elements.sort_unstable();
         elements

@@ -101,7 +101,7 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     region.check_within(src.shape())?;
     let mut block = Block {
         src_offset: src.offset_bytes().cast_signed(),
-        dst_offset: region.place.start,
+        dst_offset: region.position.start,
         loops: Vec::with_capacity(region.sizes.len()),
         indices: Vec::new(),
     };
@@ -110,7 +110,7 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
         dst_stride: 0,
         src: Source::Affine { stride: 0 },
     }));
-    for term in &region.place.terms {
+    for term in &region.position.terms {
         block.loops[term.number].dst_stride = term.step;
     }
     assert_eq!(region.coordinates.len(), src.shape().rank(), "one coordinate for each source axis");

@@ -190,12 +190,12 @@ impl Op {
     /// `None` for other operators.
     ///
     /// # Errors
-    /// The errors of the operator's own `places`.
-    pub fn places(&self, shape: &Shape) -> Result<Option<IndexMap>> {
+    /// The errors of the operator's own `targets`.
+    pub fn targets(&self, shape: &Shape) -> Result<Option<IndexMap>> {
         match self {
-            Op::PutAlongAxis(put) => put.places(shape).map(Some),
-            Op::ScatterNd(scatter) => scatter.places(shape).map(Some),
-            Op::SliceScatter(scatter) => scatter.places(shape).map(Some),
+            Op::PutAlongAxis(put) => put.targets(shape).map(Some),
+            Op::ScatterNd(scatter) => scatter.targets(shape).map(Some),
+            Op::SliceScatter(scatter) => scatter.targets(shape).map(Some),
             _ => Ok(None),
         }
     }

@@ -55,7 +55,7 @@ impl PutAlongAxis {
     ///
     /// # Errors
     /// As [`TakeAlongAxis::index_map`].
-    pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
+    pub fn targets(&self, shape: &Shape) -> Result<IndexMap> {
         self.taken.index_map(shape)
     }
 
@@ -66,7 +66,7 @@ impl PutAlongAxis {
     /// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that cannot be broadcast
     /// to the shape of the destinations.
     pub fn add_to(&self, program: &mut Program, [base, values]: [TensorId; 2]) -> Result<TensorId> {
-        let targets = self.places(&program.tensor(base).shape)?;
+        let targets = self.targets(&program.tensor(base).shape)?;
         let sizes: Vec<i64> =
             targets.out_shape().iter().map(|size| size.cast_signed() as i64).collect();
         let values = program.moved_by(values, Broadcast::new(&sizes))?;

@@ -50,7 +50,7 @@ impl ScatterNd {
     ///
     /// # Errors
     /// As [`GatherNd::index_map`].
-    pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
+    pub fn targets(&self, shape: &Shape) -> Result<IndexMap> {
         GatherNd::new(0, self.indices.clone()).index_map(shape)
     }
 }

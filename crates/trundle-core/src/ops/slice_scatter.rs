@@ -52,7 +52,7 @@ impl SliceScatter {
     ///
     /// # Errors
     /// As [`Slice::index_map`].
-    pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
+    pub fn targets(&self, shape: &Shape) -> Result<IndexMap> {
         self.slice.index_map(shape)
     }
 }

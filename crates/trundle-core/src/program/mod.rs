@@ -212,7 +212,7 @@ impl Program {
             Op::Stack(stack) => stack.add_to(self, inputs),
             Op::PadConstant(pad) => pad.add_to(self, inputs[0], &constant(pad.value())?),
             Op::PutAlongAxis(put) => put.add_to(self, [inputs[0], inputs[1]]),
-            op => match op.places(&self.checked(inputs[0])?.shape)? {
+            op => match op.targets(&self.checked(inputs[0])?.shape)? {
                 Some(targets) => self.updated(inputs[0], inputs[1], &targets),
                 None => self.moved_by(inputs[0], op.clone()),
             },

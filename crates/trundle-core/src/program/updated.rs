@@ -19,7 +19,7 @@ impl Program {
     ///
     /// # Errors
     /// [`ShapeError::ShapeMismatch`] if the shapes of `updates` and `base` are not the output shape and the source
-    /// shape of `places`, [`DTypeError::WidthsDiffer`] if the tensors have different widths,
+    /// shape of `targets`, [`DTypeError::WidthsDiffer`] if the tensors have different widths,
     /// [`ShapeError::TooLarge`] if there is not enough memory for the table.
     pub fn updated(
         &mut self,
@@ -163,7 +163,7 @@ fn counted(size: usize) -> Result<Vec<usize>> {
     Ok(table)
 }
 
-/// The maximum number of boxes of `places`. If there are more, the elements are evaluated one by one.
+/// The maximum number of boxes of `targets`. If there are more, the elements are evaluated one by one.
 const MOST_BOXES: usize = 1 << 10;
 
 #[cfg(test)]

@@ -381,8 +381,8 @@ fn check_box(
     assert!(exact.as_ref().is_none_or(|exact| exact == reads));
     let mut at = 0;
     shape(&sizes).for_each_index(|index| {
-        let place: Vec<usize> = index.iter().zip(bounds).map(|(i, b)| b.start + i).collect();
-        let (source, element) = naive(program, id, &place);
+        let whole: Vec<usize> = index.iter().zip(bounds).map(|(i, b)| b.start + i).collect();
+        let (source, element) = naive(program, id, &whole);
         let (own, own_element) = part.origin(output, at);
         at += 1;
         let Some(input) = inputs.iter().position(|input| *input == own) else {

@@ -103,9 +103,9 @@ fn every_byte_of_a_destination_is_written_once() {
             let work = Move::of_regions(&regions, WIDTH, &src).unwrap();
             prop_assert_eq!(work.dst_bytes(), written.len());
             prop_assert_eq!(work.moved_bytes(), regions.elements() * WIDTH);
-            work.for_each_pair(|source, place| {
+            work.for_each_pair(|source, to| {
                 assert!(source + work.width() <= work.src_bytes(), "{work}");
-                written[place..place + work.width()].iter_mut().for_each(|count| *count += 1);
+                written[to..to + work.width()].iter_mut().for_each(|count| *count += 1);
             });
             moves.set(moves.get() + 1);
             blocks.set(blocks.get() + work.blocks().len());

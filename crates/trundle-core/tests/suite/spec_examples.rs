@@ -155,11 +155,11 @@ fn check_line(line: &str) {
     if result == "same" {
         return assert!(map.is_identity() && map == IndexMap::identity(&of), "{map}");
     }
-    let (place, expected) = result.split_once('=').unwrap_or((result, ""));
-    let (out, index) = place.split_once("at").unwrap_or((place, ""));
+    let (position, expected) = result.split_once('=').unwrap_or((result, ""));
+    let (out, index) = position.split_once("at").unwrap_or((position, ""));
     assert_eq!(map.out_shape().sizes(), numbers::<usize>(out));
     let expected: Vec<usize> = numbers(expected);
-    if place.contains("at") {
+    if position.contains("at") {
         assert_eq!(map.source_of(&numbers(index)), expected);
     } else if result.contains('=') {
         let numbered =
@@ -270,8 +270,8 @@ fn formula() {
     for order in orders {
         let given: Vec<i64> = order.iter().map(|axis| i64::try_from(*axis).unwrap()).collect();
         let map = Transpose::new(&given).index_map(&shape(&sizes)).unwrap();
-        for (place, axis) in order.iter().enumerate() {
-            assert_eq!(map.out_shape()[place], sizes[*axis]);
+        for (at, axis) in order.iter().enumerate() {
+            assert_eq!(map.out_shape()[at], sizes[*axis]);
         }
         for index in indices(&sizes) {
             let out: Vec<usize> = order.iter().map(|axis| index[*axis]).collect();

@@ -271,7 +271,7 @@ impl Cells {
         read
     }
 
-    pub(super) fn place(&self, index: &Index) -> usize {
+    pub(super) fn offset_of(&self, index: &Index) -> usize {
         let steps = self.axes.iter().zip(index).map(|(axis, at)| axis.offset[*at]);
         self.offset + steps.sum::<usize>()
     }

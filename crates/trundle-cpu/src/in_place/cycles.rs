@@ -147,7 +147,7 @@ impl Cells {
             let first = index(segments[segment].first);
             // SAFETY: the caller guarantees that the buffer is valid, and `saved` has a slot for each segment.
             unsafe {
-                self.plans(&first).saved.run(memory.at(self.place(&first)), slot(segment), 0);
+                self.plans(&first).saved.run(memory.at(self.offset_of(&first)), slot(segment), 0);
             }
         });
         let together = whole.len().div_ceil(SEGMENTS * self.threads).max(1);
@@ -231,7 +231,7 @@ impl Cells {
         }
         // SAFETY: cells lie within the valid tensor, and the scratch has space for a cell.
         unsafe {
-            plans.saved.run(memory.at(self.place(first)), saved, 0);
+            plans.saved.run(memory.at(self.offset_of(first)), saved, 0);
             self.run_path(first, first, saved, memory, rest, moved);
         }
     }
@@ -259,7 +259,7 @@ impl Cells {
         // for one.
         unsafe {
             while from != *end {
-                let (src, dst) = (memory.at(self.place(&from)), memory.at(self.place(&to)));
+                let (src, dst) = (memory.at(self.offset_of(&from)), memory.at(self.offset_of(&to)));
                 if self.goes_through_scratch {
                     self.plans(&from).saved.run(src, copy, 0);
                     self.plans(&to).restored.run(copy, dst, self.entry(&to));
@@ -270,7 +270,7 @@ impl Cells {
                 moved(&to);
                 from = self.read_at(&from);
             }
-            self.plans(&to).restored.run(saved, memory.at(self.place(&to)), self.entry(&to));
+            self.plans(&to).restored.run(saved, memory.at(self.offset_of(&to)), self.entry(&to));
         }
     }
 }

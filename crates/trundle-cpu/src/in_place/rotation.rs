@@ -149,7 +149,7 @@ impl Pass for Rotation {
         let KernelFn::SegmentTile(move_tile) = self.kernel.call else {
             unreachable!("a rotation has a kernel of segments")
         };
-        let place = |row| memory.at(self.offset + self.around.offset(row));
+        let row_start = |row| memory.at(self.offset + self.around.offset(row));
         if self.threads == 1 || self.bytes <= WHOLE_ROW_BYTES && rows >= 2 * self.threads {
             let is_short = self.saved == self.bytes;
             let task_bytes = if is_short { SHORT_TASK_BYTES } else { TASK_BYTES };
@@ -159,10 +159,10 @@ impl Pass for Rotation {
                 // SAFETY: rows do not overlap.
                 unsafe {
                     if is_short {
-                        return self.segments.run_short_rows(rows, place, move_tile);
+                        return self.segments.run_short_rows(rows, row_start, move_tile);
                     }
                     rows.for_each(|row| {
-                        self.segments.run_alone(SharedBuffer::new(place(row)), move_tile);
+                        self.segments.run_alone(SharedBuffer::new(row_start(row)), move_tile);
                     });
                 }
                 simd::fence();
@@ -171,7 +171,7 @@ impl Pass for Rotation {
             for row in 0..rows {
                 // SAFETY: the row lies within the valid buffer.
                 unsafe {
-                    self.segments.run(SharedBuffer::new(place(row)), self.threads, move_tile);
+                    self.segments.run(SharedBuffer::new(row_start(row)), self.threads, move_tile);
                 };
             }
         }
@@ -218,19 +218,19 @@ impl Segments {
     /// also read.
     ///
     /// # Safety
-    /// As [`Pass::run`], for the rows at the addresses that `place` returns.
+    /// As [`Pass::run`], for the rows at the addresses that `row_start` returns.
     unsafe fn run_short_rows(
         &self,
         rows: Range<usize>,
-        place: impl Fn(usize) -> *mut u8,
+        row_start: impl Fn(usize) -> *mut u8,
         move_tile: MoveTile,
     ) {
         let Segments { a, b, .. } = *self;
         // SAFETY: the caller guarantees that the rows are valid and not shared.
         unsafe {
-            let mut start = Saved::new(SharedBuffer::new(place(rows.start)), 0..b);
+            let mut start = Saved::new(SharedBuffer::new(row_start(rows.start)), 0..b);
             for row in rows.clone() {
-                let memory = place(row);
+                let memory = row_start(row);
                 let tile = |base, last, bytes, order| SegmentTile {
                     memory,
                     positions: &self.a_positions,
@@ -241,7 +241,7 @@ impl Segments {
                 };
                 let rest = match row + 1 == rows.end {
                     true => SegmentOrder::Cached,
-                    false => SegmentOrder::Refilled(place(row + 1)),
+                    false => SegmentOrder::Refilled(row_start(row + 1)),
                 };
                 move_tile(&tile(0, memory.wrapping_add(b), a, SegmentOrder::Cached));
                 move_tile(&tile(a, start.bytes.as_mut_ptr(), b, rest));

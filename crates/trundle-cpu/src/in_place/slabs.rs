@@ -51,12 +51,12 @@ impl Pass for Slabs {
     unsafe fn run(&self, memory: SharedBuffer) {
         let scratch = Scratch::new(self.bytes);
         for_each_task(self.threads, self.around.count(), &|slab| {
-            let place = memory.at(self.offset + self.around.offset(slab));
+            let start = memory.at(self.offset + self.around.offset(slab));
             scratch.with(|own| {
                 // SAFETY: slabs do not overlap, and the scratch has space for one.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
-                    self.plan.run(own.as_ptr(), place, &Cancellation::never());
+                    std::ptr::copy_nonoverlapping(start, own.as_mut_ptr(), self.bytes);
+                    self.plan.run(own.as_ptr(), start, &Cancellation::never());
                 }
             });
         });

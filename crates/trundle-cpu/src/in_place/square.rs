@@ -148,9 +148,9 @@ impl Pass for Squares {
             if col < row {
                 return;
             }
-            let place = self.offset + self.around.offset(matrix);
+            let start = self.offset + self.around.offset(matrix);
             // SAFETY: different tasks exchange different pairs of tiles, and tiles do not overlap.
-            unsafe { self.run_square(SharedBuffer::new(memory.at(place)), row, col) };
+            unsafe { self.run_square(SharedBuffer::new(memory.at(start)), row, col) };
         });
     }
 }

@@ -80,8 +80,8 @@ unsafe fn pack_part(packing: Packing, elements: &[u8], packed: *mut u8, first: u
     let within = first % packing.group();
     let group_of = |elements: &mut dyn Iterator<Item = u8>| {
         let (mut group, mut bytes) = ([0; MOST_GROUP], [0; MOST_GROUP_BYTES]);
-        for (place, element) in group[within..].iter_mut().zip(elements) {
-            *place = element;
+        for (to, element) in group[within..].iter_mut().zip(elements) {
+            *to = element;
         }
         codec::pack(packing, &group[..packing.group()], &mut bytes[..packing.group_bytes()]);
         bytes

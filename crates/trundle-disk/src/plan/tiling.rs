@@ -415,10 +415,10 @@ mod tests {
         let tiles = bands(&program, &to, &[], budget).unwrap();
         check(&program, &tiles, budget);
         assert_eq!(most_runs(&program, &tiles).1, 1);
-        let (place, around) = chunks(&tiles).unwrap();
+        let (location, around) = chunks(&tiles).unwrap();
         assert_eq!(around, [0..2000, 0..30000]);
         for tile in &tiles {
-            assert_eq!(place.runs(&tile.sources[0].1).count(), 1);
+            assert_eq!(location.runs(&tile.sources[0].1).count(), 1);
         }
     }
 

@@ -71,7 +71,7 @@ pub fn compare(
     let mut first = ComparedTensor { source: first, tensor: tensors[0] };
     let mut second = ComparedTensor { source: second, tensor: tensors[1] };
     // If only one file allows positional reads, the other file's tensor is moved.
-    let is_turned = second.in_place().is_none() && first.in_place().is_some();
+    let is_turned = second.stored_data().is_none() && first.stored_data().is_some();
     if is_turned {
         std::mem::swap(&mut first, &mut second);
     }
@@ -83,7 +83,7 @@ pub fn compare(
     if is_turned {
         std::mem::swap(&mut written_value, &mut own_value);
     }
-    let (index, values) = (one.shape.unravel(first.place).to_vec(), [written_value, own_value]);
+    let (index, values) = (one.shape.unravel(first.position).to_vec(), [written_value, own_value]);
     Ok(Some(Difference::Elements { count, index, element: written, values }))
 }
 
@@ -95,22 +95,22 @@ fn differences(
     observer: &dyn Observer,
 ) -> Result<Differences, Error> {
     let header = still.header().clone();
-    let laid_out = match still.in_place() {
+    let laid_out = match still.stored_data() {
         Some(_) => {
             still.check(observer)?;
             None
         }
         None => Some(still.laid_out(options, observer)?),
     };
-    let (place, order) = match (&laid_out, still.in_place()) {
+    let (stored, order) = match (&laid_out, still.stored_data()) {
         (Some(blob), _) => ((&**blob, 0), Order::RowMajor),
-        (None, Some(place)) => (place, header.order),
+        (None, Some(stored)) => (stored, header.order),
         (None, None) => return Err(reading(still.source.path)(io::ErrorKind::NotSeekable.into())),
     };
     let written = moved.header().element.clone();
     let job = Job::in_order(moved.source.file, moved.tensor, &Chain::new(), order, options)?;
     check_temporary(job.cost().temporary_bytes)?;
-    let counterpart = Counterpart::new(place, &header.element, &written, &header.shape, order);
+    let counterpart = Counterpart::new(stored, &header.element, &written, &header.shape, order);
     let done = run(&job, moved.source, &counterpart, COMPARING, observer);
     let differences = counterpart.into_differences().map_err(reading(still.source.path))?;
     done.map(|()| differences)
@@ -123,7 +123,7 @@ impl ComparedTensor<'_, '_> {
 
     /// Returns the file and the offset of the tensor's data. Returns `None` if the file does not allow positional
     /// reads, or the tensor is chunked.
-    fn in_place(&self) -> Option<(&dyn Blob, u64)> {
+    fn stored_data(&self) -> Option<(&dyn Blob, u64)> {
         let Header { data_offset, chunk, .. } = self.header();
         let offset = data_offset.filter(|_| chunk.is_none())?;
         Some((self.source.file.blob()?, offset))

@@ -37,7 +37,7 @@ pub(crate) struct Differences {
 #[derive(Debug)]
 pub(crate) struct First {
     /// The position of the element in row-major order.
-    pub(crate) place: usize,
+    pub(crate) position: usize,
     /// The bytes of the element as written and as stored, both in the written type. A packed element is one byte.
     pub(crate) values: [Vec<u8>; 2],
 }
@@ -132,32 +132,32 @@ impl<'a> Counterpart<'a> {
             different += 1;
             let own_line = (begin + index) / line;
             if last_line.replace(own_line) != Some(own_line) {
-                let place = (self.place(begin + index), index);
-                least = Some(least.map_or(place, |before: (usize, usize)| before.min(place)));
+                let position = (self.position(begin + index), index);
+                least = Some(least.map_or(position, |before: (usize, usize)| before.min(position)));
             }
         }
         let mut found = lock(&self.found);
         found.count += different;
-        if let Some((place, index)) = least
-            && found.first.as_ref().is_none_or(|first| place < first.place)
+        if let Some((position, index)) = least
+            && found.first.as_ref().is_none_or(|first| position < first.position)
         {
             let values = [value(written, index), value(own, index)];
-            found.first = Some(First { place, values });
+            found.first = Some(First { position, values });
         }
     }
 
     /// Converts the index of a stored element to its position in row-major order.
-    fn place(&self, element: usize) -> usize {
+    fn position(&self, element: usize) -> usize {
         if self.order == Order::RowMajor {
             return element;
         }
-        let (mut rest, mut place, mut step) = (element, 0, self.shape.elements());
+        let (mut rest, mut position, mut step) = (element, 0, self.shape.elements());
         for size in self.shape.iter() {
             step /= size;
-            place += rest % size * step;
+            position += rest % size * step;
             rest /= size;
         }
-        place
+        position
     }
 }
 
@@ -248,18 +248,18 @@ mod tests {
                     one[2 * at + 1] ^= 1;
                     two[2 * at] ^= 1;
                     two[119 - 2 * at] ^= 1;
-                    let place = |at: usize| match order {
+                    let position = |at: usize| match order {
                         Order::RowMajor => at,
                         Order::ColumnMajor => at % 3 * 20 + at / 3 % 5 * 4 + at / 15,
                     };
                     let alone = found(&blob, &one, piece, types, (&shape, order));
                     let first = alone.first.unwrap();
-                    assert_eq!((alone.count, first.place), (1, place(at)), "{order} {piece}");
+                    assert_eq!((alone.count, first.position), (1, position(at)), "{order} {piece}");
                     let values = [one[2 * at..][..2].to_vec(), bytes[2 * at..][..2].to_vec()];
                     assert_eq!(first.values, values);
                     let both = found(&blob, &two, piece, types, (&shape, order));
-                    let least = place(at).min(place(59 - at));
-                    assert_eq!((both.count, both.first.unwrap().place), (2, least));
+                    let least = position(at).min(position(59 - at));
+                    assert_eq!((both.count, both.first.unwrap().position), (2, least));
                 }
             }
         }
@@ -278,7 +278,7 @@ mod tests {
                 Order::ColumnMajor => 3,
             };
             let found = found(&blob, &written, 100_000, (&element, &element), (&shape, order));
-            assert_eq!((found.count, found.first.unwrap().place), (359_980, least), "{order}");
+            assert_eq!((found.count, found.first.unwrap().position), (359_980, least), "{order}");
         }
     }
 
@@ -306,7 +306,7 @@ mod tests {
             changed[9] ^= 2;
             let found = found(&blob, &packed(&written, &changed), 3, types, layout);
             let first = found.first.unwrap();
-            assert_eq!((found.count, first.place), (1, 9));
+            assert_eq!((found.count, first.position), (1, 9));
             assert_eq!(first.values, [vec![changed[9]], vec![codes[9]]]);
             let counterpart = Counterpart::new((&blob, 3), &own, &written, &shape, Order::RowMajor);
             let mut read = vec![0; 3];

@@ -179,8 +179,8 @@ impl Picked {
 
     /// Returns the position of a run that is kept. For a run that is dropped, the error is the number of runs to drop
     /// from this one on.
-    fn place(&self, run: usize) -> Result<usize, usize> {
-        let (mut rest, mut place, mut distance) = (run, 0, self.run_bytes);
+    fn position(&self, run: usize) -> Result<usize, usize> {
+        let (mut rest, mut position, mut distance) = (run, 0, self.run_bytes);
         // The number of runs for each index of the current axis.
         let mut runs = 1;
         for (size, step) in self.axes.iter().rev() {
@@ -189,11 +189,11 @@ impl Picked {
                 let next = index.next_multiple_of(*step).min(*size);
                 return Err((next - index) * runs - run % runs);
             }
-            place += index / step * distance;
+            position += index / step * distance;
             distance *= size.div_ceil(*step);
             (rest, runs) = (rest / size, runs * size);
         }
-        Ok(place)
+        Ok(position)
     }
 }
 
@@ -218,13 +218,13 @@ impl Blob for Picked {
         let (mut at, mut left) = (offset as usize, bytes);
         while !left.is_empty() {
             let within = at % self.run_bytes;
-            let (run, count) = match self.place(at / self.run_bytes) {
-                Ok(place) => (Some(place + within), self.run_bytes - within),
+            let (run, count) = match self.position(at / self.run_bytes) {
+                Ok(position) => (Some(position + within), self.run_bytes - within),
                 Err(runs) => (None, (runs * self.run_bytes).saturating_sub(within)),
             };
             let (piece, rest) = left.split_at(count.min(left.len()));
-            if let Some(place) = run {
-                let to = kept.get_mut(place..place + piece.len());
+            if let Some(position) = run {
+                let to = kept.get_mut(position..position + piece.len());
                 to.ok_or(io::ErrorKind::WriteZero)?.copy_from_slice(piece);
             }
             at += piece.len();

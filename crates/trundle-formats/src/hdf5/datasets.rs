@@ -99,12 +99,12 @@ impl Placed {
         let bytes = header.data_bytes as u64;
         let mut decoding_picoseconds = 0;
         let (offset, chunk, array) = match data {
-            trundle_hdf5::Data::At(place) => (place, None, None),
+            trundle_hdf5::Data::At(offset) => (offset, None, None),
             trundle_hdf5::Data::InMemory(data) => {
-                (self.place(Unstored::InMemory(data))?, None, None)
+                (self.assign_offset(Unstored::InMemory(data))?, None, None)
             }
             trundle_hdf5::Data::Filled(element) => {
-                (self.place(Unstored::Filled(element, bytes))?, None, None)
+                (self.assign_offset(Unstored::Filled(element, bytes))?, None, None)
             }
             trundle_hdf5::Data::Chunked(array) => {
                 let chunk = usable(&array.chunk)?;
@@ -124,7 +124,7 @@ impl Placed {
     }
 
     /// Assigns the next free offset after the file to `unstored`.
-    fn place(&mut self, unstored: Unstored) -> Result<u64, Problem> {
+    fn assign_offset(&mut self, unstored: Unstored) -> Result<u64, Problem> {
         let begin = self.unstored_end;
         let end = begin.checked_add(unstored.bytes()).filter(|end| *end <= i64::MAX as u64);
         self.unstored_end = end.ok_or_else(|| {

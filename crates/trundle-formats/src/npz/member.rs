@@ -36,7 +36,7 @@ impl Member {
     }
 
     /// Returns the offset in the archive of the member's byte `at`; `None` if the member is compressed.
-    pub(crate) fn place_of(&self, at: u64) -> Option<u64> {
+    pub(crate) fn offset_of(&self, at: u64) -> Option<u64> {
         (self.method == Method::Stored).then_some(self.start + at)
     }
 

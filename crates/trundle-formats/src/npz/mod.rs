@@ -100,7 +100,7 @@ fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Pr
         return Err(Problem::Truncated { part: "the data", expected, got });
     }
     header.annotations.unread.extend((got > expected).then(|| npy::BEHIND_DATA.to_owned()));
-    let data_offset = member.place_of(header_bytes);
+    let data_offset = member.offset_of(header_bytes);
     Ok((Header { data_offset, ..header }, header_bytes))
 }
 

@@ -240,7 +240,7 @@ impl Archive {
                 tensor.offset,
             )));
         };
-        let data_offset = storage.place_of(begin);
+        let data_offset = storage.offset_of(begin);
         Header::row_major(name, element, shape, data_offset)
     }
 }

@@ -28,9 +28,9 @@ pub(super) fn encoding(
             "transpose" => as_written = false,
             _ => match kept_codec(name, &codec["configuration"], width) {
                 Some((codec, None)) => kept.push(codec),
-                Some((codec, Some(place))) => {
+                Some((codec, Some(replacement))) => {
                     as_written = false;
-                    not_kept.push(format!("{name} (replaced by {place})"));
+                    not_kept.push(format!("{name} (replaced by {replacement})"));
                     kept.push(codec);
                 }
                 None => {
@@ -193,14 +193,17 @@ mod tests {
         assert_eq!(of(json!([bytes("big")])), ("none".to_owned(), vec![], false));
         assert_eq!(of(json!([bytes("little")])), ("none".to_owned(), vec![], true));
         let zlib = json!({"name": "numcodecs.zlib", "configuration": {"level": 7}});
-        let place = "numcodecs.zlib (replaced by gzip of the same level)".to_owned();
-        assert_eq!(of(json!([bytes("little"), zlib])), ("gzip:7".to_owned(), vec![place], false));
-        for (name, kept, place) in [
+        let replacement = "numcodecs.zlib (replaced by gzip of the same level)".to_owned();
+        assert_eq!(
+            of(json!([bytes("little"), zlib])),
+            ("gzip:7".to_owned(), vec![replacement], false)
+        );
+        for (name, kept, replacement) in [
             ("numcodecs.lz4", "blosc:lz4:5:noshuffle", "blosc of lz4"),
             ("numcodecs.bz2", "zstd:9", "zstd of level 9"),
             ("numcodecs.adler32", "crc32c", "crc32c"),
         ] {
-            let not_kept = vec![format!("{name} (replaced by {place})")];
+            let not_kept = vec![format!("{name} (replaced by {replacement})")];
             let codec = json!({"name": name, "configuration": {}});
             assert_eq!(of(json!([bytes("little"), codec])), (kept.to_owned(), not_kept, false));
         }

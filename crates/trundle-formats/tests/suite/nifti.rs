@@ -203,14 +203,14 @@ fn fields_that_are_not_read_are_named_where_they_say_something() {
             let header = if image.version == 1 { 348 } else { 540 };
             plain[header..header + 4].fill(0);
             assert!(unread(plain.clone()).is_empty());
-            let places = if image.version == 1 { first } else { second };
-            for at in places {
+            let offsets = if image.version == 1 { first } else { second };
+            for at in offsets {
                 let mut bytes = plain.clone();
                 bytes[*at] = 1;
                 assert_eq!(unread(bytes), [name], "byte {at} of version {}", image.version);
             }
             let mut bytes = plain;
-            places.iter().for_each(|at| bytes[*at] = 1);
+            offsets.iter().for_each(|at| bytes[*at] = 1);
             assert_eq!(unread(bytes), [name]);
         }
     }

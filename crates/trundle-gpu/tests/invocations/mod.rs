@@ -361,10 +361,10 @@ impl Workgroup<'_> {
                 let (row, part) = ((at - begin) / wide, (at - begin) % wide);
                 let src = row_of(row).wrapping_add(within * wide);
                 if src < launch.src_end {
-                    let place = row_of(row) % grains + within * wide + part;
-                    let word = shared[(row * pitch + place / grains) as usize];
+                    let from = row_of(row) % grains + within * wide + part;
+                    let word = shared[(row * pitch + from / grains) as usize];
                     let bits = if by_bytes { 8 * wide } else { 32 };
-                    let value = word >> (8 * (place % grains)) & ones(bits);
+                    let value = word >> (8 * (from % grains)) & ones(bits);
                     made |= value << (8 * (at % grains));
                     covered |= ones(bits) << (8 * (at % grains));
                 }

@@ -130,9 +130,9 @@ fn wanted(
     let (mut free, mut group) = (None, path);
     while !group.is_empty() {
         group = group.rsplit_once('/').map_or("", |(above, _)| above);
-        let place = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
-        let Some(at) = tree.find(&place) else {
-            free = Some(Wanted::New(place, size));
+        let path = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
+        let Some(at) = tree.find(&path) else {
+            free = Some(Wanted::New(path, size));
             continue;
         };
         let is_scale = match tree.nodes[at].kind {

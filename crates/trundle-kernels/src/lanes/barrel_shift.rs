@@ -186,18 +186,18 @@ impl<'a, V: Vector> Shift<'a, V> {
         line_masks: &LineMasks,
     ) {
         let last = self.packed_rows - 1;
-        let place = |index: usize| packed.wrapping_add((row + (index << bit)).min(last) * LINE);
+        let row_start = |index: usize| packed.wrapping_add((row + (index << bit)).min(last) * LINE);
         for at in (0..LINE).step_by(V::BYTES) {
             // SAFETY: the rows are within the packed line, and each is read before it is written.
             unsafe {
-                let mut rows = [V::load(self.token, place(COUNT - 1).add(at)); READ];
+                let mut rows = [V::load(self.token, row_start(COUNT - 1).add(at)); READ];
                 for (index, vector) in rows.iter_mut().enumerate().take(COUNT - 1) {
-                    *vector = V::load(self.token, place(index).add(at));
+                    *vector = V::load(self.token, row_start(index).add(at));
                 }
                 shift_rows(&mut rows, masks(self.token, line_masks, bit, at));
                 for (index, vector) in rows.iter().enumerate().take(MADE) {
                     if row + (index << bit) <= last {
-                        vector.store(place(index).add(at));
+                        vector.store(row_start(index).add(at));
                     }
                 }
             }

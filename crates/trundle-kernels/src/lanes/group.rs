@@ -48,7 +48,7 @@ impl Group<'_> {
     /// Returns the range of bytes of lane `index` within the group. The group may contain only a part of its first and
     /// last lane.
     #[inline(always)]
-    pub(crate) fn place_of(&self, index: usize) -> Range<usize> {
+    pub(crate) fn range_of(&self, index: usize) -> Range<usize> {
         let (width, Range { start, end }) = (self.tile.tile.width, self.bytes.clone());
         let lane = self.lane_at(start) + index;
         (lane * width).max(start) - start..((lane + 1) * width).min(end) - start
@@ -78,11 +78,11 @@ impl Group<'_> {
                 if lane.begin == lane.end {
                     continue;
                 }
-                let place =
+                let range =
                     (index * width).max(begin) - begin..((index + 1) * width).min(end) - begin;
-                let bytes = u64::MAX >> (LINE - place.len()) << place.start;
+                let bytes = u64::MAX >> (LINE - range.len()) << range.start;
                 let shift = (lane.start - least).unsigned_abs();
-                shifts[place].fill((shift % (1 << bits)) as u16);
+                shifts[range].fill((shift % (1 << bits)) as u16);
                 line_masks.add_far((shift >> bits << bits).cast_signed(), bytes);
                 changes[lane.begin - rows.start] ^= bytes;
                 if lane.end < rows.end {

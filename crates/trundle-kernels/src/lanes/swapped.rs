@@ -111,18 +111,18 @@ impl<'a> Swap<'a> {
             if lane.end - lane.begin < 2 {
                 continue;
             }
-            let place = self.group.place_of(index);
+            let range = self.group.range_of(index);
             let at = |row: usize| {
-                packed.wrapping_add((row - self.rows.start) * self.pitch + place.start)
+                packed.wrapping_add((row - self.rows.start) * self.pitch + range.start)
             };
             let (first, last) = (at(lane.begin), at(lane.end - 1));
             let pairs = (lane.end - lane.begin) / 2;
             // SAFETY: the rows are packed, and each contains the bytes of the lane.
             unsafe {
-                if place.len() == W {
+                if range.len() == W {
                     swap_rows::<W>(first, last, self.pitch, pairs);
                 } else {
-                    swap_bytes(first, last, self.pitch, pairs, place.len());
+                    swap_bytes(first, last, self.pitch, pairs, range.len());
                 }
             }
         }

@@ -50,9 +50,9 @@ impl Filling {
     pub unsafe fn of(element: *const u8, width: usize) -> Filling {
         assert!((1..=MOST_FILLED_BYTES).contains(&width), "elements of {width} bytes");
         let mut bytes = [MaybeUninit::uninit(); MOST_FILLED_BYTES * LINE];
-        for place in bytes[..width * LINE].chunks_exact_mut(width) {
-            // SAFETY: the caller guarantees that the element is valid, and `place` has its width.
-            unsafe { std::ptr::copy_nonoverlapping(element, place.as_mut_ptr().cast(), width) };
+        for copy in bytes[..width * LINE].chunks_exact_mut(width) {
+            // SAFETY: the caller guarantees that the element is valid, and `copy` has its width.
+            unsafe { std::ptr::copy_nonoverlapping(element, copy.as_mut_ptr().cast(), width) };
         }
         Filling { bytes, width }
     }

@@ -66,10 +66,10 @@ impl Windows {
         })
     }
 
-    /// Makes windows for groups of `group` bytes that are `step` bytes apart in the source. `place_of` maps a byte of a
-    /// destination group to its position in the source group.
+    /// Makes windows for groups of `group` bytes that are `step` bytes apart in the source. `source_of` maps a byte of
+    /// a destination group to its position in the source group.
     #[inline(always)]
-    fn of<V: Vector>(group: usize, step: isize, place_of: impl Fn(i32) -> i32) -> Windows {
+    fn of<V: Vector>(group: usize, step: isize, source_of: impl Fn(i32) -> i32) -> Windows {
         let mut windows = Windows {
             group,
             step,
@@ -85,7 +85,7 @@ impl Windows {
             let mut from = [0; LINE];
             for (byte, from) in (small(begin)..).zip(&mut from) {
                 let groups = divided(byte, group);
-                *from = (before + groups) * step + place_of(byte - groups * group);
+                *from = (before + groups) * step + source_of(byte - groups * group);
             }
             windows.phases[index] = Phase::new::<V>(&from);
         }
@@ -208,10 +208,10 @@ impl Phase {
             end = end.max(from + 1);
         }
         let mut indices = [0; LINE];
-        for (place, from) in indices.iter_mut().zip(from) {
+        for (index, from) in indices.iter_mut().zip(from) {
             let in_first = from - first;
             let in_last = bytes + from - (end - bytes);
-            *place = if in_first < bytes { in_first } else { in_last } as u8;
+            *index = if in_first < bytes { in_first } else { in_last } as u8;
         }
         Phase { window: [first as isize, (end - bytes) as isize], indices }
     }

@@ -46,14 +46,14 @@ fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(vectors: &mut [V]
     for group in vectors.chunks_exact_mut(G).take(lanes) {
         interleave_group::<V, W, G>(group);
     }
-    for place in 0..G {
-        let mut exchanged: Lanes<V> = [vectors[place]; 4];
+    for index in 0..G {
+        let mut exchanged: Lanes<V> = [vectors[index]; 4];
         for lane in 1..lanes {
-            exchanged[lane] = vectors[lane * G + place];
+            exchanged[lane] = vectors[lane * G + index];
         }
         V::transpose_lanes(&mut exchanged);
         for lane in 0..lanes {
-            vectors[lane * G + place] = exchanged[lane];
+            vectors[lane * G + index] = exchanged[lane];
         }
     }
 }

@@ -60,13 +60,13 @@ impl<'a> Tensors<'a> {
         if !FORMS.iter().any(|(form, since)| *form == name && *since <= opset) {
             return wrong!("Constant of opset {opset} has no attribute {name:?}");
         }
-        let place = (std::ptr::from_ref(attribute), name);
-        if let Some(constant) = self.kept.get(&place) {
+        let key = (std::ptr::from_ref(attribute), name);
+        if let Some(constant) = self.kept.get(&key) {
             attributes.ignore(name);
             return Ok(constant.clone());
         }
         let constant = self.form(attributes, name)?;
-        self.kept.insert(place, constant.clone());
+        self.kept.insert(key, constant.clone());
         Ok(constant)
     }
 
@@ -208,9 +208,9 @@ fn own_bytes(
         tensor.raw_data.clone()
     };
     if data.len() != bytes {
-        let place = if tensor.raw_data.is_empty() { row.field.name() } else { "raw_data" };
+        let field = if tensor.raw_data.is_empty() { row.field.name() } else { "raw_data" };
         let got = data.len();
-        return wrong!("shape {shape} of {dtype} takes {bytes} bytes, {place} has {got}");
+        return wrong!("shape {shape} of {dtype} takes {bytes} bytes, {field} has {got}");
     }
     Ok(data)
 }

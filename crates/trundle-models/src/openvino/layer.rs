@@ -126,20 +126,20 @@ impl<'a> Layer<'a> {
 
     /// Returns an error for a layer that violates the format.
     pub(super) fn malformed(&self, problem: impl Display) -> Error {
-        Error::Malformed(format!("{}: {problem}", self.place()))
+        Error::Malformed(format!("{}: {problem}", self.description()))
     }
 
     /// Returns the error for a problem with the layer.
     pub(super) fn refused(&self, problem: Problem) -> Error {
         match problem {
             Problem::Wrong(problem) => self.malformed(problem),
-            problem => problem.of(self.place()),
+            problem => problem.of(self.description()),
         }
     }
 
     /// Returns a description such as `layer 3 "roll" (Roll, line 12)`. Text from the file is escaped,
     /// because messages are printed on terminals.
-    pub(super) fn place(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let id = self.element.attribute("id").map(|id| format!(" {}", id.escape_debug()));
         let name = Some(self.name).filter(|name| !name.is_empty());
         let kind = Some(self.kind).filter(|kind| !kind.is_empty());

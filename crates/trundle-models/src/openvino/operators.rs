@@ -132,7 +132,7 @@ pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
         let name = layer.kind;
         if let Some(mode) = mode_that_computes(layer) {
             let name = format!("{name} in mode {}", mode.escape_debug());
-            survey.add(Why::Computes, name, || layer.place());
+            survey.add(Why::Computes, name, || layer.description());
             continue;
         }
         if all_kinds().any(|kind| kind.name == name) {
@@ -145,7 +145,7 @@ pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
             _ if name.starts_with(|c: char| c.is_ascii_uppercase()) => Why::Computes,
             _ => Why::Unknown,
         };
-        survey.add(why, name.escape_debug().to_string(), || layer.place());
+        survey.add(why, name.escape_debug().to_string(), || layer.description());
     }
     if let Some(wiring) = wiring.filter(|_| !survey.is_empty()) {
         add_arithmetic(layers, wiring, &mut survey);
@@ -165,7 +165,7 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
             && depends(&mut dependents, reads(at), [at])
             && ARITHMETIC.iter().any(|kind| kind.name == layer.kind)
         {
-            survey.add(Why::Computes, layer.kind.to_owned(), || layer.place());
+            survey.add(Why::Computes, layer.kind.to_owned(), || layer.description());
         }
     }
 }

@@ -67,13 +67,13 @@ impl Ends {
     fn of(layers: &[Layer]) -> Result<Ends> {
         let mut ends =
             Ends { layers: HashMap::new(), inputs: HashMap::new(), outputs: HashMap::new() };
-        for (place, layer) in layers.iter().enumerate() {
+        for (index, layer) in layers.iter().enumerate() {
             let id = layer.id.ok_or_else(|| layer.malformed("it has no id"))?;
-            if ends.layers.insert(id, place).is_some() {
+            if ends.layers.insert(id, index).is_some() {
                 return Err(layer.malformed("a layer before it has the same id"));
             }
             let numbered = |ports: &[Port]| -> Vec<((usize, u64), usize)> {
-                ports.iter().enumerate().map(|(number, port)| ((place, port.id), number)).collect()
+                ports.iter().enumerate().map(|(number, port)| ((index, port.id), number)).collect()
             };
             ends.inputs.extend(numbered(&layer.inputs));
             ends.outputs.extend(numbered(&layer.outputs));

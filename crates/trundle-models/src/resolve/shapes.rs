@@ -15,7 +15,7 @@ pub(super) fn reshape(site: &mut Site, sizes: &Integers, zero: ZeroSize) -> Chec
     let entries = site.list("sizes", sizes)?;
     let data = site.data()?;
     let shape = site.data_shape()?;
-    let to = Shape::new(stated_sizes(&entries, &shape, zero)?)?;
+    let to = Shape::new(requested_sizes(&entries, &shape, zero)?)?;
     let listed = Listed(&entries);
     if to.elements() != shape.elements() {
         let (from, got) = (shape.elements(), to.elements());
@@ -28,7 +28,7 @@ pub(super) fn reshape(site: &mut Site, sizes: &Integers, zero: ZeroSize) -> Chec
 }
 
 /// The sizes that a reshape of `shape` results in: zeros are replaced as `zero` says, and -1 is inferred.
-fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<usize>> {
+fn requested_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<usize>> {
     let listed = Listed(entries);
     let mut sizes = Vec::with_capacity(entries.len());
     let mut left = None;
@@ -36,17 +36,17 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<u
     // product of the stated sizes.
     let mut others: Vec<usize> = shape.to_vec();
     let mut taken = Some(1usize);
-    for (place, &entry) in entries.iter().enumerate() {
+    for (axis, &entry) in entries.iter().enumerate() {
         let size = match (entry, zero) {
             (0, ZeroSize::Copies) => {
-                let size = *shape.get(place).ok_or_else(|| {
-                    format!("sizes {listed} copy axis {place} of shape {shape}, which has none")
+                let size = *shape.get(axis).ok_or_else(|| {
+                    format!("sizes {listed} copy axis {axis} of shape {shape}, which has none")
                 })?;
-                others[place] = 1;
+                others[axis] = 1;
                 size
             }
             (-1, _) => {
-                if left.replace(place).is_some() {
+                if left.replace(axis).is_some() {
                     return wrong!("sizes {listed} have -1 twice");
                 }
                 1
@@ -61,8 +61,8 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<u
         };
         sizes.push(size);
     }
-    if let Some(place) = left {
-        sizes[place] = taken.and_then(|taken| what_is_left(&others, taken)).ok_or_else(|| {
+    if let Some(axis) = left {
+        sizes[axis] = taken.and_then(|taken| what_is_left(&others, taken)).ok_or_else(|| {
             format!("sizes {listed} leave no size for -1: the data has shape {shape}")
         })?;
     }

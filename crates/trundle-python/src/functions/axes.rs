@@ -266,8 +266,8 @@ pub(crate) fn moveaxis<'py>(
         return Err(PyValueError::new_err(message));
     }
     let mut rest = (0..).take(rank).filter(|axis| !source.contains(axis));
-    let order = (0..).take(rank).filter_map(|place: i64| {
-        match destination.iter().position(|to| *to == place) {
+    let order = (0..).take(rank).filter_map(|axis: i64| {
+        match destination.iter().position(|to| *to == axis) {
             Some(at) => Some(source[at]),
             None => rest.next(),
         }

@@ -79,10 +79,10 @@ pub(crate) fn split<'py>(
     let size = sizes[usize::try_from(axis).unwrap_or_default()] as i64;
     let mut start = 0;
     let parts = PyList::empty(py);
-    for place in ends(indices_or_sections, size)? {
-        let bounds = [[start], [place.max(start)], [axis], [1]].map(PerAxis::from_iter);
+    for end in ends(indices_or_sections, size)? {
+        let bounds = [[start], [end.max(start)], [axis], [1]].map(PerAxis::from_iter);
         parts.append(moved(py, &Operation::of(Slice::DECLARATION, bounds), &x, None, threads)?)?;
-        start = place;
+        start = end;
     }
     Ok(parts)
 }
@@ -94,7 +94,7 @@ pub(crate) fn split<'py>(
 /// entry is not an integer.
 fn ends(given: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
     if given.len().is_ok() {
-        let from_front = |place: i64| if place < 0 { place.saturating_add(size) } else { place };
+        let from_front = |index: i64| if index < 0 { index.saturating_add(size) } else { index };
         let indices = numbers::indices("indices_or_sections", given)?;
         let ends = indices.into_iter().map(|index| from_front(index).clamp(0, size));
         return Ok(ends.chain([size]).collect());

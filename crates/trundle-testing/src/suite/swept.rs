@@ -18,9 +18,9 @@ pub(super) fn permutations(rank: usize) -> Vec<Vec<i64>> {
         all = all
             .into_iter()
             .flat_map(|shorter: Vec<i64>| {
-                (0..=shorter.len()).map(move |place| {
+                (0..=shorter.len()).map(move |at| {
                     let mut order = shorter.clone();
-                    order.insert(place, axis);
+                    order.insert(at, axis);
                     order
                 })
             })

@@ -42,9 +42,9 @@ fn tiles_are_what_the_oracle_says() {
             .iter()
             .flat_map(|sizes| before.iter().map(move |ops| (sizes, ops)))
         {
-            for place in 0..4 {
+            for at in 0..4 {
                 let ops = [&ops[..], std::slice::from_ref(&transpose)].concat();
-                let offsets = [place * width.min(4), (5 - place) * width.min(4)];
+                let offsets = [at * width.min(4), (5 - at) * width.min(4)];
                 let case = Case::contiguous(sizes, &ops, width, offsets);
                 let [map] = &case.passes().unwrap()[..] else { panic!("{case} is one pass") };
                 let work = Move::new(map, width, &case.src, &case.dst, MOST_BOXES).unwrap();

@@ -110,8 +110,8 @@ impl Words {
 
     #[inline]
     fn push(&mut self, word: u64) {
-        if let Some(place) = self.words.get_mut(self.len) {
-            *place = word;
+        if let Some(slot) = self.words.get_mut(self.len) {
+            *slot = word;
             self.sum = self.sum.wrapping_add(word.wrapping_mul(WEIGHTS[self.len]));
         }
         self.len += 1;

@@ -291,7 +291,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// The span of the value of a parameter, if it has one.
-    pub(super) fn place_of(&self, number: usize) -> Option<Range<usize>> {
+    pub(super) fn span_of(&self, number: usize) -> Option<Range<usize>> {
         self.values[number].as_ref().map(|(value, _)| value.span.clone())
     }
 

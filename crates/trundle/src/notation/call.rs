@@ -78,8 +78,8 @@ pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<
 fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     let has = |kind| arguments.declared.parameters.iter().any(|each| each.kind == kind);
     match arguments.declared.op(integers) {
-        Some(op @ Op::Pad(_)) => match arguments.place_of(2) {
-            Some(place) => Err(Fault::new(place, "value goes with mode=\"constant\"")),
+        Some(op @ Op::Pad(_)) => match arguments.span_of(2) {
+            Some(span) => Err(Fault::new(span, "value goes with mode=\"constant\"")),
             None => Ok(op.into()),
         },
         Some(op) => Ok(op.into()),

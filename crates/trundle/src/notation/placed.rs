@@ -100,8 +100,8 @@ impl AxisNames {
                 "write \"...\" on both sides for the axes that the pattern does not name",
             ));
         }
-        let place = |name: &&str| own.iter().position(|own| own == name);
-        let order: Vec<usize> = whole.iter().filter_map(place).collect();
+        let position = |name: &&str| own.iter().position(|own| own == name);
+        let order: Vec<usize> = whole.iter().filter_map(position).collect();
         self.axes = order.iter().map(|at| self.axes[*at].clone()).collect();
         Ok(Placed::Order(order.into_iter().map(|at| at.cast_signed() as i64).collect()))
     }
@@ -161,13 +161,13 @@ impl AxisNames {
         let (rank, rest) = (self.axes.len(), self.rest());
         let of_group = |(at, group): (usize, &Group)| {
             let is_before = ellipsis.is_none_or(|ellipsis| at < ellipsis);
-            let place = if is_before { Some(at) } else { (rank + at).checked_sub(left.len()) };
-            let is_known = |place: &usize| rest.is_none_or(|rest| (*place < rest) == is_before);
+            let index = if is_before { Some(at) } else { (rank + at).checked_sub(left.len()) };
+            let is_known = |index: &usize| rest.is_none_or(|rest| (*index < rest) == is_before);
             match group {
                 Group::Ellipsis if rest.is_some() => vec![Axis::Rest],
                 Group::Ellipsis => self.axes[at..rank + at + 1 - left.len()].to_vec(),
                 Group::Merged(_) => {
-                    let axis = place.filter(is_known).and_then(|place| self.axes.get(place));
+                    let axis = index.filter(is_known).and_then(|index| self.axes.get(index));
                     vec![axis.cloned().filter(|axis| *axis != Axis::Rest).unwrap_or(UNNAMED)]
                 }
             }

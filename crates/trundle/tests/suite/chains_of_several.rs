@@ -301,8 +301,8 @@ fn what_does_not_go_together_is_shown_in_the_chain() {
     assert!(index.contains("index 4 at [1] is out of range for an axis of size 4"), "{index}");
     let values = refused("put_along_axis(_, b, indices=[0, 3], axis=0)", &[&[4], &[3]], DType::U8);
     assert!(values.contains("shape [3] cannot be broadcast to [2]"), "{values}");
-    let place = refused("scatter_nd(_, b, indices=[0, -3])", &[&[2, 2], &[]], DType::U8);
-    assert!(place.contains("index -3 at [1] is out of range for an axis of size 2"), "{place}");
+    let message = refused("scatter_nd(_, b, indices=[0, -3])", &[&[2, 2], &[]], DType::U8);
+    assert!(message.contains("index -3 at [1] is out of range for an axis of size 2"), "{message}");
     let rank = refused("concat(a, b, axis=1)", &[&[2], &[2]], DType::U8);
     assert!(rank.contains("axis 1 is out of range for rank 1"), "{rank}");
 }

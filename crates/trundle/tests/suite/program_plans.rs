@@ -70,7 +70,7 @@ fn every_element_comes_from_its_origin_whatever_the_layouts() {
         let shape = program.tensor(last).shape.clone();
         let mut untouched = before;
         for at in 0..shape.elements() {
-            let place = out.offset_of(&shape.unravel(at));
+            let offset = out.offset_of(&shape.unravel(at));
             let (source, origin) = program.origin(last, at);
             let tensor = program.tensor(source);
             let expected = match &tensor.made {
@@ -81,10 +81,10 @@ fn every_element_comes_from_its_origin_whatever_the_layouts() {
                 }
                 made => panic!("an element comes from {made:?}"),
             };
-            assert_eq!(element(width, &bytes, place), expected, "seed {seed}, {at}: {program:#?}");
+            assert_eq!(element(width, &bytes, offset), expected, "seed {seed}, {at}: {program:#?}");
             match width.packing() {
-                Some(packing) => packing.set(&mut untouched, place, expected[0]),
-                None => untouched[place..][..expected.len()].copy_from_slice(&expected),
+                Some(packing) => packing.set(&mut untouched, offset, expected[0]),
+                None => untouched[offset..][..expected.len()].copy_from_slice(&expected),
             }
             moved += 1;
         }

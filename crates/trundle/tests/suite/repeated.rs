@@ -124,7 +124,7 @@ struct Case {
 impl Case {
     fn check(&self, call: Combination) -> Outcome {
         let operator = &self.operators[call.operator];
-        let place = |side: usize, [shape, dtype, layout]: [usize; 3]| {
+        let view_of = |side: usize, [shape, dtype, layout]: [usize; 3]| {
             let (shape, dtype) = (&self.shapes[side][shape], self.dtypes[dtype]);
             let numbers = &self.layouts[side][layout];
             let layout = match side {
@@ -134,10 +134,10 @@ impl Case {
             let bytes = buffer_bytes(&layout, dtype.width());
             (layout, dtype, bytes)
         };
-        let (layout, dtype, size) = place(0, call.data);
+        let (layout, dtype, size) = view_of(0, call.data);
         let bytes: Vec<u8> = (0..size).map(|byte| (byte * 7 + byte / 251) as u8).collect();
         let data = TensorView::new(&bytes, dtype, layout).unwrap();
-        let (layout, dtype, size) = place(1, call.out);
+        let (layout, dtype, size) = view_of(1, call.out);
         let (mut got, mut expected) = (vec![0xa5; size], vec![0xa5; size]);
 
         let mut out = TensorViewMut::new(&mut got, dtype, layout.clone()).unwrap();

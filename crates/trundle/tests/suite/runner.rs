@@ -199,8 +199,8 @@ fn callers_of_one_runner_do_not_disturb_each_other() {
                 for _ in 0..10 {
                     dst.fill(u8::MAX);
                     runner.run(&[&src], &mut [&mut dst]).unwrap();
-                    let place = |at: usize| src[at % 530 * 1501 + at / 530];
-                    assert!((0..src.len()).all(|at| dst[at] == place(at)));
+                    let source = |at: usize| src[at % 530 * 1501 + at / 530];
+                    assert!((0..src.len()).all(|at| dst[at] == source(at)));
                 }
             });
         }

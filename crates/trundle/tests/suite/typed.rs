@@ -49,9 +49,9 @@ fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) 
         let mut out_view = TensorViewMut::from_strided(&mut out, &sizes, offset, &strides).unwrap();
         into(op, &data, &mut out_view).unwrap();
         let mut rest = vec![true; out.len()];
-        for (place, expected) in at(&dst).into_iter().zip(&expected) {
-            prop_assert!(out[place] == *expected, "{:?}", chain);
-            rest[place] = false;
+        for (index, expected) in at(&dst).into_iter().zip(&expected) {
+            prop_assert!(out[index] == *expected, "{:?}", chain);
+            rest[index] = false;
         }
         prop_assert!(rest.iter().zip(&out).all(|(rest, each)| !rest || *each == before));
 

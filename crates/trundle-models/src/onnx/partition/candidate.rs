@@ -40,7 +40,7 @@ impl<'a> Candidate<'a> {
     /// become part of the model where possible.
     pub(super) fn new(source: &Source<'a>, subgraph: &'a Subgraph) -> Candidate<'a> {
         let nodes = &source.partition.nodes;
-        let given = subgraph.members.iter().flat_map(|place| names_given(&nodes[*place]));
+        let given = subgraph.members.iter().flat_map(|index| names_given(&nodes[*index]));
         let own: HashSet<&str> = given.collect();
         let mut candidate = Candidate {
             subgraph,
@@ -53,8 +53,8 @@ impl<'a> Candidate<'a> {
         };
         let reckoned = source.reckoned_from(&own, &subgraph.nodes);
         let mut says_how = Vec::new();
-        for place in &subgraph.members {
-            let node = &nodes[*place];
+        for index in &subgraph.members {
+            let node = &nodes[*index];
             let names = moved_inputs(&node.op_type).unwrap_or_default();
             for (number, name) in node.input.iter().map(String::as_str).enumerate() {
                 let is_moved = names.get(number).is_none_or(Option::is_none);
@@ -78,14 +78,14 @@ impl<'a> Candidate<'a> {
             if name.is_empty() || self.read.contains(name) {
                 continue;
             }
-            let Some(place) = source.graph.giver(name) else {
+            let Some(index) = source.graph.giver(name) else {
                 match source.is_default(name) {
                     true => self.decided_by(name),
                     false => _ = self.initializers.insert(name),
                 }
                 continue;
             };
-            let node = &source.partition.nodes[place];
+            let node = &source.partition.nodes[index];
             if self.reads_of(node) {
                 self.decided_by(name);
                 continue;
@@ -95,8 +95,8 @@ impl<'a> Candidate<'a> {
                 // The node computes the shape of a tensor that is not known and that the candidate does not
                 // read.
                 Some(of) if !source.is_known(of) && !is_read(of) => self.decided_by(name),
-                Some(of) if !source.is_known(of) => _ = self.nodes.insert(place),
-                _ if self.nodes.insert(place) => {
+                Some(of) if !source.is_known(of) => _ = self.nodes.insert(index),
+                _ if self.nodes.insert(index) => {
                     left.extend(node.input.iter().map(String::as_str));
                 }
                 _ => {}
@@ -134,8 +134,8 @@ impl<'a> Candidate<'a> {
         left: &mut usize,
     ) {
         let is_shape = |name: &&str| {
-            let place = source.graph.giver(name);
-            place.is_some_and(|place| says_shape(&source.partition.nodes[place]))
+            let index = source.graph.giver(name);
+            index.is_some_and(|index| says_shape(&source.partition.nodes[index]))
         };
         let (mut shapes, read): (Vec<&str>, Vec<&str>) =
             std::mem::take(&mut self.inputs).into_iter().partition(is_shape);
@@ -150,14 +150,14 @@ impl<'a> Candidate<'a> {
                 continue;
             };
             *left = rest;
-            let Some(place) = source.graph.giver(name) else {
+            let Some(index) = source.graph.giver(name) else {
                 match source.is_short_initializer(name) {
                     true => _ = self.initializers.insert(name),
                     false => self.reads(name),
                 }
                 continue;
             };
-            let node = &source.partition.nodes[place];
+            let node = &source.partition.nodes[index];
             let can_be_within = match source.is_known(name) {
                 true if says_shape(node) => {
                     let mut of = node.input.iter();
@@ -168,16 +168,16 @@ impl<'a> Candidate<'a> {
             };
             if !can_be_within {
                 self.reads(name);
-            } else if self.nodes.insert(place) {
+            } else if self.nodes.insert(index) {
                 shapes.extend(node.input.iter().map(String::as_str));
             }
         }
     }
 
-    /// Adds an output for the shape of a tensor inside the node. The node at `place` of the model computes
+    /// Adds an output for the shape of a tensor inside the node. The node at `index` of the model computes
     /// this shape.
-    pub(super) fn add_shape(&mut self, place: usize, name: &'a str) {
-        self.nodes.insert(place);
+    pub(super) fn add_shape(&mut self, index: usize, name: &'a str) {
+        self.nodes.insert(index);
         self.outputs.push(name);
     }
 
@@ -186,7 +186,7 @@ impl<'a> Candidate<'a> {
         let mut graph = Vec::new();
         self.nodes
             .iter()
-            .for_each(|place| add_field(&mut graph, field::NODE, &source.nodes[*place]));
+            .for_each(|index| add_field(&mut graph, field::NODE, &source.nodes[*index]));
         add_field(&mut graph, field::NAME, source.partition.name.as_bytes());
         for name in &self.initializers {
             add_field(&mut graph, field::INITIALIZER, &initializer(source, name)?);
@@ -216,8 +216,8 @@ impl<'a> Candidate<'a> {
     pub(super) fn gains(&self, source: &Source<'a>, left: &mut usize) -> Result<bool> {
         let Subgraph { members, written, outputs, .. } = self.subgraph;
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
-        let kind = |place: &usize| source.partition.nodes[*place].op_type.as_str();
-        let is_slow = members.iter().any(|place| SLOW.contains(&kind(place)));
+        let kind = |index: &usize| source.partition.nodes[*index].op_type.as_str();
+        let is_slow = members.iter().any(|index| SLOW.contains(&kind(index)));
         // No node reads the outputs of this subgraph, so runtimes do not run it at all.
         if outputs.is_empty() || written.len() <= outputs.len() && !is_slow {
             return Ok(false);
@@ -280,15 +280,15 @@ pub(super) fn is_apart(
 ) -> bool {
     let (mut seen, mut names) = (HashSet::new(), vec![name]);
     while let Some(name) = names.pop() {
-        let Some(place) = source.graph.giver(name).filter(|_| within.contains_key(name)) else {
+        let Some(index) = source.graph.giver(name).filter(|_| within.contains_key(name)) else {
             continue;
         };
-        if !seen.insert(place) {
+        if !seen.insert(index) {
             continue;
         }
         let Some(rest) = left.checked_sub(1) else { return false };
         *left = rest;
-        let node = &source.partition.nodes[place];
+        let node = &source.partition.nodes[index];
         if !names_given(node).all(|given| within.contains_key(given)) {
             return false;
         }

@@ -217,7 +217,7 @@ impl Partition {
         sizes: &HashMap<String, usize>,
     ) -> Result<Model> {
         let node: Vec<proto::Node> =
-            subgraph.nodes.iter().map(|place| self.nodes[*place].clone()).collect();
+            subgraph.nodes.iter().map(|index| self.nodes[*index].clone()).collect();
         let made: HashSet<&str> = node.iter().flat_map(names_given).collect();
         let read: BTreeSet<&String> = node.iter().flat_map(|node| &node.input).collect();
         let (mut initializer, mut input) = (Vec::new(), Vec::new());
@@ -247,10 +247,10 @@ impl Partition {
         let mut others = BTreeMap::new();
         let mut known: HashSet<&str> = self.initializers.keys().map(String::as_str).collect();
         let mut roles = vec![Role::Computes; self.nodes.len()];
-        for place in &sorted {
-            let node = &self.nodes[*place];
+        for index in &sorted {
+            let node = &self.nodes[*index];
             let (role, name) = role(node, functions, &known);
-            roles[*place] = role;
+            roles[*index] = role;
             match role {
                 Role::Known => known.extend(names_given(node)),
                 Role::Moves => {}
@@ -266,12 +266,12 @@ impl Partition {
         let mut views = 0;
         let mut subgraphs = Vec::new();
         for members in graph.components(&sorted, &roles) {
-            if members.iter().all(|place| is_view(&self.nodes[*place])) {
+            if members.iter().all(|index| is_view(&self.nodes[*index])) {
                 views += members.len();
                 continue;
             }
             let nodes = graph.with_known(&members, &roles);
-            let costs = nodes.iter().map(|place| self.cost_of_node(&self.nodes[*place]));
+            let costs = nodes.iter().map(|index| self.cost_of_node(&self.nodes[*index]));
             let cost = costs.fold(0, u64::saturating_add);
             left = left.checked_sub(cost).ok_or_else(|| {
                 Error::Unsupported(format!(
@@ -301,12 +301,12 @@ impl Partition {
         (readers, roles): (&HashMap<&str, Vec<usize>>, &[Role]),
         known: &HashSet<&str>,
     ) -> Subgraph {
-        let of = |place: &usize| &self.nodes[*place];
+        let of = |index: &usize| &self.nodes[*index];
         let own: HashSet<usize> = members.iter().copied().collect();
         let given: Vec<&str> = members.iter().map(of).flat_map(names_given).collect();
         // A reader that needs only the shape does not need the tensor.
         let needs_it =
-            |place: &usize| !own.contains(place) && roles.get(*place) != Some(&Role::Known);
+            |index: &usize| !own.contains(index) && roles.get(*index) != Some(&Role::Known);
         let is_read =
             |name: &&str| readers.get(name).is_some_and(|readers| readers.iter().any(needs_it));
         let mut seen: HashSet<&str> = given.iter().copied().collect();

@@ -76,9 +76,9 @@ impl<'a> Source<'a> {
         });
         let mut types = ElementTypes::new(initializers.chain(declared));
         let mut order = vec![0; nodes.len()];
-        for (number, place) in graph.sorted()?.into_iter().enumerate() {
-            types.add(&partition.nodes[place]);
-            order[place] = number;
+        for (number, index) in graph.sorted()?.into_iter().enumerate() {
+            types.add(&partition.nodes[index]);
+            order[index] = number;
         }
         Ok(Source { partition, graph, model, fields, order, nodes, tensors, types })
     }
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
     /// Whether a tensor is known before the model runs.
     pub(super) fn is_known(&self, name: &str) -> bool {
         match self.graph.giver(name) {
-            Some(place) => self.partition.roles[place] == Role::Known,
+            Some(index) => self.partition.roles[index] == Role::Known,
             None => self.partition.initializers.contains_key(name),
         }
     }
@@ -107,11 +107,11 @@ impl<'a> Source<'a> {
     pub(super) fn reckoned_from(&self, own: &HashSet<&str>, nodes: &[usize]) -> HashSet<&'a str> {
         let all = &self.partition.nodes;
         let mut known: Vec<usize> = nodes.to_vec();
-        known.retain(|place| self.partition.roles[*place] == Role::Known);
-        known.sort_unstable_by_key(|place| self.order[*place]);
+        known.retain(|index| self.partition.roles[*index] == Role::Known);
+        known.sort_unstable_by_key(|index| self.order[*index]);
         let mut reckoned = HashSet::new();
-        for place in known {
-            let node = &all[place];
+        for index in known {
+            let node = &all[index];
             let mut reads = node.input.iter().map(String::as_str);
             if reads.any(|read| reckoned.contains(read) || says_shape(node) && own.contains(read)) {
                 reckoned.extend(names_given(node));

@@ -47,12 +47,12 @@ fn bytes_are_read_from_where_the_entries_say() {
     let folder = folder();
     let inside = folder.path().join("in");
     let at = |size, entries: &[(&str, &str)]| read_as(&inside, size, entries);
-    let place = ("location", "w.bin");
-    assert_eq!(at(2, &[place]), "Bytes([0, 1])");
+    let location = ("location", "w.bin");
+    assert_eq!(at(2, &[location]), "Bytes([0, 1])");
     assert_eq!(at(2, &[("location", "./deep/v.bin"), ("offset", "8")]), "Bytes([8, 9])");
-    assert_eq!(at(2, &[("length", "2"), ("offset", "3"), place]), "Bytes([3, 4])");
-    assert_eq!(at(1, &[place, ("checksum", "00"), ("basepath", "/")]), "Bytes([0])");
-    assert_eq!(at(0, &[place, ("offset", "10")]), "Bytes([])");
+    assert_eq!(at(2, &[("length", "2"), ("offset", "3"), location]), "Bytes([3, 4])");
+    assert_eq!(at(1, &[location, ("checksum", "00"), ("basepath", "/")]), "Bytes([0])");
+    assert_eq!(at(0, &[location, ("offset", "10")]), "Bytes([])");
 }
 
 #[test]
@@ -70,25 +70,29 @@ fn a_model_is_read_with_the_folder_it_is_in() {
 fn places_that_do_not_fit_are_refused() {
     let folder = folder();
     let inside = folder.path().join("in");
-    let place = ("location", "w.bin");
+    let location = ("location", "w.bin");
     let huge = "18446744073709551615";
     for (size, entries, expected) in [
         (3, vec![], "external data has no location"),
-        (3, vec![place, ("length", "4")], "the external data has 4 bytes, its shape takes 3"),
-        (3, vec![place, ("offset", "8")], "3 bytes from 8 on, but it has 10"),
-        (1, vec![place, ("offset", huge)], "1 bytes from 18446744073709551615 on, but it has 10"),
-        (1 << 50, vec![place], "1125899906842624 bytes from 0 on, but it has 10"),
+        (3, vec![location, ("length", "4")], "the external data has 4 bytes, its shape takes 3"),
+        (3, vec![location, ("offset", "8")], "3 bytes from 8 on, but it has 10"),
+        (
+            1,
+            vec![location, ("offset", huge)],
+            "1 bytes from 18446744073709551615 on, but it has 10",
+        ),
+        (1 << 50, vec![location], "1125899906842624 bytes from 0 on, but it has 10"),
         (
             3,
-            vec![place, ("offset", "-1")],
+            vec![location, ("offset", "-1")],
             r#"the offset of external data is "-1", which is not a number"#,
         ),
         (
             3,
-            vec![place, ("length", "3x")],
+            vec![location, ("length", "3x")],
             r#"the length of external data is "3x", which is not a number"#,
         ),
-        (3, vec![place, ("zip", "1")], r#"external data has "zip", which is not known"#),
+        (3, vec![location, ("zip", "1")], r#"external data has "zip", which is not known"#),
         (3, vec![("location", "deep")], "not a file"),
         (
             3,
@@ -167,7 +171,7 @@ fn tensors_of_the_same_bytes_share_them() {
         })
         .collect();
     assert_eq!(data.len(), 1001);
-    assert!(data.iter().all(|place| *place == data[0]));
+    assert!(data.iter().all(|each| *each == data[0]));
 
     // Different ranges of the same file take more memory, which is limited.
     let graph = model.graph.as_mut().unwrap();

@@ -50,10 +50,10 @@ fn a_file_that_ends_too_early_is_refused() {
 #[test]
 fn any_byte_may_be_another() {
     let bytes = whole();
-    for place in 0..bytes.len() {
+    for at in 0..bytes.len() {
         for change in [1, 2, 4, 8, 0x10, 0x40, 0x80, 0xff] {
             let mut bytes = bytes.clone();
-            bytes[place] ^= change;
+            bytes[at] ^= change;
             let _ = read_bytes(bytes, None);
         }
     }

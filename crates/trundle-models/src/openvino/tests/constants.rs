@@ -162,10 +162,10 @@ fn strings_are_checked_in_full() {
 #[test]
 fn constants_that_cannot_be() {
     const HUGE: &str = "9223372036854775807";
-    let place = "offset=\"0\" size=\"8\"";
+    let range = "offset=\"0\" size=\"8\"";
     for (element, shape, at, problem) in [
-        ("i64", "2", place, "2 elements of i64 take 16 bytes; it has 8"),
-        ("u4", "17", place, "17 elements of u4 take 9 bytes; it has 8"),
+        ("i64", "2", range, "2 elements of i64 take 16 bytes; it has 8"),
+        ("u4", "17", range, "17 elements of u4 take 9 bytes; it has 8"),
         (
             "i64",
             "2",
@@ -187,32 +187,32 @@ fn constants_that_cannot_be() {
         ("u8", "1", "offset=\"-1\" size=\"2\"", "offset=\"-1\" is not a number that it can have"),
         ("u8", "1", "offset=\"0\"", "it has no attribute \"size\""),
         ("u8", "1", "size=\"1\"", "it has no attribute \"offset\""),
-        ("u8", "?", place, "a size of a constant is ?"),
-        ("u8", "1..2", place, "a size of a constant is 1..=2"),
-        ("u8", "...", place, "the rank of a constant must be known"),
-        ("u8", "a", place, "shape \"a\" is not a list of sizes"),
+        ("u8", "?", range, "a size of a constant is ?"),
+        ("u8", "1..2", range, "a size of a constant is 1..=2"),
+        ("u8", "...", range, "the rank of a constant must be known"),
+        ("u8", "a", range, "shape \"a\" is not a list of sizes"),
         (
             "u8",
             HUGE,
-            place,
+            range,
             "9223372036854775807 elements of u8 take 9223372036854775807 bytes; it has 8",
         ),
         (
             "i64",
             HUGE,
-            place,
+            range,
             "shape [9223372036854775807] of 8-byte elements is too large to be addressed",
         ),
         (
             "u8",
             "9223372036854775808",
-            place,
+            range,
             "shape \"9223372036854775808\" is not a list of sizes",
         ),
         (
             "u8",
             "4294967296,4294967296",
-            place,
+            range,
             "shape [4294967296, 4294967296] is too large to be addressed",
         ),
     ] {

@@ -75,8 +75,8 @@ fn what_computes_is_refused_with_what_does_not() {
 fn messages_hold_no_controls() {
     let message =
         refused("name=\"r\" type=\"Roll\"", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
-    let place = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): not supported: c\\n\\u{9b}d (1";
-    assert!(message.starts_with(place), "{message}");
+    let start = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): not supported: c\\n\\u{9b}d (1";
+    assert!(message.starts_with(start), "{message}");
 }
 
 #[test]

@@ -31,8 +31,8 @@ impl Tagged {
         let mut out = self.clone();
         Tagged::of(&updates.sizes, |index| {
             let target = to(index);
-            let places = target.iter().zip(&self.sizes);
-            out.tags[places.fold(0, |number, (i, size)| number * size + i)] = updates.at(index);
+            let indices = target.iter().zip(&self.sizes);
+            out.tags[indices.fold(0, |number, (i, size)| number * size + i)] = updates.at(index);
             0
         });
         out
@@ -105,12 +105,12 @@ impl Tagged {
         let [batch, channels, height, width] = self.sizes[..] else { panic!("rank 4") };
         let depths = channels / (block * block);
         self.scatter(&[batch, depths, height * block, width * block], |index| {
-            let (place, depth) = if blocks_first {
+            let (within, depth) = if blocks_first {
                 (index[1] / depths, index[1] % depths)
             } else {
                 (index[1] % (block * block), index[1] / (block * block))
             };
-            let (row, column) = (place / block, place % block);
+            let (row, column) = (within / block, within % block);
             vec![index[0], depth, index[2] * block + row, index[3] * block + column]
         })
     }

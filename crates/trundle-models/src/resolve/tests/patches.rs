@@ -30,8 +30,8 @@ fn said(
     let to = [data.sizes[0], channels * sizes[0] * sizes[1], counts[0], counts[1]];
     Tagged::of(&to, |index| {
         // The order is: rows of the patch, positions in a row, channels.
-        let (place, channel) = (index[1] / channels, index[1] % channels);
-        let within = [place / columns, place % columns];
+        let (position, channel) = (index[1] / channels, index[1] % channels);
+        let within = [position / columns, position % columns];
         let mut source = vec![index[0], channel];
         for side in 0..2 {
             let at = index[2 + side] * strides[side] + within[side] * rates[side];

@@ -125,8 +125,8 @@ proptest! {
         let out = some.out_shape(&shape).unwrap();
         out.for_each_index(|index| {
             let mut own = index.iter();
-            let place = |axis: &usize| if has.contains(axis) { *own.next().unwrap() } else { 0 };
-            let full: Vec<usize> = order.iter().map(place).collect();
+            let position = |axis: &usize| if has.contains(axis) { *own.next().unwrap() } else { 0 };
+            let full: Vec<usize> = order.iter().map(position).collect();
             let from = source(&all, &whole, &full);
             let expected: Vec<usize> = has.iter().map(|axis| from[*axis]).collect();
             assert_eq!(source(&some, &shape, index), expected, "{text}: {has:?}");
