@@ -89,12 +89,12 @@ pub enum Problem {
     #[error("the folder {} does not exist", .0.display())]
     NoFolder(PathBuf),
     /// A finished output could not be renamed to its path, and was kept under another name.
-    #[error("{why}; the finished result is kept as {}", place.display())]
+    #[error("{why}; the finished result is kept as {}", path.display())]
     Kept {
         /// The reason why the output could not be renamed.
         why: Box<Problem>,
         /// The path of the kept file or folder.
-        place: PathBuf,
+        path: PathBuf,
     },
     /// A file of the format holds exactly one tensor, but another number of tensors was given.
     #[error("a file of format {format} holds one tensor, got {}", listed(tensors))]

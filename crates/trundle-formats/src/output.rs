@@ -68,10 +68,10 @@ impl Output {
         if is_stream(path) {
             return Ok(());
         }
-        let check = || match find_place(path, overwrite)? {
+        let check = || match find_destination(path, overwrite)? {
             (_, ExistingOutput::Special) => Ok(()),
-            (place, existing) => {
-                let (folder, tag) = (folder_of(&place), tag_of(&place));
+            (destination, existing) => {
+                let (folder, tag) = (folder_of(&destination), tag_of(&destination));
                 // No run uses the extension `check`, so other processes ignore this file.
                 TemporaryFile::new(folder, &tag, "check", permissions(&existing).as_ref()).map(drop)
             }
@@ -95,8 +95,13 @@ impl Output {
             if url_of(path).is_some() {
                 return Err(no_s3());
             }
-            let place = find_folder_place(path, overwrite, folder)?;
-            TemporaryFolder::new(folder_of(&place), &random_tag(&tag_of(&place)), "check").map(drop)
+            let destination = find_folder_destination(path, overwrite, folder)?;
+            TemporaryFolder::new(
+                folder_of(&destination),
+                &random_tag(&tag_of(&destination)),
+                "check",
+            )
+            .map(drop)
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
@@ -126,9 +131,9 @@ impl Output {
             if url_of(path).is_some() {
                 return Err(no_s3());
             }
-            let place = find_folder_place(path, overwrite, folder)?;
-            let temporary = TemporaryFolder::new(folder_of(&place), tag, "part")?;
-            Ok(Target::Folder(temporary, place, folder))
+            let destination = find_folder_destination(path, overwrite, folder)?;
+            let temporary = TemporaryFolder::new(folder_of(&destination), tag, "part")?;
+            Ok(Target::Folder(temporary, destination, folder))
         };
         Output::begun(path, overwrite, create())
     }
@@ -171,8 +176,8 @@ impl Output {
         if url_of(path).is_some() {
             return Some(std::env::temp_dir());
         }
-        let place = follow_links(path).ok().filter(|_| !is_stream(path))?;
-        (!is_special(path)).then(|| folder_of(&place).to_owned())
+        let destination = follow_links(path).ok().filter(|_| !is_stream(path))?;
+        (!is_special(path)).then(|| folder_of(&destination).to_owned())
     }
 
     /// Returns the tag that identifies the output in the names of its temporary files.
@@ -273,26 +278,26 @@ impl Target {
         if is_stream(path) {
             return Ok(Target::Stdout(io::stdout()));
         }
-        let (place, existing) = find_place(path, overwrite)?;
+        let (destination, existing) = find_destination(path, overwrite)?;
         if let ExistingOutput::Special = existing {
-            let file = File::options().write(true).open(&place).map_err(Problem::writing)?;
+            let file = File::options().write(true).open(&destination).map_err(Problem::writing)?;
             return Ok(Target::Special(file));
         }
-        let (folder, permissions) = (folder_of(&place), permissions(&existing));
+        let (folder, permissions) = (folder_of(&destination), permissions(&existing));
         let permissions = permissions.as_ref();
         let file = match tag {
-            None => TemporaryFile::new(folder, &tag_of(&place), "part", permissions)?,
+            None => TemporaryFile::new(folder, &tag_of(&destination), "part", permissions)?,
             Some((tag, begin)) => TemporaryFile::tagged(folder, tag, "part", begin, permissions)?,
         };
-        Ok(Target::Replace(file, place))
+        Ok(Target::Replace(file, destination))
     }
 
     fn finish(self, overwrite: bool) -> Result<(), Problem> {
-        let (file, place) = match self {
-            Target::Replace(file, place) => (file, place),
-            Target::Folder(folder, place, format) => {
-                folder.persist(&place, overwrite, format)?;
-                sync_folder(folder_of(&place));
+        let (file, destination) = match self {
+            Target::Replace(file, destination) => (file, destination),
+            Target::Folder(folder, destination, format) => {
+                folder.persist(&destination, overwrite, format)?;
+                sync_folder(folder_of(&destination));
                 return Ok(());
             }
             #[cfg(feature = "s3")]
@@ -300,17 +305,17 @@ impl Target {
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
-        let as_before = || match find(&place, overwrite)? {
+        let as_before = || match find(&destination, overwrite)? {
             ExistingOutput::Regular(metadata) => {
                 file.file().set_permissions(metadata.permissions()).map_err(Problem::writing)
             }
             ExistingOutput::Nothing | ExistingOutput::Special => Ok(()),
         };
         if overwrite && let Err(why) = as_before() {
-            return Err(file.kept(&place, why));
+            return Err(file.kept(&destination, why));
         }
-        file.persist(&place, overwrite)?;
-        sync_folder(folder_of(&place));
+        file.persist(&destination, overwrite)?;
+        sync_folder(folder_of(&destination));
         Ok(())
     }
 }
@@ -347,8 +352,8 @@ impl Write for Output {
     }
 }
 
-fn tag_of(place: &Path) -> String {
-    output_tag(place.file_name().unwrap_or_default())
+fn tag_of(destination: &Path) -> String {
+    output_tag(destination.file_name().unwrap_or_default())
 }
 
 /// Returns the permissions of the file that is replaced, or the default permissions if there is none.
@@ -376,7 +381,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 }
 
 /// Returns the final path of an output whose format is a folder.
-pub(crate) fn find_folder_place(
+pub(crate) fn find_folder_destination(
     path: &Path,
     overwrite: bool,
     format: FolderFormat,
@@ -387,24 +392,26 @@ pub(crate) fn find_folder_place(
             "format {name} is a folder and cannot be a stream"
         )));
     }
-    let place = follow_links(path).map_err(Problem::writing)?;
-    if place.file_name().is_none() {
+    let destination = follow_links(path).map_err(Problem::writing)?;
+    if destination.file_name().is_none() {
         return Err(Problem::unsupported("a new folder needs a name of its own"));
     }
-    match fs::metadata(&place) {
+    match fs::metadata(&destination) {
         Ok(_) if !overwrite => Err(Problem::Exists),
-        Ok(existing) if existing.is_dir() && !(format.is_one)(&place) => Err(Problem::OtherFolder),
+        Ok(existing) if existing.is_dir() && !(format.is_one)(&destination) => {
+            Err(Problem::OtherFolder)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            check_folder_of(&place)?;
-            Ok(place)
+            check_folder_of(&destination)?;
+            Ok(destination)
         }
         Err(error) => Err(Problem::writing(error)),
-        Ok(_) => Ok(place),
+        Ok(_) => Ok(destination),
     }
 }
 
-fn check_folder_of(place: &Path) -> Result<(), Problem> {
-    let folder = folder_of(place);
+fn check_folder_of(destination: &Path) -> Result<(), Problem> {
+    let folder = folder_of(destination);
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     match fs::metadata(folder) {
         Err(error) if is_missing(&error) => Err(Problem::NoFolder(folder.to_owned())),
@@ -418,7 +425,7 @@ pub(crate) fn only_stores() -> Problem {
 }
 
 /// Returns the final path of an output at `path`, and what exists at the final path.
-pub(crate) fn find_place(
+pub(crate) fn find_destination(
     path: &Path,
     overwrite: bool,
 ) -> Result<(PathBuf, ExistingOutput), Problem> {
@@ -428,17 +435,17 @@ pub(crate) fn find_place(
     if is_special(path) {
         return Ok((path.to_owned(), ExistingOutput::Special));
     }
-    let place = follow_links(path).map_err(Problem::writing)?;
-    let existing = find(&place, overwrite)?;
+    let destination = follow_links(path).map_err(Problem::writing)?;
+    let existing = find(&destination, overwrite)?;
     if let ExistingOutput::Nothing = existing {
-        check_folder_of(&place)?;
+        check_folder_of(&destination)?;
     }
-    Ok((place, existing))
+    Ok((destination, existing))
 }
 
-/// Returns what exists at `place`. A regular file is an error unless `overwrite` is true.
-fn find(place: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> {
-    match fs::metadata(place) {
+/// Returns what exists at `destination`. A regular file is an error unless `overwrite` is true.
+fn find(destination: &Path, overwrite: bool) -> Result<ExistingOutput, Problem> {
+    match fs::metadata(destination) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ExistingOutput::Nothing),
         Err(error) => Err(Problem::writing(error)),
         Ok(metadata) if metadata.is_dir() => Err(Problem::Folder),
@@ -493,13 +500,13 @@ fn is_same_file(_: &Path, _: &Path) -> bool {
 /// Returns the target of the symbolic links at `path`, even if the target does not exist.
 pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {
     // `components` removes a trailing slash. With the slash, the system would follow a link.
-    let mut place: PathBuf = path.components().collect();
+    let mut destination: PathBuf = path.components().collect();
     for _ in 0..MAX_LINKS {
-        match fs::symlink_metadata(&place) {
+        match fs::symlink_metadata(&destination) {
             Ok(metadata) if metadata.is_symlink() => {
-                place = folder_of(&place).join(fs::read_link(&place)?);
+                destination = folder_of(&destination).join(fs::read_link(&destination)?);
             }
-            _ => return Ok(place),
+            _ => return Ok(destination),
         }
     }
     Err(io::Error::other(format!("more than {MAX_LINKS} symbolic links in a chain")))

@@ -9,10 +9,12 @@ use tempfile::TempPath;
 
 use crate::blob::nanoseconds;
 use crate::format::{FolderFormat, NewFolder};
-use crate::output::{find_folder_place, find_place, folder_of, follow_links, sync_folder};
+use crate::output::{
+    find_destination, find_folder_destination, folder_of, follow_links, sync_folder,
+};
 use crate::shared::{Shared, WrittenFiles};
 use crate::temporary_file::{begin_finishing, creating, is_at, lock, remove, take_lock};
-use crate::temporary_folder::{rename_to_place, sync_below};
+use crate::temporary_folder::{rename_to_destination, sync_below};
 use crate::temporary_name::TemporaryName;
 use crate::url::url_of;
 use crate::{Blob, FileSkeleton, Format, Problem};
@@ -26,7 +28,7 @@ pub(crate) const PLANNED: &str = "planned";
 /// about finished parts.
 #[derive(Debug)]
 pub(crate) struct SharedFolder {
-    place: PathBuf,
+    destination: PathBuf,
     overwrite: bool,
     /// The temporary path of the output before it is renamed to its final path.
     part: PathBuf,
@@ -42,8 +44,8 @@ pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
     if url_of(path).is_some() {
         return std::env::temp_dir().join(name);
     }
-    let place = follow_links(path).unwrap_or_else(|_| path.to_owned());
-    folder_of(&place).join(name)
+    let destination = follow_links(path).unwrap_or_else(|_| path.to_owned());
+    folder_of(&destination).join(name)
 }
 
 impl SharedFolder {
@@ -78,7 +80,7 @@ impl SharedFolder {
         // If the output replaces a folder, both are exchanged, and the old folder is at `part` until it is removed. If
         // the process ends before it has removed the old folder, only the identifier of the folder shows that the
         // output is finished.
-        let is_finished = id.is_some() && id == id_of(&shared.place).as_deref();
+        let is_finished = id.is_some() && id == id_of(&shared.destination).as_deref();
         match !is_finished && shared.take()? && shared.part.exists() {
             true => Ok(Ok(shared)),
             false => Ok(Err(is_finished)),
@@ -107,13 +109,13 @@ impl SharedFolder {
         overwrite: bool,
         tag: &str,
     ) -> Result<SharedFolder, Problem> {
-        let place = match format.folder {
-            Some(folder) => find_folder_place(path, overwrite, folder)?,
-            None => find_place(path, overwrite)?.0,
+        let destination = match format.folder {
+            Some(folder) => find_folder_destination(path, overwrite, folder)?,
+            None => find_destination(path, overwrite)?.0,
         };
         let work = work_folder(path, tag);
         Ok(SharedFolder {
-            place,
+            destination,
             overwrite,
             part: part_of(&work),
             work,
@@ -132,7 +134,7 @@ impl SharedFolder {
         } else {
             let file = File::create_new(&self.part).map_err(creating)?;
             file.resize(skeleton.bytes()).map_err(Problem::writing)?;
-            if let Ok(found) = fs::metadata(&self.place) {
+            if let Ok(found) = fs::metadata(&self.destination) {
                 file.set_permissions(found.permissions()).map_err(Problem::writing)?;
             }
         }
@@ -231,10 +233,12 @@ impl Shared for SharedFolder {
         self.sync().map_err(Problem::writing)?;
         begin_finishing().map_err(Problem::writing)?;
         let replaced = match self.format {
-            Some(format) => rename_to_place(&self.part, &self.place, self.overwrite, format)?,
-            None => rename_file(&self.part, &self.place, self.overwrite).map(|()| None)?,
+            Some(format) => {
+                rename_to_destination(&self.part, &self.destination, self.overwrite, format)?
+            }
+            None => rename_file(&self.part, &self.destination, self.overwrite).map(|()| None)?,
         };
-        sync_folder(folder_of(&self.place));
+        sync_folder(folder_of(&self.destination));
         replaced.iter().chain([&self.work]).for_each(|path| remove(path));
         Ok(())
     }
@@ -271,11 +275,11 @@ fn id_of(_: &Path) -> Option<String> {
 }
 
 /// Renames a file. An existing file is replaced only if `overwrite` is true.
-fn rename_file(path: &Path, place: &Path, overwrite: bool) -> Result<(), Problem> {
+fn rename_file(path: &Path, destination: &Path, overwrite: bool) -> Result<(), Problem> {
     let temporary = TempPath::try_from_path(path).map_err(creating)?;
     let renamed = match overwrite {
-        true => temporary.persist(place),
-        false => temporary.persist_noclobber(place),
+        true => temporary.persist(destination),
+        false => temporary.persist_noclobber(destination),
     };
     renamed.map_err(|error| {
         // Keep the file at its temporary path.

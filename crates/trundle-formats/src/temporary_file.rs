@@ -250,22 +250,23 @@ impl TemporaryFile {
         self.registration.keep(kept);
     }
 
-    /// Renames the file to `place`. An existing file is replaced only if `overwrite` is true. If the file cannot be
-    /// renamed, it is [kept](TemporaryFile::kept).
-    pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
+    /// Renames the file to `destination`. An existing file is replaced only if `overwrite` is true. If the file cannot
+    /// be renamed, it is [kept](TemporaryFile::kept).
+    pub(crate) fn persist(self, destination: &Path, overwrite: bool) -> Result<(), Problem> {
         let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(false);
-        let persisted = if overwrite { file.persist(place) } else { file.persist_noclobber(place) };
+        let persisted =
+            if overwrite { file.persist(destination) } else { file.persist_noclobber(destination) };
         let Err(error) = persisted else { return Ok(()) };
         let why = match error.error.kind() {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
             _ => Problem::Io { doing: "rename the finished file", source: error.error },
         };
-        Err(TemporaryFile { file: error.file, registration }.kept(place, why))
+        Err(TemporaryFile { file: error.file, registration }.kept(destination, why))
     }
 
-    /// Keeps the file as a finished result that could not be renamed to `place`. `why` is the reason.
-    pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
+    /// Keeps the file as a finished result that could not be renamed to `destination`. `why` is the reason.
+    pub(crate) fn kept(self, destination: &Path, why: Problem) -> Problem {
         let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(true);
         drop(registration);
@@ -275,14 +276,14 @@ impl TemporaryFile {
                 Ok(_) => {
                     return Problem::Kept {
                         why: Box::new(why),
-                        place: shown_beside(place, &finished),
+                        path: shown_beside(destination, &finished),
                     };
                 }
                 Err(error) => file = error.file,
             }
             file.disable_cleanup(true);
         }
-        Problem::Kept { why: Box::new(why), place: shown_beside(place, &path) }
+        Problem::Kept { why: Box::new(why), path: shown_beside(destination, &path) }
     }
 }
 
@@ -351,9 +352,9 @@ pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use
     })
 }
 
-/// Returns the path of a temporary file for messages. Its folder is written as in `place`.
-pub(crate) fn shown_beside(place: &Path, temporary: &Path) -> PathBuf {
-    place.with_file_name(temporary.file_name().unwrap_or_default())
+/// Returns the path of a temporary file for messages. Its folder is written as in `destination`.
+pub(crate) fn shown_beside(destination: &Path, temporary: &Path) -> PathBuf {
+    destination.with_file_name(temporary.file_name().unwrap_or_default())
 }
 
 #[cfg(unix)]

@@ -60,18 +60,18 @@ impl TemporaryFolder {
         self.own.as_ref().map_or(Ok(()), sync_below)
     }
 
-    /// Renames the folder to `place` like [`rename_to_place`], and removes the folder or file that it replaces. If the
-    /// folder cannot be renamed, the result is kept under another name.
+    /// Renames the folder to `destination` like [`rename_to_destination`], and removes the folder or file that it
+    /// replaces. If the folder cannot be renamed, the result is kept under another name.
     pub(crate) fn persist(
         self,
-        place: &Path,
+        destination: &Path,
         overwrite: bool,
         format: FolderFormat,
     ) -> Result<(), Problem> {
         // `ended` makes signals wait during the rename.
         let renamed = self.registration.ended(|| {
-            let renamed = rename_to_place(&self.path, place, overwrite, format);
-            renamed.map_err(|why| kept(&self.path, place, why))
+            let renamed = rename_to_destination(&self.path, destination, overwrite, format);
+            renamed.map_err(|why| kept(&self.path, destination, why))
         });
         if let Some(replaced) = renamed? {
             remove(&replaced);
@@ -141,45 +141,45 @@ pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames the folder at `path` to `place`. An existing file or folder is replaced only if `overwrite` is true, and a
-/// folder only if it has the same format. Returns the new path of the replaced file or folder.
-pub(crate) fn rename_to_place(
+/// Renames the folder at `path` to `destination`. An existing file or folder is replaced only if `overwrite` is true,
+/// and a folder only if it has the same format. Returns the new path of the replaced file or folder.
+pub(crate) fn rename_to_destination(
     path: &Path,
-    place: &Path,
+    destination: &Path,
     overwrite: bool,
     format: FolderFormat,
 ) -> Result<Option<PathBuf>, Problem> {
-    match fs::symlink_metadata(place) {
+    match fs::symlink_metadata(destination) {
         Ok(_) if !overwrite => Err(Problem::Exists),
-        Ok(_) => exchange(path, place, format).map(Some),
-        Err(_) => rename_to_new(path, place).map(|()| None),
+        Ok(_) => exchange(path, destination, format).map(Some),
+        Err(_) => rename_to_new(path, destination).map(|()| None),
     }
 }
 
-/// Renames the folder at `path` to `place`, which must not exist.
-fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
+/// Renames the folder at `path` to `destination`, which must not exist.
+fn rename_to_new(path: &Path, destination: &Path) -> Result<(), Problem> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-        match renameat_with(CWD, path, CWD, place, RenameFlags::NOREPLACE) {
+        match renameat_with(CWD, path, CWD, destination, RenameFlags::NOREPLACE) {
             Err(error) if cannot(error) => {}
             Err(rustix::io::Errno::EXIST) => return Err(Problem::Exists),
             other => return other.map_err(|error| renaming(error.into())),
         }
     }
-    fs::rename(path, place).map_err(renaming)
+    fs::rename(path, destination).map_err(renaming)
 }
 
-/// Exchanges the folder at `path` with the folder or file at `place`. Returns the new path of the file or folder that
-/// was at `place`.
-fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
-    let found = fs::symlink_metadata(place).map_err(renaming)?;
+/// Exchanges the folder at `path` with the folder or file at `destination`. Returns the new path of the file or folder
+/// that was at `destination`.
+fn exchange(path: &Path, destination: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
+    let found = fs::symlink_metadata(destination).map_err(renaming)?;
     let is_replaced = |at: &Path| match fs::symlink_metadata(at) {
         Ok(found) if found.is_dir() && !(format.is_one)(at) => Err(Problem::OtherFolder),
         _ => Ok(()),
     };
-    is_replaced(place)?;
+    is_replaced(destination)?;
     if found.is_dir() {
         fs::set_permissions(path, found.permissions()).map_err(renaming)?;
     }
@@ -187,11 +187,11 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-        let swapped = || renameat_with(CWD, path, CWD, place, RenameFlags::EXCHANGE);
+        let swapped = || renameat_with(CWD, path, CWD, destination, RenameFlags::EXCHANGE);
         match swapped() {
             Err(error) if cannot(error) => {}
             Err(error) => return Err(renaming(error.into())),
-            // Another process may have replaced `place` after it was checked.
+            // Another process may have replaced `destination` after it was checked.
             Ok(()) => match is_replaced(path) {
                 Ok(()) => return Ok(path.to_owned()),
                 Err(why) => {
@@ -201,15 +201,15 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
             },
         }
     }
-    // If no atomic exchange is possible, `place` does not exist for a moment. During this moment, the old folder has a
-    // name that no process removes.
+    // If no atomic exchange is possible, `destination` does not exist for a moment. During this moment, the old folder
+    // has a name that no process removes.
     let aside = free_name(path).ok_or_else(|| renaming(io::ErrorKind::AlreadyExists.into()))?;
-    fs::rename(place, &aside).map_err(renaming)?;
-    match fs::rename(path, place).map_err(renaming) {
+    fs::rename(destination, &aside).map_err(renaming)?;
+    match fs::rename(path, destination).map_err(renaming) {
         Ok(()) => Ok(aside),
         Err(why) => {
             // Restore the old folder.
-            fs::rename(&aside, place).map_err(renaming)?;
+            fs::rename(&aside, destination).map_err(renaming)?;
             Err(why)
         }
     }
@@ -223,12 +223,12 @@ fn cannot(error: rustix::io::Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
-/// Keeps the folder at `path` as a finished result that could not be renamed to `place`. `why` is the reason.
-fn kept(path: &Path, place: &Path, why: Problem) -> Problem {
+/// Keeps the folder at `path` as a finished result that could not be renamed to `destination`. `why` is the reason.
+fn kept(path: &Path, destination: &Path, why: Problem) -> Problem {
     let renamed = free_name(path).filter(|finished| fs::rename(path, finished).is_ok());
     let path = renamed.unwrap_or_else(|| path.to_owned());
     match path.exists() {
-        true => Problem::Kept { why: Box::new(why), place: shown_beside(place, &path) },
+        true => Problem::Kept { why: Box::new(why), path: shown_beside(destination, &path) },
         false => why,
     }
 }

@@ -25,13 +25,13 @@ fn skeleton() -> FileSkeleton {
     zarr().skeleton(&[Described { chunk: Some(&[4]), ..described }], &[]).unwrap()
 }
 
-fn begun(place: &Path, overwrite: bool) -> Result<Output, Error> {
-    Output::create_as(zarr(), place, overwrite, TAG, Begin::Anew)
+fn begun(path: &Path, overwrite: bool) -> Result<Output, Error> {
+    Output::create_as(zarr(), path, overwrite, TAG, Begin::Anew)
 }
 
 /// Creates an output and writes all of its data.
-fn written(place: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
-    let output = begun(place, overwrite).unwrap();
+fn written(path: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
+    let output = begun(path, overwrite).unwrap();
     let blob = output.blob(&skeleton()).unwrap();
     // The bytes are written in two parts. Neither part is a whole chunk.
     blob.write_all_at(&bytes[3..], 3).unwrap();
@@ -44,42 +44,42 @@ fn written(place: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
     output
 }
 
-fn read(place: &Path) -> Vec<u8> {
-    TensorFile::open(place).unwrap().load(0, &mut |_| ()).unwrap()
+fn read(path: &Path) -> Vec<u8> {
+    TensorFile::open(path).unwrap().load(0, &mut |_| ()).unwrap()
 }
 
 #[test]
 fn a_folder_appears_when_it_is_whole_and_takes_the_place_of_its_like() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("y.zarr");
-    let output = written(&place, false, b"abcdef");
+    let path = folder.path().join("y.zarr");
+    let output = written(&path, false, b"abcdef");
     assert_eq!(names(folder.path()), [format!(".trundle-{TAG}.part")]);
     output.finish().unwrap();
-    assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"abcdef".into()));
-    assert!(matches!(begun(&place, false).unwrap_err().problem, Problem::Exists));
-    written(&place, true, b"ghijkl").finish().unwrap();
-    assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
+    assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"abcdef".into()));
+    assert!(matches!(begun(&path, false).unwrap_err().problem, Problem::Exists));
+    written(&path, true, b"ghijkl").finish().unwrap();
+    assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
     // An output that is not finished leaves no files.
-    drop(written(&place, true, b"mnopqr"));
-    assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
+    drop(written(&path, true, b"mnopqr"));
+    assert_eq!((names(folder.path()), read(&path)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
 }
 
 #[test]
 fn what_comes_to_the_place_meanwhile_is_not_lost() {
     for overwrite in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("y.zarr");
-        let output = written(&place, overwrite, b"abcdef");
-        fs::create_dir(&place).unwrap();
-        fs::write(place.join("thesis.txt"), "precious").unwrap();
-        let Problem::Kept { why, place: kept } = output.finish().unwrap_err().problem else {
+        let path = folder.path().join("y.zarr");
+        let output = written(&path, overwrite, b"abcdef");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("thesis.txt"), "precious").unwrap();
+        let Problem::Kept { why, path: kept } = output.finish().unwrap_err().problem else {
             panic!("it is kept")
         };
         match overwrite {
             true => assert!(matches!(*why, Problem::OtherFolder), "{why:?}"),
             false => assert!(matches!(*why, Problem::Exists), "{why:?}"),
         }
-        assert_eq!(fs::read(place.join("thesis.txt")).unwrap(), b"precious");
+        assert_eq!(fs::read(path.join("thesis.txt")).unwrap(), b"precious");
         assert_eq!(read(&kept), b"abcdef");
         let left = leftovers(folder.path(), None).unwrap();
         assert_eq!((left.len(), left[0].state), (1, LeftoverState::Finished));
@@ -89,18 +89,18 @@ fn what_comes_to_the_place_meanwhile_is_not_lost() {
 #[test]
 fn what_an_earlier_run_left_is_replaced_and_what_one_has_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("y.zarr");
+    let path = folder.path().join("y.zarr");
     let left = folder.path().join(format!(".trundle-{TAG}.part"));
     fs::create_dir_all(left.join("c/0")).unwrap();
     fs::write(left.join("c/0/1"), "of a run that was killed").unwrap();
     let found = leftovers(folder.path(), None).unwrap();
     assert_eq!((found[0].state, found[0].bytes()), (LeftoverState::Interrupted, 24));
-    let output = written(&place, false, b"abcdef");
+    let output = written(&path, false, b"abcdef");
     assert!(!left.join("c/0/1").exists());
     assert_eq!(leftovers(folder.path(), None).unwrap()[0].state, LeftoverState::InUse);
-    assert!(matches!(begun(&place, false).unwrap_err().problem, Problem::Busy));
+    assert!(matches!(begun(&path, false).unwrap_err().problem, Problem::Busy));
     output.finish().unwrap();
-    assert_eq!(read(&place), b"abcdef");
+    assert_eq!(read(&path), b"abcdef");
 }
 
 #[test]

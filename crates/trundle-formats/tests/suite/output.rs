@@ -88,12 +88,12 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
 /// Checks that a finished output was kept because it could not be renamed for `reason`, and returns the path where it
 /// was kept.
 fn kept(error: &Error, reason: &str) -> PathBuf {
-    let Problem::Kept { why, place } = &error.problem else { panic!("{error}") };
+    let Problem::Kept { why, path } = &error.problem else { panic!("{error}") };
     assert!(why.to_string().starts_with(reason), "{error}");
-    let name = place.file_name().unwrap().to_str().unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with(".trundle-out.npy-") && name.contains(".finished"), "{name}");
-    assert!(error.to_string().ends_with(&format!("kept as {}", place.display())), "{error}");
-    place.clone()
+    assert!(error.to_string().ends_with(&format!("kept as {}", path.display())), "{error}");
+    path.clone()
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.npy");
     let tag = "out.npy-0123456789abcdef";
-    let mut places = Vec::new();
+    let mut kept_paths = Vec::new();
     for (overwrite, text) in [(true, "first"), (false, "second"), (true, "third")] {
         let begin = trundle_formats::Begin::Anew;
         let mut output = Output::create_tagged(&path, overwrite, tag, begin).unwrap();
@@ -110,14 +110,14 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
         fs::create_dir(&path).unwrap();
         fs::write(path.join("file"), "").unwrap();
         let error = output.finish().unwrap_err();
-        let place = kept(&error, if overwrite { "is a folder" } else { "already exists" });
-        assert_eq!(fs::read(&place).unwrap(), text.as_bytes());
-        places.push(place);
+        let kept_path = kept(&error, if overwrite { "is a folder" } else { "already exists" });
+        assert_eq!(fs::read(&kept_path).unwrap(), text.as_bytes());
+        kept_paths.push(kept_path);
         fs::remove_dir_all(&path).unwrap();
     }
-    places.dedup();
-    assert_eq!((places.len(), names(folder.path()).len()), (3, 3));
-    assert!(places.iter().all(|place| place.exists()));
+    kept_paths.dedup();
+    assert_eq!((kept_paths.len(), names(folder.path()).len()), (3, 3));
+    assert!(kept_paths.iter().all(|path| path.exists()));
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 #[test]
 fn places_that_cannot_be_outputs_are_refused_early() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name);
-    fs::create_dir(place("folder.npy")).unwrap();
-    fs::write(place("file"), "").unwrap();
+    let path_of = |name: &str| folder.path().join(name);
+    fs::create_dir(path_of("folder.npy")).unwrap();
+    fs::write(path_of("file"), "").unwrap();
     for (name, class, message) in [
         ("folder.npy", ExitClass::Usage, "is a folder"),
         ("none/out.npy", ExitClass::Failed, "the folder "),
@@ -164,7 +164,8 @@ fn places_that_cannot_be_outputs_are_refused_early() {
             "unknown ending \".txt\": expected one of .npy .npz .safetensors",
         ),
     ] {
-        for refused in [check_output(&place(name), true), write_bytes(&place(name), &[], true)] {
+        for refused in [check_output(&path_of(name), true), write_bytes(&path_of(name), &[], true)]
+        {
             let error = refused.unwrap_err();
             assert!(error.problem.to_string().starts_with(message), "{error}");
             assert!(!error.to_string().contains(".nii"), "formats that are written: {error}");
@@ -172,7 +173,7 @@ fn places_that_cannot_be_outputs_are_refused_early() {
         }
     }
     assert_eq!(names(folder.path()), ["file", "folder.npy"]);
-    assert!(check_output(&place("out.npy"), false).is_ok());
+    assert!(check_output(&path_of("out.npy"), false).is_ok());
     assert!(check_output(Path::new("-"), false).is_ok());
     assert!(check_output(Path::new("out-in-this-folder.npy"), false).is_ok());
 }
@@ -237,23 +238,23 @@ mod unix {
     #[test]
     fn a_symbolic_link_stays_and_its_target_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        let place = |name: &str| folder.path().join(name);
-        fs::create_dir(place("far")).unwrap();
-        symlink("far/target.npy", place("second.npy")).unwrap();
-        symlink("second.npy", place("first.npy")).unwrap();
+        let path_of = |name: &str| folder.path().join(name);
+        fs::create_dir(path_of("far")).unwrap();
+        symlink("far/target.npy", path_of("second.npy")).unwrap();
+        symlink("second.npy", path_of("first.npy")).unwrap();
 
         // The target of the links does not exist at first.
-        write_bytes(&place("first.npy"), &[1], false).unwrap();
-        assert_eq!(load(&place("far/target.npy")), [1]);
-        let refused = write_bytes(&place("first.npy"), &[2], false).unwrap_err();
+        write_bytes(&path_of("first.npy"), &[1], false).unwrap();
+        assert_eq!(load(&path_of("far/target.npy")), [1]);
+        let refused = write_bytes(&path_of("first.npy"), &[2], false).unwrap_err();
         assert!(matches!(refused.problem, Problem::Exists));
-        write_bytes(&place("first.npy"), &[2], true).unwrap();
-        assert_eq!(load(&place("far/target.npy")), [2]);
-        assert!(place("first.npy").is_symlink() && place("second.npy").is_symlink());
-        assert!(!place("far/target.npy").is_symlink());
+        write_bytes(&path_of("first.npy"), &[2], true).unwrap();
+        assert_eq!(load(&path_of("far/target.npy")), [2]);
+        assert!(path_of("first.npy").is_symlink() && path_of("second.npy").is_symlink());
+        assert!(!path_of("far/target.npy").is_symlink());
 
-        symlink("loop.npy", place("loop.npy")).unwrap();
-        assert!(write_bytes(&place("loop.npy"), &[3], true).is_err());
+        symlink("loop.npy", path_of("loop.npy")).unwrap();
+        assert!(write_bytes(&path_of("loop.npy"), &[3], true).is_err());
         assert_eq!(names(folder.path()), ["far", "first.npy", "loop.npy", "second.npy"]);
     }
 
