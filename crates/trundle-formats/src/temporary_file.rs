@@ -24,17 +24,17 @@ const REMOVE_TRIES: usize = 10;
 const FINISHED_NAMES: u32 = 100;
 
 static TEMPORARY_FILES: Mutex<Registry> =
-    Mutex::new(Registry { files: BTreeMap::new(), phase: Phase::Writing });
+    Mutex::new(Registry { files: BTreeMap::new(), state: RegistryState::Writing });
 
 struct Registry {
     /// The path of each file, and whether a later run can resume it.
     files: BTreeMap<PathBuf, bool>,
-    phase: Phase,
+    state: RegistryState,
 }
 
 /// What this process is doing with its temporary files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum RegistryState {
     Writing,
     /// The process renames complete files, see [`begin_finishing`].
     Finishing,
@@ -54,10 +54,10 @@ fn registry() -> MutexGuard<'static, Registry> {
 /// If outputs [are being renamed](begin_finishing), returns `None` and removes nothing. The program must then continue.
 pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     let mut registry = registry();
-    if registry.phase == Phase::Finishing {
+    if registry.state == RegistryState::Finishing {
         return None;
     }
-    registry.phase = Phase::Removed;
+    registry.state = RegistryState::Removed;
     ending();
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
         remove(file);
@@ -77,12 +77,12 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
 /// If the files were already removed.
 pub fn begin_finishing() -> io::Result<()> {
     let mut registry = registry();
-    if registry.phase == Phase::Removed {
+    if registry.state == RegistryState::Removed {
         drop(registry);
         wait_for_end();
         return Err(io::ErrorKind::Interrupted.into());
     }
-    registry.phase = Phase::Finishing;
+    registry.state = RegistryState::Finishing;
     Ok(())
 }
 
@@ -115,7 +115,7 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// If the program has [removed](remove_temporary_files) its files and so is about to end, blocks until it ends. The
 /// thread then does not report errors about the files.
 pub(crate) fn wait_for_end() {
-    if registry().phase == Phase::Removed {
+    if registry().state == RegistryState::Removed {
         std::thread::sleep(END_WAIT);
     }
 }
@@ -139,10 +139,10 @@ impl Registration {
         make: impl FnOnce() -> Result<T, Problem>,
     ) -> Result<(T, Registration), Problem> {
         let mut registry = registry();
-        if registry.phase == Phase::Removed {
+        if registry.state == RegistryState::Removed {
             return Err(creating(io::ErrorKind::Interrupted.into()));
         }
-        registry.phase = Phase::Writing;
+        registry.state = RegistryState::Writing;
         let made = make()?;
         // The path must be absolute, because the program may change its current folder.
         let path = std::path::absolute(path).map_err(creating)?;
@@ -153,7 +153,7 @@ impl Registration {
     /// Calls `last`, and ends the registration of the file. No removal of all files can come in between.
     pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
         let mut registry = registry();
-        if registry.phase == Phase::Removed {
+        if registry.state == RegistryState::Removed {
             drop(registry);
             wait_for_end();
             return Err(creating(io::ErrorKind::Interrupted.into()));

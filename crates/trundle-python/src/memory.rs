@@ -34,7 +34,7 @@ impl Extent {
     }
 }
 
-/// The memory layout of a tensor.
+/// The memory of a tensor, with its layout.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayMemory {
     /// The element at index 0 of every axis. With negative strides, other elements are before it.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
+use crate::resumable_move::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 use crate::{Arguments, Run, Workdir};
 
 fn left(dir: &Workdir, args: &str) -> Vec<Value> {

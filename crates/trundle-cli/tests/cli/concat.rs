@@ -373,7 +373,7 @@ fn files_of_every_format_go_together() {
 #[cfg(unix)]
 #[test]
 fn interrupted_work_is_gone_on_with() {
-    use crate::work::ResumableMove;
+    use crate::resumable_move::ResumableMove;
 
     let work = ResumableMove::new("concat x.npy x.npy -o y.npy --axis 1");
     work.begun_and_killed("--verify");

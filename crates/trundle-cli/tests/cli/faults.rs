@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::npy::{self, Tensor};
-use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
+use crate::resumable_move::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 use crate::{Arguments, Run, Workdir};
 
 #[test]

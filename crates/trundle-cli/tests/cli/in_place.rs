@@ -15,8 +15,8 @@ use trundle_testing::everything;
 
 use crate::npy::{PLAIN, Tensor};
 use crate::refusals::unix::is_ignored;
+use crate::resumable_move::{noted_lines, signal};
 use crate::safetensors::{self, Named};
-use crate::work::{noted_lines, signal};
 use crate::{Run, Workdir, skip};
 
 /// By path: the content of each file in a folder, and the destination of each symbolic link.

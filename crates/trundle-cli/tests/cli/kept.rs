@@ -292,7 +292,7 @@ fn killed_run_is_resumed(rows: usize) -> bool {
     let args = "flip m.safetensors --axes 0 --tensor b -o x.safetensors";
     let slowly = "--max-mem 8M --storage hdd --threads 1 --resume --json";
     let args = format!("{args} {slowly}");
-    let has_noted = || crate::work::noted_lines(&dir.path("")) >= 2;
+    let has_noted = || crate::resumable_move::noted_lines(&dir.path("")) >= 2;
     let mut child = dir.command(&args).spawn().unwrap();
     while child.try_wait().unwrap().is_none() && !has_noted() {
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -37,14 +37,14 @@ mod refusals;
 mod relayout;
 mod results;
 #[cfg(unix)]
+mod resumable_move;
+#[cfg(unix)]
 mod resume;
 mod safetensors;
 mod scatters;
 mod split;
 #[cfg(all(unix, feature = "zarr"))]
 mod tasks;
-#[cfg(unix)]
-mod work;
 #[cfg(feature = "zarr")]
 mod zarr;
 

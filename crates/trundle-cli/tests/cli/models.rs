@@ -280,7 +280,7 @@ fn what_is_larger_than_memory_goes_in_parts() {
 #[cfg(unix)]
 #[test]
 fn a_model_in_parts_that_was_killed_goes_on() {
-    use crate::work::{noted_lines, signal};
+    use crate::resumable_move::{noted_lines, signal};
 
     let dir = Workdir::new();
     let sizes = [2000, 2300];

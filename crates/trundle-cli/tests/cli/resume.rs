@@ -11,8 +11,8 @@ use trundle_testing::everything;
 
 use crate::Run;
 use crate::refusals::unix::is_ignored;
+use crate::resumable_move::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 use crate::skip;
-use crate::work::{ONE_PASS, ResumableMove, TWO_PASSES, signal};
 
 /// Returns the movements to interrupt. Unless all tests run, this is only the movement with two passes,
 /// which includes what the other one tests.

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSubsequences {
     axis: i64,
-    /// The lengths in row-major order: one for each row, or, with `tensor`, one for each element of the shape `held`.
+    /// The lengths in row-major order: one for each row, or, with `tensor`, one for each element of the shape `stored`.
     lengths: Arc<[u64]>,
     /// The shapes of the lengths; `None` if they were given as a list.
     tensor: Option<LengthsTensor>,

@@ -31,11 +31,11 @@ pub(crate) struct Counterpart<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
     pub(crate) count: u64,
-    pub(crate) first: Option<First>,
+    pub(crate) first: Option<FirstDifference>,
 }
 
 #[derive(Debug)]
-pub(crate) struct First {
+pub(crate) struct FirstDifference {
     /// The position of the element in row-major order.
     pub(crate) position: usize,
     /// The bytes of the element as written and as stored, both in the written type. A packed element is one byte.
@@ -142,7 +142,7 @@ impl<'a> Counterpart<'a> {
             && found.first.as_ref().is_none_or(|first| position < first.position)
         {
             let values = [value(written, index), value(own, index)];
-            found.first = Some(First { position, values });
+            found.first = Some(FirstDifference { position, values });
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
     use trundle::{BitOrder, DType};
 
     use super::*;
-    use crate::run::memory::{Faults, FaultyBlob};
+    use crate::run::faulty_store::{Faults, FaultyBlob};
 
     fn found(
         blob: &FaultyBlob,

@@ -9,7 +9,7 @@ mod counterpart;
 mod encoded;
 mod executor;
 #[cfg(test)]
-pub(crate) mod memory;
+pub(crate) mod faulty_store;
 mod numbered;
 mod origin;
 mod prepared_task;

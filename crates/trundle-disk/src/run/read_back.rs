@@ -97,7 +97,7 @@ mod tests {
     use trundle::DType;
 
     use super::*;
-    use crate::run::memory::{Faults, FaultyBlob};
+    use crate::run::faulty_store::{Faults, FaultyBlob};
 
     #[test]
     fn parts_have_the_checksums_of_the_whole() {

@@ -4,7 +4,7 @@ use trundle::{Chain, DType, Shape};
 use trundle_formats::{FORMATS, StoredDType, TensorFile, TensorHint};
 
 use super::*;
-use crate::run::memory::{Faults, MemoryStore};
+use crate::run::faulty_store::{Faults, MemoryStore};
 use crate::{PlanOptions, Storage, Wanted};
 
 const SIZES: [usize; 3] = [40, 60, 50];

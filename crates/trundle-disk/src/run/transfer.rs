@@ -280,7 +280,7 @@ mod tests {
 
     use super::*;
     use crate::plan::location::Location;
-    use crate::run::memory::{Faults, FaultyBlob};
+    use crate::run::faulty_store::{Faults, FaultyBlob};
 
     /// Returns runs of one element at every eighth position, from position `first` on.
     fn every_eighth(first: usize, count: usize) -> Runs {

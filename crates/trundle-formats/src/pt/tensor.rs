@@ -57,7 +57,7 @@ pub(super) fn read(pickle: &Pickle, id: Id) -> Result<PickledTensor, Problem> {
             return Err(Problem::unsupported(why));
         }
     };
-    let Storage { dtype, member, elements } = storage_of(pickle, *storage)?;
+    let TorchStorage { dtype, member, elements } = storage_of(pickle, *storage)?;
     let Object::Int(offset) = pickle.object(*offset) else {
         return Err(Problem::unsupported("has an offset that is not an integer"));
     };
@@ -146,7 +146,7 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     }
 }
 
-struct Storage {
+struct TorchStorage {
     dtype: DType,
     /// The name of the storage's member in the archive, which is a number.
     member: String,
@@ -154,7 +154,7 @@ struct Storage {
 }
 
 /// Reads the object `id` as a storage. Its device is ignored.
-fn storage_of(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
+fn storage_of(pickle: &Pickle, id: Id) -> Result<TorchStorage, Problem> {
     let not = || Problem::unsupported("has a storage that torch.save does not write");
     let Object::Persistent(named) = pickle.object(id) else { return Err(not()) };
     let Object::Tuple(parts) = pickle.object(*named) else { return Err(not()) };
@@ -171,7 +171,7 @@ fn storage_of(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
     let dtype = dtype::of_storage(class).ok_or_else(|| {
         Problem::unsupported(format!("has elements of {class}, which are not read"))
     })?;
-    Ok(Storage { dtype, member: key.clone(), elements })
+    Ok(TorchStorage { dtype, member: key.clone(), elements })
 }
 
 fn integers(pickle: &Pickle, id: Id) -> Result<Vec<i64>, Problem> {
