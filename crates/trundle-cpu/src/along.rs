@@ -220,7 +220,7 @@ impl Along {
                     let own = &indices[first..][..columns.len()];
                     let src = ends.src.wrapping_add(first * width);
                     let dst = dst.wrapping_add(columns.start * width);
-                    // SAFETY: `place` clamps each index to the axis, and no other task writes these columns.
+                    // SAFETY: `position` clamps each index to the axis, and no other task writes these columns.
                     unsafe { put_elements(src, own, how, (inner, width), dst, is_within) };
                 }
             }

@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "nothing is moved")]
 mod invocations;
 
-use invocations::some_places;
+use invocations::some_positions;
 use trundle_core::ops::{Flip, Indices, ReverseSubsequences, Roll, Take, Transpose};
 use trundle_core::{Layout, Move, Op, Shape};
 use trundle_gpu::{GpuMove, Launch, Windows};
@@ -49,7 +49,7 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
                     "{part:?} of {whole:?}"
                 );
             }
-            for [from, to] in some_places(launch) {
+            for [from, to] in some_positions(launch) {
                 assert!(reads.contains(&from) && writes.contains(&to), "{}", launch.summary());
                 let mut rest = to / width;
                 let mut index = vec![0; map.out_shape().rank()];
@@ -57,7 +57,7 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
                     (index[axis], rest) = (rest % size, rest / size);
                 }
                 let expected = src.offset_of(&map.source_of(&index)) + to % width;
-                assert_eq!(from, expected, "{op} of {shape}, place {to}");
+                assert_eq!(from, expected, "{op} of {shape}, position {to}");
                 checked += 1;
             }
         }

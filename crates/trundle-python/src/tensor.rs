@@ -189,7 +189,7 @@ impl<'py> Tensor<'py> {
             (TensorKind::Foreign(own), TensorKind::Foreign(foreign))
                 if own.object().get_type().is(foreign.object().get_type()) =>
             {
-                self.check_place(argument, other)?;
+                self.check_device(argument, other)?;
                 foreign.check_dtype(argument, own)
             }
             _ => Err(PyTypeError::new_err(format!(
@@ -202,7 +202,7 @@ impl<'py> Tensor<'py> {
     ///
     /// # Errors
     /// ValueError if the devices differ.
-    fn check_place(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
+    fn check_device(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
         let (own, others) = (self.memory.device, other.memory.device);
         match own.ordinal() == others.ordinal() {
             true => Ok(()),
@@ -234,7 +234,7 @@ impl<'py> Tensor<'py> {
                 foreign.check_dtype(argument, read)?;
                 foreign.check_writable(argument)?;
                 let target = Tensor { memory, kind: TensorKind::Foreign(foreign) };
-                x.check_place(argument, &target)?;
+                x.check_device(argument, &target)?;
                 Ok(target)
             }
             _ => Err(PyTypeError::new_err(format!(

@@ -137,7 +137,7 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         ("reverse_subsequences", "lengths", subsequences(0, &[2, 3]), subsequences(0, &[3, 2])),
         ("reverse_subsequences", "tensor", subsequences(0, &[2, 3]), dense(&[1, 2], &[2, 3])),
         ("reverse_subsequences", "tensor", dense(&[1, 1, 2], &[2, 3]), dense(&[1, 2], &[2, 3])),
-        ("reverse_subsequences", "tensor", dense(&[1, 2], &[2, 2]), held_once()),
+        ("reverse_subsequences", "tensor", dense(&[1, 2], &[2, 2]), stored_once()),
         ("roll", "shift", roll(&[1, 2], &[0, 1]), roll(&[2, 1], &[0, 1])),
         ("roll", "axes", roll(&[1, 2], &[0, 1]), roll(&[1, 2], &[1, 0])),
         ("rot90", "k", Rot90::new(1, &[0, 1]).into(), Rot90::new(2, &[0, 1]).into()),
@@ -179,7 +179,7 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
 }
 
 /// Two equal lengths that are stored once, with a stride of 0.
-fn held_once() -> Op {
+fn stored_once() -> Op {
     let bytes = 2u64.to_ne_bytes();
     let layout = Layout::strided(&shape(&[1, 2]), 0, &[0, 0]).unwrap();
     let lengths = TensorView::new(&bytes, DType::U64, layout).unwrap();

@@ -53,11 +53,11 @@ fn what_was_left_is_listed_by_run_and_removed() {
 fn what_a_process_has_stays_with_all_that_belongs_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    for is_part_held in [true, false] {
+    for is_part_locked in [true, false] {
         let (output, between) = begun(folder, "0123456789abcdef");
         let before = names(folder);
         // The files are in use if one of them is locked.
-        let locked: Box<dyn Send> = match is_part_held {
+        let locked: Box<dyn Send> = match is_part_locked {
             true => (drop(between), Box::new(output) as Box<dyn Send>).1,
             false => (drop(output), Box::new(between) as Box<dyn Send>).1,
         };

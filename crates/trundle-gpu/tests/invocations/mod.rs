@@ -92,7 +92,7 @@ impl Backend for Invocations {
 
 /// Returns the source and destination positions of some elements of a launch in bytes, including the first and the last
 /// element. Leaves out elements that another launch moves.
-pub(crate) fn some_places(launch: &Launch) -> Vec<[usize; 2]> {
+pub(crate) fn some_positions(launch: &Launch) -> Vec<[usize; 2]> {
     let workgroup = Workgroup {
         launch,
         tables: launch.table_entries().collect(),

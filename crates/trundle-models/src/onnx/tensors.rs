@@ -139,7 +139,7 @@ pub(super) fn constant(
             ElementType::Fixed(dtype) => {
                 let bytes = match is_external {
                     true => {
-                        one_place(tensor, None)?;
+                        check_one_field(tensor, None)?;
                         external.read(&tensor.external_data, shape.bytes(dtype)?, what)?
                     }
                     false => own_bytes(tensor, row, dtype, &shape)?,
@@ -159,7 +159,7 @@ fn shape(dims: &[i64]) -> Checked<Shape> {
 }
 
 /// Returns an error if there is data outside of `field`, because it would be unclear which data counts.
-fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
+fn check_one_field(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
     if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
         let other = other.name();
         return match field.map(Field::name) {
@@ -177,7 +177,7 @@ fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
 }
 
 fn strings(tensor: &proto::Tensor, shape: &Shape) -> Checked<Arc<[String]>> {
-    one_place(tensor, Some(Field::String))?;
+    check_one_field(tensor, Some(Field::String))?;
     let (takes, got) = (shape.elements(), tensor.string_data.len());
     if got != takes {
         return wrong!("shape {shape} takes {takes} strings, string_data has {got}");
@@ -201,10 +201,10 @@ fn own_bytes(
 ) -> Checked<Bytes> {
     let bytes = shape.bytes(dtype)?;
     let data: Bytes = if tensor.raw_data.is_empty() {
-        one_place(tensor, Some(row.field))?;
+        check_one_field(tensor, Some(row.field))?;
         typed(tensor, row, dtype)?.into()
     } else {
-        one_place(tensor, None)?;
+        check_one_field(tensor, None)?;
         tensor.raw_data.clone()
     };
     if data.len() != bytes {

@@ -110,7 +110,7 @@ fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked
         known.shape.iter().zip(&is_reduced).map(|(size, is)| if *is { 1 } else { *size }).collect();
     let full = Shape::new(full)?;
     let mut numbers: Vec<Option<Number>> = vec![None; full.elements()];
-    // For each number, `places` gives the index of its result: the reduced shape is broadcast back to the
+    // For each number, `target.indices` gives the index of its result: the reduced shape is broadcast back to the
     // full shape.
     let target = Known { dtype: known.dtype, shape: full.clone(), numbers: Vec::new() };
     for (number, at) in known.numbers.iter().zip(target.indices(&known.sizes())?) {
