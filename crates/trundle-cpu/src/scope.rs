@@ -85,15 +85,15 @@ struct Scope {
 
 /// Calls `run` in a scope and restores the previous scope, even if `run` panics.
 fn within<R>(scope: Scope, run: impl FnOnce() -> R) -> R {
-    struct Around(Scope);
+    struct Restore(Scope);
 
-    impl Drop for Around {
+    impl Drop for Restore {
         fn drop(&mut self) {
             SCOPE.set(self.0);
         }
     }
 
-    let _around = Around(SCOPE.replace(scope));
+    let _around = Restore(SCOPE.replace(scope));
     run()
 }
 

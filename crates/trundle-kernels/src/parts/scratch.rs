@@ -83,7 +83,7 @@ pub(crate) struct Scratch<'a> {
 }
 
 #[repr(C)]
-struct Storage {
+struct ScratchMemory {
     copies: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],
     out: [MaybeUninit<u8>; OUT_BYTES + 3 * LINE],
     masks: [LineMasks; MOST_LINES],
@@ -98,15 +98,15 @@ struct Storage {
 /// The thread must not call this function again while it uses the result.
 pub(crate) unsafe fn scratch<'a>() -> Option<Scratch<'a>> {
     thread_local! {
-        static STORAGE: UnsafeCell<Option<Box<Storage>>> = const { UnsafeCell::new(None) };
+        static STORAGE: UnsafeCell<Option<Box<ScratchMemory>>> = const { UnsafeCell::new(None) };
     }
-    let of_cell = |cell: &UnsafeCell<Option<Box<Storage>>>| {
+    let of_cell = |cell: &UnsafeCell<Option<Box<ScratchMemory>>>| {
         // SAFETY: the cell belongs to this thread, and the caller guarantees that no other reference into it is in
         // use.
         let storage = unsafe { &mut *cell.get() };
         // SAFETY: zero bytes are valid for every field.
         let storage = storage.get_or_insert_with(|| unsafe { Box::new_zeroed().assume_init() });
-        let Storage { copies, out, masks, changes, sub_line_changes, lanes } = &mut **storage;
+        let ScratchMemory { copies, out, masks, changes, sub_line_changes, lanes } = &mut **storage;
         let copies = copies.as_mut_ptr().cast::<u8>();
         Scratch {
             copies: copies.wrapping_add(copies.align_offset(LINE)),

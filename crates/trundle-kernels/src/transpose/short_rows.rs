@@ -47,7 +47,7 @@ impl Ahead {
 
     /// Returns the prefetch distance at byte `at` of a column.
     #[inline(always)]
-    fn of_position(&self, at: usize) -> isize {
+    fn distance_at(&self, at: usize) -> isize {
         self.bytes[usize::from(at >= self.until)]
     }
 }
@@ -137,7 +137,7 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
         let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
             let count = side.min(tile.rows.len - row);
-            let far = ahead.of_position(at + row * W);
+            let far = ahead.distance_at(at + row * W);
             for (vectors, srcs) in vectors.chunks_exact_mut(each).zip(srcs.chunks_exact(each)) {
                 load_columns::<V, W, LEVEL>(token, vectors, srcs, at + row * W, count, far);
                 transpose_within_lanes::<V, W>(written(vectors));
@@ -212,7 +212,7 @@ unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
         let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
             let count = side.min(tile.rows.len - row);
-            let far = ahead.of_position(at + row * W);
+            let far = ahead.distance_at(at + row * W);
             for (lines, srcs) in lines.chunks_exact_mut(group).zip(srcs.chunks_exact(each)) {
                 for (vectors, srcs) in lines.chunks_exact_mut(side).zip(srcs.chunks_exact(side)) {
                     load_columns::<V, W, LEVEL>(token, vectors, srcs, at + row * W, count, far);
