@@ -367,7 +367,7 @@ def large_row(args, case, found, others):
 
 
 # The destinations in the second table.
-PLACES = ("in an array that is there", "new, `y = f(x)`", "new, all results kept")
+OUTPUTS = ("in an array that is there", "new, `y = f(x)`", "new, all results kept")
 
 
 def memory(args):
@@ -387,10 +387,10 @@ def memory(args):
             seen = turn(there), turn(new), turn_that_keeps(new)
             for place, each in zip(turns[what], seen):
                 place.append(each)
-    heading([f"f32 {as_text(x.shape)}", *PLACES])
+    heading([f"f32 {as_text(x.shape)}", *OUTPUTS])
     for what, places in turns.items():
         row([what, *(time_and_faults(typical(each)) for each in places)])
-    return {what: as_record(dict(zip(PLACES, each))) for what, each in turns.items()}
+    return {what: as_record(dict(zip(OUTPUTS, each))) for what, each in turns.items()}
 
 
 def time_and_faults(turn):

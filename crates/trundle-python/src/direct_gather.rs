@@ -134,7 +134,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
                 // Checks the indices first, so that nothing is written on an error.
                 along
                     .check_range(self.read_indices(), own_threads)
-                    .map_err(|error| refused(py, &placed(error, &indices.sizes)))?;
+                    .map_err(|error| refused(py, &with_position(error, &indices.sizes)))?;
                 copied(py, &self.x.memory, target, threads)?;
             }
             // SAFETY: the caller holds both arrays, and the target overlaps neither the values nor the indices.
@@ -143,7 +143,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
             run_of(py, updates.len(), move |_| {
                 along
                     .put_along(out, own, updates, own_threads)
-                    .map_err(|error| placed(error, sizes))
+                    .map_err(|error| with_position(error, sizes))
             })?;
             Ok(Some(()))
         };
@@ -184,7 +184,7 @@ impl<'a, 'py> DirectGather<'a, 'py> {
                 };
                 checked
                     .and_then(|()| work(read, own, written))
-                    .map_err(|error| placed(error, sizes))
+                    .map_err(|error| with_position(error, sizes))
             })
         };
         let Some(out) = out else {
@@ -218,7 +218,7 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
 }
 
 /// Adds the position of the invalid index, in an array of these sizes, to an index error.
-fn placed(error: Error, sizes: &[isize]) -> Error {
+fn with_position(error: Error, sizes: &[isize]) -> Error {
     match error {
         Error::Op(OpError::IndexOutOfRange { index, position, size }) => {
             let mut rest = position.first().copied().unwrap_or(0);

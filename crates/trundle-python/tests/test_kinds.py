@@ -10,7 +10,7 @@ import trundle
 from arrays import assert_new, assert_same_bits, random_array, reversed_subsequences
 
 LENGTHS = np.array([[2], [0], [4]])
-PLACES = np.array([[3, 0], [-1, -2], [1, 1]])
+INDICES = np.array([[3, 0], [-1, -2], [1, 1]])
 
 # Functions that keep the class of an array, and functions that do not, for shape (3, 4).
 KEEPING = {
@@ -38,8 +38,8 @@ KEEPING = {
         lambda p: p.take([2, 0, 0, 3, 1], 1),
     ),
     "take_along_axis": (
-        lambda x, **rest: trundle.take_along_axis(x, PLACES, axis=1, **rest),
-        lambda p: np.take_along_axis(p, PLACES, 1),
+        lambda x, **rest: trundle.take_along_axis(x, INDICES, axis=1, **rest),
+        lambda p: np.take_along_axis(p, INDICES, 1),
     ),
     "repeat": (lambda x, **rest: trundle.repeat(x, 2, 1, **rest), lambda p: p.repeat(2, 1)),
     "repeat each": (

@@ -22,7 +22,7 @@ pub(super) struct Datasets {
 
 /// The datasets while offsets are assigned to them.
 #[derive(Default)]
-struct Placed {
+struct AssignedDatasets {
     headers: Vec<Header>,
     chunked: Vec<Option<usize>>,
     unstored: Vec<(u64, Unstored)>,
@@ -45,15 +45,21 @@ impl Datasets {
             .into_iter()
             .map(|each| Unreadable { name: each.path, problem: each.error.into() })
             .collect();
-        let mut placed = Placed { unstored_end: bytes, ..Placed::default() };
+        let mut assigned = AssignedDatasets { unstored_end: bytes, ..AssignedDatasets::default() };
         for dataset in file.datasets {
             let name = dataset.path.clone();
-            if let Err(problem) = placed.add(dataset) {
+            if let Err(problem) = assigned.add(dataset) {
                 unreadable.push(Unreadable { name, problem });
             }
         }
-        let Placed { mut headers, chunked, unstored, mut arrays, unstored_end, chunks_end } =
-            placed;
+        let AssignedDatasets {
+            mut headers,
+            chunked,
+            unstored,
+            mut arrays,
+            unstored_end,
+            chunks_end,
+        } = assigned;
         if headers.is_empty() {
             return Err(match unreadable.pop() {
                 None => Problem::Unsupported(format!("\"{own_name}\" holds no dataset")),
@@ -85,7 +91,7 @@ impl Datasets {
     }
 }
 
-impl Placed {
+impl AssignedDatasets {
     fn add(&mut self, dataset: Dataset) -> Result<(), Problem> {
         let Dataset { path, shape, dtype, width, data, attributes, unlimited, .. } = dataset;
         let annotations = Annotations {

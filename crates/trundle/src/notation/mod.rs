@@ -54,7 +54,7 @@ mod error;
 mod names;
 mod numbers;
 mod pattern;
-mod placed;
+mod pattern_match;
 mod side;
 mod similar;
 mod stage;

@@ -8,7 +8,7 @@ use trundle_core::{Error, Op, Shape, ShapeError};
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, NotationError, quoted};
 use super::names::AxisNames;
-use super::placed::Placed;
+use super::pattern_match::PatternMatch;
 use super::side::WrittenSide;
 use super::similar::most_similar;
 use super::stage::{Read, StageKind};
@@ -127,15 +127,16 @@ impl<'a> Pattern<'a> {
 
     fn stage(&self, names: &mut AxisNames) -> Result<Read, Fault> {
         let written = self.op()?;
-        let placed = names.place(&self.left.groups, &self.right.groups).map_err(|error| {
-            let span = error.name.as_deref().and_then(|name| self.left.spans_of(name).next());
-            error.at(span.or(self.left.span()).unwrap_or_else(|| self.arrow.clone()))
-        })?;
-        let (op, is_by_number) = match placed {
-            Placed::ByPlace => (Some(written), true),
-            Placed::ByName => (Some(written), false),
-            Placed::Order(order) => (Some(Transpose::new(&order).into()), false),
-            Placed::Idle => (None, false),
+        let matched =
+            names.match_names(&self.left.groups, &self.right.groups).map_err(|error| {
+                let span = error.name.as_deref().and_then(|name| self.left.spans_of(name).next());
+                error.at(span.or(self.left.span()).unwrap_or_else(|| self.arrow.clone()))
+            })?;
+        let (op, is_by_number) = match matched {
+            PatternMatch::ByPosition => (Some(written), true),
+            PatternMatch::ByName => (Some(written), false),
+            PatternMatch::Order(order) => (Some(Transpose::new(&order).into()), false),
+            PatternMatch::Idle => (None, false),
         };
         Ok(Read { kind: op.map(StageKind::Op), is_by_number })
     }

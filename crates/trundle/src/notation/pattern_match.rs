@@ -9,9 +9,9 @@ use super::names::{Axis, AxisNames, NameError, UNNAMED};
 
 /// The result of matching a pattern with the axis names of a tensor.
 #[derive(Debug)]
-pub(super) enum Placed {
+pub(super) enum PatternMatch {
     /// The pattern applies to all axes, by their positions.
-    ByPlace,
+    ByPosition,
     /// The pattern applies to all axes, and some of its names are names in the file.
     ByName,
     /// The pattern applies to some axes only. It permutes the axes of the tensor to this order.
@@ -26,7 +26,11 @@ impl AxisNames {
     /// # Errors
     /// [`NameError`] if the pattern has a name at another position than the file, or if the pattern needs an axis that
     /// the tensor lacks.
-    pub(super) fn place(&mut self, left: &[Group], right: &[Group]) -> Result<Placed, NameError> {
+    pub(super) fn match_names(
+        &mut self,
+        left: &[Group],
+        right: &[Group],
+    ) -> Result<PatternMatch, NameError> {
         let names: Vec<&str> = left.iter().filter_map(Group::as_axis).collect();
         let in_file: BTreeSet<&str> = self.axes.iter().filter_map(Axis::in_file).collect();
         let is_here = |name: &str| in_file.contains(name);
@@ -36,8 +40,8 @@ impl AxisNames {
             self.are_all_named() && names.iter().any(|name| is_known(name)) && self.has_others()
         }) else {
             let is_by_name = names.iter().any(|name| is_known(name));
-            self.place_as_written(left, right)?;
-            return Ok(if is_by_name { Placed::ByName } else { Placed::ByPlace });
+            self.match_as_written(left, right)?;
+            return Ok(if is_by_name { PatternMatch::ByName } else { PatternMatch::ByPosition });
         };
         if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
             let message = format!(
@@ -47,26 +51,26 @@ impl AxisNames {
             return Err(NameError::new(unknown, message)
                 .suggest("use the file's name for every axis, or new names for all axes"));
         }
-        let placed = self.place_those_there(left, right, lacked)?;
+        let matched = self.match_existing(left, right, lacked)?;
         self.lacked.get_or_insert_with(|| lacked.to_owned());
         // If the tensor lacks an axis, it also lacks the parts into which the pattern splits the axis.
         self.gone.extend(right.iter().filter_map(Group::as_axis).map(str::to_owned));
-        Ok(placed)
+        Ok(matched)
     }
 
     /// Applies a pattern to a tensor that lacks some of its axes.
-    fn place_those_there(
+    fn match_existing(
         &mut self,
         left: &[Group],
         right: &[Group],
         lacked: &str,
-    ) -> Result<Placed, NameError> {
+    ) -> Result<PatternMatch, NameError> {
         let own: Vec<&str> = self.axes.iter().filter_map(Axis::in_file).collect();
         let in_file: BTreeSet<&str> = left.iter().filter_map(Group::as_axis).collect();
         let beside: Vec<&str> =
             own.iter().copied().filter(|name| !in_file.contains(name)).collect();
         if beside.len() == own.len() {
-            return Ok(Placed::Idle);
+            return Ok(PatternMatch::Idle);
         }
         let is_order = left
             .iter()
@@ -88,7 +92,7 @@ impl AxisNames {
         let is_placed = those_of(left, &own, &beside) == own;
         let whole = those_of(right, &own, &beside);
         if (is_placed && whole == own) || (!is_placed && from == to) {
-            return Ok(Placed::Idle);
+            return Ok(PatternMatch::Idle);
         }
         if !is_placed && has_ellipsis {
             return Err(self.misplaced(named[0]));
@@ -103,7 +107,7 @@ impl AxisNames {
         let position = |name: &&str| own.iter().position(|own| own == name);
         let order: Vec<usize> = whole.iter().filter_map(position).collect();
         self.axes = order.iter().map(|at| self.axes[*at].clone()).collect();
-        Ok(Placed::Order(order.into_iter().map(|at| at.cast_signed() as i64).collect()))
+        Ok(PatternMatch::Order(order.into_iter().map(|at| at.cast_signed() as i64).collect()))
     }
 
     fn misplaced(&self, name: &str) -> NameError {
@@ -114,7 +118,7 @@ impl AxisNames {
         .suggest("left of the arrow, write the axes in the file's order")
     }
 
-    fn place_as_written(&mut self, left: &[Group], right: &[Group]) -> Result<(), NameError> {
+    fn match_as_written(&mut self, left: &[Group], right: &[Group]) -> Result<(), NameError> {
         let before = self.aligned(left);
         let in_file: BTreeSet<&str> = self.axes.iter().filter_map(Axis::in_file).collect();
         let mut named: HashMap<&str, Option<String>> = HashMap::new();
