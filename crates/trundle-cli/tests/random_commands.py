@@ -67,12 +67,12 @@ class Chain:
 
     def scatter_nd(self):
         together = self.chance.randint(1, min(3, self.array.ndim))
-        places = [self.chance.randint(1, 4), *([self.chance.randint(1, 3)] if self.chance.random() < 0.3 else [])]
-        along = [self.indices(size, places) for size in self.array.shape[:together]]
-        updates = self.values([*places, *self.array.shape[together:]])
+        counts = [self.chance.randint(1, 4), *([self.chance.randint(1, 3)] if self.chance.random() < 0.3 else [])]
+        along = [self.indices(size, counts) for size in self.array.shape[:together]]
+        updates = self.values([*counts, *self.array.shape[together:]])
         array = self.array.copy()
-        for place in np.ndindex(*places):
-            array[tuple(each[place] for each in along)] = updates[place]
+        for position in np.ndindex(*counts):
+            array[tuple(each[position] for each in along)] = updates[position]
         self.add(f"scatter_nd(_, {self.file(updates)}, indices={self.file(np.stack(along, -1))})", array)
 
     def put_along_axis(self):
@@ -80,10 +80,10 @@ class Chain:
         sizes = list(self.array.shape)
         sizes[axis] = self.chance.randint(1, 4)
         indices, values, array = self.indices(self.array.shape[axis], sizes), self.values(sizes), self.array.copy()
-        for place in np.ndindex(*sizes):
-            to = list(place)
-            to[axis] = indices[place]
-            array[tuple(to)] = values[place]
+        for position in np.ndindex(*sizes):
+            to = list(position)
+            to[axis] = indices[position]
+            array[tuple(to)] = values[position]
         self.add(f"put_along_axis(_, {self.file(values)}, indices={self.file(indices)}, axis={axis})", array)
 
     def slicing(self):

@@ -87,7 +87,7 @@ def reshape(chance, sizes):
     to = factors(chance, math.prod(sizes), 5)
     special = chance.random() < 0.5
     if special:
-        to = [0 if place < len(sizes) and sizes[place] == size else size for place, size in enumerate(to)]
+        to = [0 if number < len(sizes) and sizes[number] == size else size for number, size in enumerate(to)]
     if chance.random() < 0.5:
         to[chance.randrange(len(to))] = -1
     return Layer("Reshape", "opset1", [to], {"special_zero": special})
@@ -154,16 +154,16 @@ def strided_slice(chance, sizes):
     bounds = cuts(chance, len(kinds))
     kept = [[kind == "all" or kind == "part" and chance.random() < 0.5 for kind in kinds] for _ in range(2)]
     axis, index = 0, []
-    for place, kind in enumerate(kinds):
+    for number, kind in enumerate(kinds):
         if kind == "shrink_axis":
             begin = chance.randrange(-sizes[axis], sizes[axis])
             for entries, entry in zip(bounds, (begin, begin + 1, 1)):
-                entries[place] = entry
+                entries[number] = entry
         if kind in ("part", "all"):
-            begin, end = (None if keeps[place] else entries[place] for keeps, entries in zip(kept, bounds))
-            index.append(part(sizes[axis], begin, end, bounds[2][place]))
+            begin, end = (None if keeps[number] else entries[number] for keeps, entries in zip(kept, bounds))
+            index.append(part(sizes[axis], begin, end, bounds[2][number]))
         else:
-            index.append({"new_axis": None, "shrink_axis": bounds[0][place], "ellipsis": ...}[kind])
+            index.append({"new_axis": None, "shrink_axis": bounds[0][number], "ellipsis": ...}[kind])
         axis += {"ellipsis": len(sizes) - own, "new_axis": 0}.get(kind, 1)
     masks = {
         **{f"{name}_mask": [int(kind == name) for kind in kinds] for name in ("new_axis", "shrink_axis", "ellipsis")},
@@ -425,9 +425,9 @@ def gather(chance, sizes):
 
     def said(data):
         result = np.empty([*sizes[:axis], *shape[batch:], *sizes[axis + 1 :]], data.dtype)
-        for place in np.ndindex(*sizes[:batch]):
-            result[place] = data[place].take(np.where(outside, 0, indices)[place], axis - batch)
-            result[(*place, *(slice(None),) * (axis - batch), outside[place])] = 0
+        for position in np.ndindex(*sizes[:batch]):
+            result[position] = data[position].take(np.where(outside, 0, indices)[position], axis - batch)
+            result[(*position, *(slice(None),) * (axis - batch), outside[position])] = 0
         return result
 
     return Layer("Gather", version, [indices, called(chance, axis, len(sizes))], attributes, said)
@@ -458,8 +458,8 @@ def scatter_elements(chance, sizes):
 
     def said(data):
         data = data.copy()
-        for place in np.ndindex(*shape):
-            data[(*place[:axis], indices[place], *place[axis + 1 :])] = new[place]
+        for position in np.ndindex(*shape):
+            data[(*position[:axis], indices[position], *position[axis + 1 :])] = new[position]
         return data
 
     inputs = [indices, new, called(chance, axis, len(sizes))]
@@ -475,8 +475,8 @@ def scatter_nd(chance, sizes):
 
     def said(data):
         data = data.copy()
-        for place in np.ndindex(*shape):
-            data[tuple(indices[place])] = new[place]
+        for position in np.ndindex(*shape):
+            data[tuple(indices[position])] = new[position]
         return data
 
     return Layer("ScatterNDUpdate", version, [indices, new], attributes, said)
@@ -491,8 +491,8 @@ def scatter_update(chance, sizes):
 
     def said(data):
         data = data.copy()
-        for place in np.ndindex(*shape):
-            data[(slice(None),) * axis + (indices[place],)] = new[(slice(None),) * axis + place]
+        for position in np.ndindex(*shape):
+            data[(slice(None),) * axis + (indices[position],)] = new[(slice(None),) * axis + position]
         return data
 
     return Layer("ScatterUpdate", "opset3", [indices, new, called(chance, axis, len(sizes))], said=said)

@@ -142,10 +142,10 @@ def assert_same_bits(actual, expected, note=""):
     assert actual.dtype == expected.dtype, note
     assert actual.dtype.byteorder == expected.dtype.byteorder, note
     differ = (bytes_of(actual) != bytes_of(expected)).any(axis=-1)
-    places = np.argwhere(differ)
-    where = places[:5].tolist()
+    positions = np.argwhere(differ)
+    where = positions[:5].tolist()
     assert not differ.any(), (
-        f"{note} {actual.dtype}: {len(places)} elements differ, first at {where}"
+        f"{note} {actual.dtype}: {len(positions)} elements differ, first at {where}"
     )
 
 

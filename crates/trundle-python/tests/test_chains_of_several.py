@@ -243,11 +243,11 @@ def test_random_scatters_beside_numpy():
         else:
             axes = sorted(chance.sample(range(rank), chance.randint(1, rank)))
             starts, stops, steps = ([chance.randint(0, 4) for _ in axes], [chance.randint(0, 4) for _ in axes], [chance.randint(1, 3) for _ in axes])
-            place = [slice(None)] * rank
+            region = [slice(None)] * rank
             for number, at in enumerate(axes):
-                place[at] = slice(starts[number], stops[number], steps[number])
-            values = views(chance, expected[tuple(place)].shape, 1000)
-            expected[tuple(place)] = values
+                region[at] = slice(starts[number], stops[number], steps[number])
+            values = views(chance, expected[tuple(region)].shape, 1000)
+            expected[tuple(region)] = values
             text, given = f"slice_scatter(_, u, starts={starts}, stops={stops}, axes={axes}, steps={steps})", {"u": values}
         same(trundle.chain(text)(x, **given), expected)
         same(trundle.chain(f"flip({axis}) | {text} | transpose()")(np.flip(x, axis), **given), expected.T)

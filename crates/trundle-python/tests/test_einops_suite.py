@@ -158,11 +158,11 @@ class Graphs:
 def replaced(request, monkeypatch):
     """Replaces functions of einops in all modules that import them."""
     functions = {name: Replaced(name, request.param) for name in ("rearrange", "repeat")}
-    places = [einops, *(importlib.import_module(f"einops.tests.test_{name}") for name in MODULES)]
+    modules = [einops, *(importlib.import_module(f"einops.tests.test_{name}") for name in MODULES)]
     for name, function in functions.items():
-        for place in places:
-            if getattr(place, name, None) is function.theirs:
-                monkeypatch.setattr(place, name, function)
+        for module in modules:
+            if getattr(module, name, None) is function.theirs:
+                monkeypatch.setattr(module, name, function)
     monkeypatch.setattr(einops.layers.torch, "Rearrange", Rearrange)
     monkeypatch.setattr(Rearrange, "calls", 0, raising=False)
     graphs = Graphs()

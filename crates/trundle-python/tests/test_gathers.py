@@ -19,7 +19,7 @@ def same(result, expected):
 # numpy/_core/tests/test_item_selection.py, TestTake.test_simple
 @pytest.mark.parametrize("dtype", [int, "S1", np.dtype([("", "i2", 3)])])
 @pytest.mark.parametrize(
-    ("mode", "index", "place"),
+    ("mode", "index", "source"),
     [
         ("raise", -1, 1),
         ("raise", 4, None),
@@ -29,15 +29,15 @@ def same(result, expected):
         ("clip", 4, 1),
     ],
 )
-def test_each_mode(dtype, mode, index, place, rng):
+def test_each_mode(dtype, mode, index, source, rng):
     x = random_array(dtype, (2, 2), rng)
     for shape in ((), (1, 1)):
         indices = np.full(shape, index)
-        if place is None:
+        if source is None:
             with pytest.raises(IndexError, match="index 4 .* size 2"):
                 trundle.take(x, indices, axis=1, mode=mode)
         else:
-            expected = np.ndarray((2, *shape), x.dtype, np.ascontiguousarray(x[:, place]))
+            expected = np.ndarray((2, *shape), x.dtype, np.ascontiguousarray(x[:, source]))
             assert_same_bits(trundle.take(x, indices, axis=1, mode=mode), expected)
     assert trundle.take(x, np.empty(0, int), axis=1, mode=mode).shape == (2, 0)
 
@@ -50,8 +50,8 @@ def test_indices_beyond():
     same(trundle.take(X, [-1], axis=0)[0], X[1])
     same(trundle.take(X, [-1], axis=0, mode="clip")[0], X[0])
     same(trundle.take(X, [2], axis=0, mode="clip")[0], X[1])
-    for index, place in ((-1, 1), (2, 0), (3, 1)):
-        same(trundle.take(X, [index], axis=0, mode="wrap")[0], X[place])
+    for index, source in ((-1, 1), (2, 0), (3, 1)):
+        same(trundle.take(X, [index], axis=0, mode="wrap")[0], X[source])
 
 
 # TestTake.test_ip_types, test_byteorder, test_record_array
@@ -159,7 +159,7 @@ def test_what_take_refuses():
 @pytest.mark.parametrize("threads", [1, 3])
 def test_out_is_filled_or_stays(threads):
     x = np.random.default_rng(0).random((300, 700)).astype(np.float32)
-    rows, places = np.array([3, -1, 3, 299]), np.full((300, 500), -2)
+    rows, indices = np.array([3, -1, 3, 299]), np.full((300, 500), -2)
     out = np.zeros((4, 700), np.float32)
     assert trundle.take(x, rows, 0, out=out, threads=threads) is out
     same(out, x[rows])
@@ -167,11 +167,11 @@ def test_out_is_filled_or_stays(threads):
     trundle.take(x, rows, 1, out=columns, threads=threads)
     same(columns, x[:, rows])
     along = np.zeros((300, 500), np.float32)
-    assert trundle.take_along_axis(x, places, 1, out=along, threads=threads) is along
-    same(along, np.take_along_axis(x, places, 1))
+    assert trundle.take_along_axis(x, indices, 1, out=along, threads=threads) is along
+    same(along, np.take_along_axis(x, indices, 1))
     # An index out of range, even the last one, is found before anything is written.
-    rows[-1], places[-1, -1] = 300, 700
-    for call, given in ((trundle.take, rows), (trundle.take_along_axis, places)):
+    rows[-1], indices[-1, -1] = 300, 700
+    for call, given in ((trundle.take, rows), (trundle.take_along_axis, indices)):
         axis = 0 if call is trundle.take else 1
         result = out if call is trundle.take else along
         result[...] = 7
@@ -193,14 +193,14 @@ def test_out_is_filled_or_stays(threads):
 def test_indices_of_all_integers(dtype, is_spread):
     x = np.arange(600.0).reshape(20, 30)
     rows = np.array([3, 19, 0, 7], dtype) if "u" in dtype else np.array([3, -1, -20, 7], dtype)
-    places = np.broadcast_to(rows[:, None], (4, 30)).copy()
+    indices = np.broadcast_to(rows[:, None], (4, 30)).copy()
     if is_spread:
-        rows, places = np.repeat(rows, 2)[::2], places[::-1]
+        rows, indices = np.repeat(rows, 2)[::2], indices[::-1]
     same(trundle.take(x, rows, 0), x[rows])
-    same(trundle.take_along_axis(x, places, 0), np.take_along_axis(x, places, 0))
+    same(trundle.take_along_axis(x, indices, 0), np.take_along_axis(x, indices, 0))
     changed, expected = x.copy(), x.copy()
-    trundle.put_along_axis(changed, places, 5.0, 0)
-    np.put_along_axis(expected, places, 5.0, 0)
+    trundle.put_along_axis(changed, indices, 5.0, 0)
+    np.put_along_axis(expected, indices, 5.0, 0)
     same(changed, expected)
     # Too large for the axis and, for unsigned 8-byte integers, for a signed integer.
     rows[1] = np.iinfo(dtype).max

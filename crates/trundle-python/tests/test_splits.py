@@ -62,8 +62,8 @@ def test_split_as_numpys_own_tests_have_it():
 
 def test_indices_may_be_of_any_size():
     row = np.arange(4)
-    for places in ([2**63], [2**70, 2], [-(2**70), 3], [-(2**63), 2**63 - 1]):
-        same(trundle.split(row, places), np.split(row, [min(max(place, -99), 99) for place in places]), row)
+    for ends in ([2**63], [2**70, 2], [-(2**70), 3], [-(2**63), 2**63 - 1]):
+        same(trundle.split(row, ends), np.split(row, [min(max(end, -99), 99) for end in ends]), row)
     assert [part.tolist() for part in trundle.split([[1, 2], [3, 4]], 2, axes=1)] == [[[1], [3]], [[2], [4]]]
 
 
@@ -81,9 +81,9 @@ def test_split_refuses_what_numpy_refuses():
             trundle.split(x, 1, axis=axis)
     with pytest.raises(AxisError):
         trundle.split(np.float32(1), 1)
-    for places in (1.5, [1.5], "12", [[1], [2]], None, {1: 2}):
+    for ends in (1.5, [1.5], "12", [[1], [2]], None, {1: 2}):
         with pytest.raises((TypeError, ValueError)):
-            trundle.split(x, places)
+            trundle.split(x, ends)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'indices_or_sections'"):
         trundle.split(x)
     with pytest.raises(TypeError, match="both axis and axes"):
@@ -106,11 +106,11 @@ def test_random_calls_are_numpys():
         axis = chance.randrange(-rank, rank)
         if chance.randrange(2):
             size = x.shape[axis]
-            places = chance.choice([number for number in range(1, 7) if size % number == 0])
+            ends = chance.choice([number for number in range(1, 7) if size % number == 0])
         else:
-            places = [chance.randrange(-8, 9) for _ in range(chance.randrange(5))]
+            ends = [chance.randrange(-8, 9) for _ in range(chance.randrange(5))]
         threads = chance.choice([None, 1])
-        same(trundle.split(x, places, axis=axis, threads=threads), np.split(x, places, axis=axis), x)
+        same(trundle.split(x, ends, axis=axis, threads=threads), np.split(x, ends, axis=axis), x)
 
 
 def test_what_is_split_becomes_the_array_again():

@@ -19,7 +19,7 @@ def moved(x):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def array(tmp_path, monkeypatch):
     """A folder with an array in a store, and the array."""
     monkeypatch.chdir(tmp_path)
     x = np.random.default_rng(7).integers(0, 1 << 16, (24, 45, 90)).astype(np.uint16)
@@ -42,14 +42,14 @@ def names():
 
 
 @pytest.mark.parametrize("chunks", [None, (15, -1, 8), {0: 15, 2: 8}, "15,30,8"])
-def test_a_chain_is_applied(place, chunks):
+def test_a_chain_is_applied(array, chunks):
     trundle.zarr.apply("x.zarr", CHAIN, Path("y.zarr"), chunks=chunks, max_mem="3MiB", verify=True)
-    assert (read("y.zarr") == moved(place)).all()
+    assert (read("y.zarr") == moved(array)).all()
     assert names() == ["x.zarr", "y.zarr"]
 
 
-def test_an_order_is_metadata_alone(place):
-    turned = place.transpose(2, 0, 1)
+def test_an_order_is_metadata_alone(array):
+    turned = array.transpose(2, 0, 1)
     trundle.zarr.apply("x.zarr", "t y x -> x t y", "y.zarr", metadata_only=True)
     assert (read("y.zarr") == turned).all()
     assert Path("y.zarr/c/2/1/0").read_bytes() == Path("x.zarr/c/1/0/2").read_bytes()
@@ -58,7 +58,7 @@ def test_an_order_is_metadata_alone(place):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_workers(place, workers):
+def test_workers(array, workers):
     calls = []
     trundle.zarr.apply(
         "x.zarr",
@@ -68,25 +68,25 @@ def test_workers(place, workers):
         max_mem=workers << 20,
         progress=lambda done, of: calls.append((done, of)),
     )
-    assert (np.load("y.npy") == moved(place)).all()
+    assert (np.load("y.npy") == moved(array)).all()
     assert calls == sorted(calls) and calls[-1][0] <= calls[-1][1]
 
 
 @pytest.mark.parametrize("pool", [ProcessPoolExecutor, ThreadPoolExecutor])
-def test_executors(place, pool):
+def test_executors(array, pool):
     planned = trundle.zarr.plan("x.zarr", CHAIN, "y.zarr", max_mem="1MiB", task_size="8KiB")
     assert len(planned) > 4 and [n for stage in planned.stages for n in stage] == planned.missing()
     assert "y.zarr" not in names()
     with pool(2) as executor:
         planned.run(executor=executor)
-    assert (read("y.zarr") == moved(place)).all()
+    assert (read("y.zarr") == moved(array)).all()
     assert names() == ["x.zarr", "y.zarr"]
     # Running it again changes nothing.
     planned.run()
     assert planned.missing() == []
 
 
-def test_tasks_by_number(place):
+def test_tasks_by_number(array):
     planned = trundle.zarr.plan("x.zarr", CHAIN, "y.zarr", max_mem="1MiB", task_size="8KiB")
     planned.save("plan.json")
     for stage in planned.stages:
@@ -98,10 +98,10 @@ def test_tasks_by_number(place):
     with pytest.raises(ValueError, match=f"task {len(planned)} does not exist"):
         trundle.zarr.run_task("plan.json", len(planned))
     trundle.zarr.finish("plan.json")
-    assert (read("y.zarr") == moved(place)).all()
+    assert (read("y.zarr") == moved(array)).all()
 
 
-def test_what_is_refused_leaves_nothing(place):
+def test_what_is_refused_leaves_nothing(array):
     for error, args, more in [
         (FileNotFoundError, ("none.zarr", CHAIN, "y.zarr"), {}),
         (FileExistsError, ("x.zarr", CHAIN, "x.zarr"), {}),
@@ -121,7 +121,7 @@ def test_what_is_refused_leaves_nothing(place):
         assert names() == ["x.zarr"]
 
 
-def test_messages_are_in_the_words_of_python(place):
+def test_messages_are_in_the_words_of_python(array):
     np.savez("two.npz", a=np.zeros((2, 3)), b=np.zeros(4))
     for chain, dst, more, words in [
         ("flip(1)", "y.npz", {}, "tensor=NAME picks one that the operation fits: a [2, 3]"),
@@ -136,7 +136,7 @@ def test_messages_are_in_the_words_of_python(place):
         assert words in str(raised.value) and "--" not in str(raised.value), raised.value
 
 
-def test_a_task_that_fails_leaves_nothing(place):
+def test_a_task_that_fails_leaves_nothing(array):
     chunk = Path("x.zarr/c/1/1/1")
     chunk.write_bytes(b"broken")
     with pytest.raises((OSError, ValueError), match="c/1/1/1"):
@@ -144,24 +144,24 @@ def test_a_task_that_fails_leaves_nothing(place):
     assert names() == ["x.zarr"]
 
 
-def test_a_store_is_replaced_by_itself(place):
+def test_a_store_is_replaced_by_itself(array):
     trundle.zarr.apply("x.zarr", "flip(axes=[1])", "x.zarr", overwrite=True)
-    assert (read("x.zarr") == place[:, ::-1]).all()
+    assert (read("x.zarr") == array[:, ::-1]).all()
     assert names() == ["x.zarr"]
 
 
-def test_arrays_of_zarr(place):
+def test_arrays_of_zarr(array):
     zarr = pytest.importorskip("zarr")
     trundle.zarr.apply(zarr.open("x.zarr"), CHAIN, "file://" + os.path.abspath("y.zarr"))
-    assert (zarr.open("y.zarr")[...] == moved(place)).all()
+    assert (zarr.open("y.zarr")[...] == moved(array)).all()
     with pytest.raises(ValueError, match="local folder"):
         trundle.zarr.apply(zarr.zeros((3,)), "flip(axes=[0])", "z.zarr")
 
 
-def test_the_program(place):
+def test_the_program(array):
     run = [sys.executable, "-m", "trundle"]
     subprocess.run([*run, "apply", "x.zarr", CHAIN, "-o", "y.zarr"], check=True)
-    assert (read("y.zarr") == moved(place)).all()
+    assert (read("y.zarr") == moved(array)).all()
     wrong = subprocess.run([*run, "apply", "x.zarr"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2 and "CHAIN" in wrong.stderr
 

@@ -99,7 +99,7 @@ class ProxyServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class Place:
+class Workdir:
     """A bucket, a folder, and the program under test."""
 
     def __init__(self, program, folder, s3, endpoint):
@@ -166,66 +166,66 @@ def some_movement(chance, array):
     return chain, np.flip(np.roll(array.transpose(order), shift, axis), flipped)
 
 
-def random_stores(place, chance, count):
+def random_stores(workdir, chance, count):
     for number in range(count):
-        local, array = some_store(chance, place.folder)
-        place.upload(local, f"in/{number}.zarr")
+        local, array = some_store(chance, workdir.folder)
+        workdir.upload(local, f"in/{number}.zarr")
         chain, expected = some_movement(chance, array)
         source, target = f"s3://{BUCKET}/in/{number}.zarr", f"s3://{BUCKET}/out/{number}.zarr"
         chunks = ",".join(str(chance.randint(max(1, size // 3), size)) for size in expected.shape)
-        place.run("apply", source, chain, "-o", target, "--chunks", chunks, *chance.choice([[], ["--verify"]]))
-        written = place.download(f"out/{number}.zarr")
+        workdir.run("apply", source, chain, "-o", target, "--chunks", chunks, *chance.choice([[], ["--verify"]]))
+        written = workdir.download(f"out/{number}.zarr")
         if written[...].dtype != expected.dtype.newbyteorder("<") or not np.array_equal(written[...], expected):
             sys.exit(f"{chain} of {local} is not what numpy makes of it")
-        left = [key for key in place.keys(f"out/{number}.zarr") if "trundle" in key]
+        left = [key for key in workdir.keys(f"out/{number}.zarr") if "trundle" in key]
         if left:
             sys.exit(f"{target}: {left} is left")
     print(f"{count} stores between buckets, of {Proxy.failures} requests that failed none mattered")
 
 
-def groups(place):
+def groups(workdir):
     """Move nested groups and check their attributes."""
-    root = zarr.open_group(str(place.folder / "g.zarr"), mode="w", attributes={"title": "all"})
+    root = zarr.open_group(str(workdir.folder / "g.zarr"), mode="w", attributes={"title": "all"})
     inner = root.create_group("a/b", attributes={"of": "b"})
     for name in ("x", "y"):
         inner.create_array(name, shape=(4, 6), chunks=(2, 3), dtype="f4")[...] = np.arange(24).reshape(4, 6)
-    place.upload(place.folder / "g.zarr", "g.zarr")
-    place.run("transpose", f"s3://{BUCKET}/g.zarr", "-o", f"s3://{BUCKET}/h.zarr", "--order", "1,0")
-    written = place.download("h.zarr")
+    workdir.upload(workdir.folder / "g.zarr", "g.zarr")
+    workdir.run("transpose", f"s3://{BUCKET}/g.zarr", "-o", f"s3://{BUCKET}/h.zarr", "--order", "1,0")
+    written = workdir.download("h.zarr")
     assert written.attrs["title"] == "all" and written["a/b"].attrs["of"] == "b"
     assert np.array_equal(written["a/b/y"][...], np.arange(24).reshape(4, 6).T)
 
 
-def copies(place):
+def copies(workdir):
     """Check that the server copies encoded chunks that do not change, but only within a bucket."""
     array = np.arange(60, dtype="u2").reshape(6, 10)
-    made = zarr.create_array(str(place.folder / "c.zarr"), shape=(6, 10), chunks=(2, 5), dtype="u2", fill_value=0)
+    made = zarr.create_array(str(workdir.folder / "c.zarr"), shape=(6, 10), chunks=(2, 5), dtype="u2", fill_value=0)
     array[2:4, 5:] = 0
     made[...] = array
-    place.upload(place.folder / "c.zarr", "c.zarr")
+    workdir.upload(workdir.folder / "c.zarr", "c.zarr")
     source, before = f"s3://{BUCKET}/c.zarr", Proxy.copies
-    place.run("roll", source, "--shift", "2", "--axes", "0", "-o", f"s3://{BUCKET}/d.zarr")
+    workdir.run("roll", source, "--shift", "2", "--axes", "0", "-o", f"s3://{BUCKET}/d.zarr")
     # The program copies no chunks that were never written, but repeats a copy if the server's answer is lost.
     assert Proxy.copies - before >= 5, Proxy.copies - before
-    assert np.array_equal(place.download("d.zarr")[...], np.roll(array, 2, 0))
-    assert len(place.keys("d.zarr/")) == 6
-    place.run("transpose", source, "--metadata-only", "-o", f"s3://{BUCKET}/e.zarr")
-    assert np.array_equal(place.download("e.zarr")[...], array.T)
+    assert np.array_equal(workdir.download("d.zarr")[...], np.roll(array, 2, 0))
+    assert len(workdir.keys("d.zarr/")) == 6
+    workdir.run("transpose", source, "--metadata-only", "-o", f"s3://{BUCKET}/e.zarr")
+    assert np.array_equal(workdir.download("e.zarr")[...], array.T)
     copied = Proxy.copies
-    place.run("convert", source, "-o", "c2.zarr")
-    assert np.array_equal(zarr.open_array(place.folder / "c2.zarr")[...], array)
-    place.run("convert", "c2.zarr", "-o", f"s3://{BUCKET}/f.zarr")
-    place.s3.create_bucket(Bucket=f"{BUCKET}-2")
-    place.run("convert", source, "-o", f"s3://{BUCKET}-2/f.zarr")
-    place.run("cmp", "c2.zarr", f"s3://{BUCKET}-2/f.zarr")
+    workdir.run("convert", source, "-o", "c2.zarr")
+    assert np.array_equal(zarr.open_array(workdir.folder / "c2.zarr")[...], array)
+    workdir.run("convert", "c2.zarr", "-o", f"s3://{BUCKET}/f.zarr")
+    workdir.s3.create_bucket(Bucket=f"{BUCKET}-2")
+    workdir.run("convert", source, "-o", f"s3://{BUCKET}-2/f.zarr")
+    workdir.run("cmp", "c2.zarr", f"s3://{BUCKET}-2/f.zarr")
     assert Proxy.copies == copied
-    place.s3.delete_object(Bucket=BUCKET, Key="c.zarr/c/0/1")
-    place.run("convert", source, "-o", f"s3://{BUCKET}/g2.zarr")
-    assert len(place.keys("g2.zarr/")) == 5
+    workdir.s3.delete_object(Bucket=BUCKET, Key="c.zarr/c/0/1")
+    workdir.run("convert", source, "-o", f"s3://{BUCKET}/g2.zarr")
+    assert len(workdir.keys("g2.zarr/")) == 5
 
 
-def refusals(place):
-    np.save(place.folder / "x.npy", np.arange(24).reshape(4, 6))
+def refusals(workdir):
+    np.save(workdir.folder / "x.npy", np.arange(24).reshape(4, 6))
     there, gone = f"s3://{BUCKET}/h.zarr", f"s3://{BUCKET}/none.zarr"
     refused = [
         (["info", gone], 1, "zarr.json, .zarray and .zgroup are missing"),
@@ -239,97 +239,97 @@ def refusals(place):
         (["info", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
     ]
     for arguments, expect, says in refused:
-        place.run(*arguments, expect=expect, says=says)
+        workdir.run(*arguments, expect=expect, says=says)
     without = {"AWS_ACCESS_KEY_ID": None, "AWS_SECRET_ACCESS_KEY": None}
-    place.run("info", there, expect=1, says="no credentials", **without)
-    place.run("info", there, expect=1, says='AWS_PROFILE is "none"', AWS_PROFILE="none", **without)
-    (place.folder / ".aws").mkdir()
-    (place.folder / ".aws/credentials").write_text("[lab]\naws_access_key_id=a\naws_secret_access_key=b\n")
-    place.run("info", there, AWS_PROFILE="lab", **without)
+    workdir.run("info", there, expect=1, says="no credentials", **without)
+    workdir.run("info", there, expect=1, says='AWS_PROFILE is "none"', AWS_PROFILE="none", **without)
+    (workdir.folder / ".aws").mkdir()
+    (workdir.folder / ".aws/credentials").write_text("[lab]\naws_access_key_id=a\naws_secret_access_key=b\n")
+    workdir.run("info", there, AWS_PROFILE="lab", **without)
     Proxy.failing = 1
     begin = time.monotonic()
-    place.run("info", there, expect=1, says="after 10 retries")
+    workdir.run("info", there, expect=1, says="after 10 retries")
     Proxy.failing = 0
     print(f"a server that always fails is given up after {time.monotonic() - begin:.0f} s")
 
 
-def unfinished(place):
+def unfinished(workdir):
     """Check that a failed or stopped run leaves no objects, and that --force and `clean` remove a killed run's."""
     shape = (1100, 4)
     array = np.arange(4400, dtype="i4").reshape(shape) + 1
-    path = place.folder / "many.zarr"
+    path = workdir.folder / "many.zarr"
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4")[...] = array
     (path / "c/1099/0").write_bytes(b"torn")
     target = f"s3://{BUCKET}/many.zarr"
     # There are more keys than a request can list.
     flip = ["flip", "many.zarr", "-o", target, "--axes", "1"]
-    place.run(*flip, "--codec", "zstd:1", expect=3, says="c/1099/0")
-    assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
+    workdir.run(*flip, "--codec", "zstd:1", expect=3, says="c/1099/0")
+    assert workdir.keys("many.zarr") == [], workdir.keys("many.zarr")[:3]
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4", overwrite=True)[...] = array
 
     def begun_and_stopped(number):
-        process = place.start(*flip)
-        while len(place.keys("many.zarr")) < 20:
+        process = workdir.start(*flip)
+        while len(workdir.keys("many.zarr")) < 20:
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.01)
         process.send_signal(number)
         assert process.wait() == -number, process.returncode
 
     begun_and_stopped(signal.SIGINT)
-    assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
+    assert workdir.keys("many.zarr") == [], workdir.keys("many.zarr")[:3]
     begun_and_stopped(signal.SIGKILL)
-    text = place.run("clean", target)
+    text = workdir.run("clean", target)
     assert f"{target}: unfinished or still being written (a bucket cannot tell)" in text, text
-    assert place.keys("many.zarr")
-    text = place.run("clean", target, "--force")
-    assert " removed" in text and place.keys("many.zarr") == [], text
-    text = place.run("clean", target)
+    assert workdir.keys("many.zarr")
+    text = workdir.run("clean", target, "--force")
+    assert " removed" in text and workdir.keys("many.zarr") == [], text
+    text = workdir.run("clean", target)
     assert "nothing to clean" in text, text
     begun_and_stopped(signal.SIGKILL)
-    left = place.keys("many.zarr")
+    left = workdir.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # This chunk of another job must not appear in the new store.
-    place.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
-    place.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
-    place.run(*flip, expect=1, says="--force removes it and starts over")
-    place.run(*flip, "--force")
-    assert np.array_equal(place.download("many.zarr")[...], array[:, ::-1])
-    assert len(place.keys("many.zarr")) == 1101
+    workdir.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
+    workdir.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
+    workdir.run(*flip, expect=1, says="--force removes it and starts over")
+    workdir.run(*flip, "--force")
+    assert np.array_equal(workdir.download("many.zarr")[...], array[:, ::-1])
+    assert len(workdir.keys("many.zarr")) == 1101
 
 
-def tasks(place, chance, kills):
+def tasks(workdir, chance, kills):
     """Check a job whose tasks run in random order, some of them twice, after a process was killed."""
-    local, shape = place.folder / "t.zarr", (64, 48, 40)
+    local, shape = workdir.folder / "t.zarr", (64, 48, 40)
     array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
     zarr.create_array(str(local), shape=shape, chunks=(16, 12, 10), dtype="i4")[...] = array
-    place.upload(local, "t.zarr")
+    workdir.upload(local, "t.zarr")
     source, chain = f"s3://{BUCKET}/t.zarr", "transpose(2, 0, 1) | roll(shift=5, axes=0)"
     expected = np.roll(array.transpose(2, 0, 1), 5, 0)
     for number in range(kills):
         target = f"s3://{BUCKET}/tasks{number}.zarr"
-        plan = place.folder / f"plan{number}.json"
+        plan = workdir.folder / f"plan{number}.json"
         dry = ["apply", source, chain, "-o", target, "--chunks", "10,16,12"]
-        place.run("plan", *dry, "--tasks", plan.name, "--task-size", "64K")
-        place.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
+        workdir.run("plan", *dry, "--tasks", plan.name, "--task-size", "64K")
+        workdir.run("info", target, expect=1, says="zarr.json, .zarray and .zgroup are missing")
         count = 4
         numbers = [number for number in range(count) for _ in range(2)]
         chance.shuffle(numbers)
-        place.run("finish", plan.name, expect=1)
-        killed = place.start("task", plan.name, *map(str, numbers))
+        workdir.run("finish", plan.name, expect=1)
+        killed = workdir.start("task", plan.name, *map(str, numbers))
         time.sleep(chance.uniform(0.02, 0.4))
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        both = [place.start("task", plan.name, *map(str, numbers[at::2])) for at in (0, 1)]
+        both = [workdir.start("task", plan.name, *map(str, numbers[at::2])) for at in (0, 1)]
         for process in both:
             _, err = process.communicate(timeout=300)
             assert process.returncode == 0, err
-        place.run("task", plan.name, *map(str, range(count)))
-        place.run("finish", plan.name)
-        assert np.array_equal(place.download(f"tasks{number}.zarr")[...], expected)
-        assert not [key for key in place.keys(f"tasks{number}.zarr") if "trundle" in key]
+        workdir.run("task", plan.name, *map(str, range(count)))
+        workdir.run("finish", plan.name)
+        assert np.array_equal(workdir.download(f"tasks{number}.zarr")[...], expected)
+        assert not [key for key in workdir.keys(f"tasks{number}.zarr") if "trundle" in key]
         # A task that runs after the job was finished does no harm.
-        place.run("task", plan.name, "0")
-        place.run("finish", plan.name)
+        workdir.run("task", plan.name, "0")
+        workdir.run("finish", plan.name)
     print(f"{kills} stores by tasks that were killed")
 
 
@@ -360,13 +360,13 @@ def main():
     s3.create_bucket(Bucket=BUCKET)
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(given.program).resolve())
-        place = Place(program, folder, s3, f"http://127.0.0.1:{proxy.server_port}")
-        random_stores(place, chance, given.count)
-        tasks(place, chance, given.kills or max(2, given.count // 8))
-        groups(place)
-        copies(place)
-        refusals(place)
-        unfinished(place)
+        workdir = Workdir(program, folder, s3, f"http://127.0.0.1:{proxy.server_port}")
+        random_stores(workdir, chance, given.count)
+        tasks(workdir, chance, given.kills or max(2, given.count // 8))
+        groups(workdir)
+        copies(workdir)
+        refusals(workdir)
+        unfinished(workdir)
     server.stop()
 
 
