@@ -32,7 +32,7 @@ const SHOWN: [&str; 3] = ["output", "out_dir", "force"];
 ///
 /// `--help` uses clap's short layout too, because its long layout takes three lines for each option.
 pub(crate) fn program(detail: Detail) -> Command {
-    let program = Cli::command().mut_subcommands(|command| with_detail(command, detail));
+    let program = with_detail(Cli::command(), detail);
     let commands = grouped(&program);
     let (hint, rest) = match detail {
         Detail::Own => ("`trundle --help` shows more.", String::new()),
@@ -62,10 +62,8 @@ fn grouped(program: &Command) -> String {
         let name = command.get_name();
         let group = GROUPS.iter().find(|(_, first)| *first == name).map_or("", |(group, _)| group);
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        let space = " ".repeat(16_usize.saturating_sub(group.len()));
-        let group =
-            if group.is_empty() { String::new() } else { format!("{header}{group}{header:#}") };
-        list.push_str(&format!("{group}{space}"));
+        let space = 16_usize.saturating_sub(group.len());
+        list.push_str(&format!("{header}{group}{header:#}{:space$}", ""));
         list.push_str(&format!("{literal}{name:<13}{literal:#}{about}\n"));
     }
     list

@@ -33,10 +33,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let is_short = arguments.len() <= 1 || arguments.iter().any(|argument| argument == "-h");
     let mut program = help::program(if is_short { Detail::Own } else { Detail::All });
-    let parsed = program
-        .try_get_matches_from_mut(&arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches))
-        .map_err(|error| error.format(&mut program));
+    let parsed = program.try_get_matches_from_mut(&arguments).and_then(|matches| {
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
+    });
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return refuse(error, &arguments),

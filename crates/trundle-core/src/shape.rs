@@ -107,7 +107,8 @@ fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
     let have = match (known_elements(sizes), inferred) {
         (_, 2..) => {
             return format!(
-                "-1 more than once: only one size can be inferred from the {elements} elements of shape {shape}"
+                "-1 more than once: only one size can be inferred from the {} of shape {shape}",
+                elements_of(elements)
             );
         }
         (None, _) => "more elements than can be counted".to_owned(),

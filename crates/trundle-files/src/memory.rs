@@ -34,8 +34,15 @@ pub fn fits(needed: u64, limit: Option<Bytes>) -> bool {
 }
 
 fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
-    let [needed, limit] = distinct(needed, limit);
+    let [needed, limit] = distinct(rounded_up(needed), limit);
     Failure::refused(format!("{needed} of memory are needed, {whose} {limit}"))
+}
+
+/// Rounds up to a number of bytes that [`readable`] prints exactly, so that the printed limit is enough.
+fn rounded_up(bytes: u64) -> u64 {
+    let unit = 1_u128 << (bytes.max(1).ilog2() / 10 * 10);
+    let tenths = (10 * u128::from(bytes)).div_ceil(unit);
+    u64::try_from((tenths * unit).div_ceil(10)).unwrap_or(u64::MAX)
 }
 
 /// Formats two sizes with their units, or in bytes if they would look the same.
@@ -111,7 +118,7 @@ pub(crate) fn beside(bytes: u64, limit: u64) -> u64 {
 
 /// Returns a limit that is sufficient for a job that was refused with `limit`. `needed` is the result of [`beside`].
 pub(crate) fn enough(needed: u64, limit: u64) -> u64 {
-    needed.saturating_add(own() - own_within(limit))
+    rounded_up(needed.saturating_add(own() - own_within(limit)))
 }
 
 /// Returns the memory of the process itself, but at most so much that `ROOM_BYTES` of `limit` are left for the job.

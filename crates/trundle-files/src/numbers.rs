@@ -79,7 +79,7 @@ impl FromStr for Bytes {
             let fraction: Option<f64> = digits.parse().ok().filter(|_| shift >= 20);
             let smaller =
                 fraction.filter(|fraction| (0.0..1e9).contains(fraction)).map(|fraction| {
-                    format!("; use {}M", (fraction * f64::from(1 << (shift - 20))).round())
+                    format!("; use {}M", (fraction * f64::from(1 << (shift - 20))).ceil())
                 });
             let smaller = smaller.unwrap_or_default();
             format!("\"{}\" is not a whole number{smaller}", Shown(digits))

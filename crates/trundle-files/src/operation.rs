@@ -11,6 +11,7 @@ use trundle::{Chain, Shape, normalize_axis};
 use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
 
 use crate::failure::Failure;
+use crate::forecast::counted;
 use crate::input::Input;
 use crate::memory;
 use crate::request::{Argument, Description, Operators, Request};
@@ -266,10 +267,8 @@ fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, 
         declared.name == name && declared.parameters.len() == arguments.len() && !takes_tensors
     };
     DECLARATIONS.into_iter().find(is_meant).ok_or_else(|| {
-        let (name, count) = (Shown(name), arguments.len());
-        Failure::usage(format!(
-            "no operator on one tensor is called {name} and takes {count} arguments"
-        ))
+        let (name, count) = (Shown(name), counted(arguments.len(), "argument"));
+        Failure::usage(format!("no operator on one tensor is called {name} and takes {count}"))
     })
 }
 

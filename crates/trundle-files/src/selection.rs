@@ -131,7 +131,10 @@ fn fitting(
     let fault = match named.filter(|_| !operation.is_by_name()) {
         Some(names) => fault.with_setting(
             Setting::Dims,
-            format!("takes axes by name ({names}) and moves every tensor that has them"),
+            format!(
+                "takes axes by name ({}) and moves every tensor that has them",
+                names.join(", ")
+            ),
         ),
         None => fault,
     };
@@ -145,11 +148,10 @@ fn fitting(
 }
 
 /// Returns the axis names of a tensor; `None` unless every axis has a name.
-fn named_axes(header: &Header) -> Option<String> {
+fn named_axes(header: &Header) -> Option<Vec<String>> {
     let names = header.annotations.dimension_names.iter();
     let shown = names.map(|name| Some(Shown(name.as_ref()?).to_string()));
-    let names = shown.collect::<Option<Vec<String>>>().filter(|names| !names.is_empty())?;
-    Some(names.join(", "))
+    shown.collect::<Option<Vec<String>>>().filter(|names| !names.is_empty())
 }
 
 fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> Arc<BTreeSet<String>> {
@@ -185,7 +187,7 @@ fn fitted(
     }
     let (name, shape) = (Shown(&header.name), &header.shape);
     let by_name = named_axes(header).filter(|_| operation.is_by_name());
-    let why = said_of(&error.source, shape, by_name);
+    let why = said_of(&error.source, shape, by_name.as_deref());
     Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
 }
 
@@ -207,25 +209,26 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
 
 /// Explains the error of an operator in terms of the command's options. `by_name` contains the axis names of the tensor
 /// if the options name axes.
-fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
-    match error {
-        Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }) => match by_name {
-            Some(names) => {
-                format!("--dims must name all axes of the tensor ({names}), got {left_size}")
-            }
-            None => {
-                let (entries, axes) = (counted(*left_size, "entry"), shape.rank());
-                format!("order has {entries}, but the tensor has {}", counted(axes, "axis"))
-            }
-        },
-        Error::Shape(ShapeError::RepeatedAxis { argument: "order", axis }) if by_name.is_some() => {
-            let names = by_name.unwrap_or_default();
-            let name = names.split(", ").nth(axis.unsigned_abs() as usize).unwrap_or_default();
+fn said_of(error: &Error, shape: &Shape, by_name: Option<&[String]>) -> String {
+    match (error, by_name) {
+        (Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }), Some(names)) => {
+            let names = names.join(", ");
+            format!("--dims must name all axes of the tensor ({names}), got {left_size}")
+        }
+        (Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }), None) => {
+            let (entries, axes) = (counted(*left_size, "entry"), shape.rank());
+            format!("order has {entries}, but the tensor has {}", counted(axes, "axis"))
+        }
+        (Error::Shape(ShapeError::RepeatedAxis { axis, .. }), Some(names)) => {
+            let name = names.get(axis.unsigned_abs() as usize).map_or("", String::as_str);
             format!("--dims names axis {name} twice")
         }
-        Error::Shape(ShapeError::AxisOutOfRange {
-            argument: "order entry", axis, rank, ..
-        }) if *axis < 0 && axis.unsigned_abs() as usize <= *rank => {
+        (
+            Error::Shape(ShapeError::AxisOutOfRange {
+                argument: "order entry", axis, rank, ..
+            }),
+            _,
+        ) if *axis < 0 && axis.unsigned_abs() as usize <= *rank => {
             let same = *rank - axis.unsigned_abs() as usize;
             format!("{error}; the axis that {axis} counts from the end is {same}")
         }

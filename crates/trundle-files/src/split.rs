@@ -11,6 +11,7 @@ use trundle_formats::{Header, Shown, TensorFile};
 use crate::axes::{self, Metadata};
 use crate::failure::{Failure, Setting};
 use crate::fates::{Fate, Fates};
+use crate::forecast::counted;
 use crate::input::Input;
 use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Axis, Parts, Request};
@@ -41,7 +42,8 @@ impl Parts {
         let asked = match self {
             Parts::Count(parts) if *parts > size => {
                 return Err(format!(
-                    "axis {axis} of size {size} cannot be split into {parts} parts"
+                    "axis {axis} of size {size} cannot be split into {}",
+                    counted(*parts, "part")
                 ));
             }
             Parts::Count(parts) => {

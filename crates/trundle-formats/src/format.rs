@@ -146,7 +146,7 @@ impl Format {
         let Some(skeleton) = self.skeleton else {
             let name = self.name;
             return Err(Problem::Unsupported(format!(
-                "trundle reads format {name} but cannot write it: choose another, such as .npy, .h5 or .zarr"
+                "trundle reads format {name} but cannot write it: choose another format"
             )));
         };
         if self.holds_one && tensors.len() != 1 {

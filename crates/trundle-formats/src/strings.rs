@@ -56,8 +56,8 @@ impl StoredDType {
         self.descr().get(2..3) == Some("U")
     }
 
-    /// Converts the bytes of elements to little-endian order. Does nothing for types that are moved as bytes, except
-    /// for strings.
+    /// Converts the bytes of elements to little-endian order. Does nothing for types without a byte order, such as
+    /// plain bytes and structured types.
     pub fn make_little_endian(&self, bytes: &mut [u8]) {
         self.to_little_endian().adopt_byte_order(self, bytes);
     }

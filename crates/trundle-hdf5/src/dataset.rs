@@ -79,7 +79,7 @@ impl Dataset {
         let dtype = datatype.name()?;
         let space = Dataspace::parse(&needed(kind::DATASPACE, "sizes")?, metadata)?;
         if space.is_null {
-            return Err(Error::unsupported("has no dataspace (no sizes)"));
+            return Err(Error::unsupported("has a null dataspace (no sizes and no elements)"));
         }
         if header.messages.iter().any(|message| message.kind == kind::EXTERNAL_FILES) {
             return Err(Error::unsupported("its data is in other files"));

@@ -128,7 +128,7 @@ fn what_cannot_be_moved_hides_no_others() {
         ("words", "variable length"),
         ("structure", "structures"),
         ("reference", "references"),
-        ("nothing", "no dataspace"),
+        ("nothing", "null dataspace"),
         ("elsewhere", "in another file, \"other.h5\""),
         ("long double", "80 bits"),
         ("virtual", "virtual"),

@@ -126,10 +126,10 @@ def test_ctrl_c_stops_a_long_move(name, threads):
 
 @posix
 def test_a_signal_handler_that_does_not_raise_lets_the_move_end():
-    text = """
+    text = f"""
         signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
         seen = []
-        x = np.broadcast_to(np.arange(251, dtype="u1"), (1 << 18, 251))
+        x = np.broadcast_to(np.arange(251, dtype="u1"), ({1 << 20 if ALL else 1 << 18}, 251))
         for _ in range(3):
             threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGUSR1)).start()
             result = trundle.roll(x, 1, axis=1)
@@ -142,8 +142,8 @@ def test_a_signal_handler_that_does_not_raise_lets_the_move_end():
 
 @posix
 def test_a_fork_after_moves():
-    text = """
-        x = np.arange(3 << 19, dtype="i4").reshape(1024, -1)
+    text = f"""
+        x = np.arange({3 << 20 if ALL else 3 << 19}, dtype="i4").reshape(1024, -1)
         expected = x.T.copy()
         def right():
             return all((trundle.transpose(x, threads=n) == expected).all() for n in (None, 1, 2))

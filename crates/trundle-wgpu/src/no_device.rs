@@ -19,7 +19,7 @@ impl fmt::Display for NoDevice {
             [] => "no interface".to_owned(),
             interfaces => interfaces.join(", "),
         };
-        write!(f, "no GPU can be used: trundle searched by {asked}")?;
+        write!(f, "no GPU can be used: trundle searched with {asked}")?;
         match &self.found[..] {
             [] => f.write_str(", and found none"),
             found => write!(f, ", and found {}", found.join("; ")),

@@ -24,7 +24,8 @@ pub(crate) fn metadata(numpy: &str) -> Option<MetadataV3> {
     let (name, with_factor) = NAMES.iter().find_map(with_unit)?;
     let with_factor = with_factor.trim_start_matches('[').trim_end_matches(']');
     let unit = with_factor.trim_start_matches(|char: char| char.is_ascii_digit());
-    let factor: u32 = with_factor[..with_factor.len() - unit.len()].parse().unwrap_or(1);
+    let factor = &with_factor[..with_factor.len() - unit.len()];
+    let factor: u32 = if factor.is_empty() { 1 } else { factor.parse().ok()? };
     let unit = if unit.is_empty() { "generic" } else { unit };
     let configuration = json!({"unit": unit, "scale_factor": factor});
     Some(MetadataV3::new_with_configuration(name, configuration.as_object()?.clone()))

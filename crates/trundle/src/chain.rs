@@ -315,8 +315,11 @@ impl Chain {
         mut make: impl FnMut(&mut Program, &Op, &[TensorId]) -> Result<TensorId, Error>,
     ) -> Result<TensorId, ChainError> {
         let names = self.inputs();
-        check_sizes(("the tensors", inputs.len()), ("the inputs of the chain", names.len()))
-            .map_err(|error| self.error(0, &Shape::default(), error.into()))?;
+        check_sizes(
+            ("the list of tensors", inputs.len()),
+            ("the list of the chain's inputs", names.len()),
+        )
+        .map_err(|error| self.error(0, &Shape::default(), error.into()))?;
         let mut last = inputs.first().copied().unwrap_or_default();
         for (stage, op) in self.ops.iter().enumerate() {
             let given = |operand: &Operand| match names.iter().position(|name| *name == operand) {

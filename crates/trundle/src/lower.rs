@@ -540,8 +540,8 @@ pub(crate) fn only_output(program: &Program) -> Result<TensorId> {
 }
 
 fn check(program: &Program, output: TensorId, inputs: &[Layout], out: &Layout) -> Result<()> {
-    let layouts = ("the layouts of the inputs", inputs.len());
-    check_sizes(layouts, ("the inputs of the program", program.inputs()))?;
+    let layouts = ("the list of layouts", inputs.len());
+    check_sizes(layouts, ("the list of the program's inputs", program.inputs()))?;
     let given = program.tensors().iter().filter_map(|tensor| match tensor.made {
         Made::Given(input) => Some(("data", &tensor.shape, &inputs[input])),
         _ => None,

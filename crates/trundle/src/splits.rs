@@ -142,7 +142,7 @@ mod tests {
     fn what_does_not_fit_is_refused_before_anything_is_written() {
         let data = TensorView::from_slice(&[1u8, 2, 3, 4, 5, 6], &shape(&[2, 3])).unwrap();
         let refusal = |sizes: &[usize], axis| split(&data, sizes, axis).unwrap_err().to_string();
-        let adds = "the sum of the parts and the split axis must have the same length";
+        let adds = "the parts together and the split axis must have the same length";
         assert_eq!(refusal(&[1, 1], 1), format!("{adds}, got 2 and 3"));
         assert_eq!(refusal(&[usize::MAX, 4], 1), format!("{adds}, got {} and 3", usize::MAX));
         assert!(refusal(&[], 1).starts_with("the number of parts 0 is out of range"));

@@ -97,7 +97,7 @@ impl LeftoverReport<'_> {
             }
             (LeftoverState::Finished, _) => "finished, but a file with its name already existed",
             (LeftoverState::Interrupted, _) if *is_resumable => {
-                "interrupted; --resume continues it"
+                "interrupted (--resume continues it)"
             }
             (LeftoverState::Interrupted, _) => "interrupted",
         };

@@ -59,7 +59,7 @@ fn text(fused: &Fused, args: &FuseArgs) -> String {
     let written: usize = fused.nodes.iter().map(|node| node.written).sum();
     let output = shown_path(&args.output);
     let mut text = match fused.nodes.len() {
-        0 => format!("{output}: the same model: fusing would gain nothing"),
+        0 => format!("{output}: the same model, because nothing was fused"),
         nodes => format!(
             "{output}: {} that only move became {nodes}, to write {}",
             counted(operators, "node"),

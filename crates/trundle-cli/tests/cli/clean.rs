@@ -21,7 +21,7 @@ fn what_a_kill_left_is_listed_with_its_output_and_removed() {
     work.begun_and_killed("");
     let before = work.state();
     let text = work.dir.run("clean").done().text();
-    assert!(text.starts_with("y.npy: interrupted; --resume continues it, "), "{text}");
+    assert!(text.starts_with("y.npy: interrupted (--resume continues it), "), "{text}");
     for ending in [".part", ".journal", ".pass0"] {
         let file = work.file(ending).unwrap();
         let name = file.file_name().unwrap().to_str().unwrap();

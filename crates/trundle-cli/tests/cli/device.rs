@@ -91,7 +91,7 @@ mod with_cuda {
     #[test]
     fn a_plan_says_what_is_launched() {
         let Some(folder) = driver() else {
-            return crate::skip("the driver is emulated by a C++ compiler, and found none");
+            return crate::skip("the emulated driver needs a C++ compiler, and none was found");
         };
         let chain = "transpose() | roll(shift=1, axes=0)";
         let text = run(folder, &format!("plan apply x.npy '{chain}' --device cuda"));
@@ -103,7 +103,7 @@ mod with_cuda {
     #[test]
     fn cases_are_moved_as_on_the_cpu() {
         let Some(folder) = driver() else {
-            return crate::skip("the driver is emulated by a C++ compiler, and found none");
+            return crate::skip("the emulated driver needs a C++ compiler, and none was found");
         };
         let case = "small moves/planned roll";
         let text = run(folder, &format!("bench --device cuda --rounds 1 {case}"));
@@ -130,7 +130,7 @@ mod with_gpus {
             let run = Run::of(&mut command);
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
             assert!(
-                run.stderr.contains("no GPU can be used: trundle searched by"),
+                run.stderr.contains("no GPU can be used: trundle searched with"),
                 "{}",
                 run.stderr
             );

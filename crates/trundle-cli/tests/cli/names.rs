@@ -253,6 +253,7 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
         ("roll x.zarr --shift 1 --dims x -o y.zarr", 3, "no axis is called \"x\""),
         ("flip wind.npy --dims lat -o y.npy", 3, "axis names come from the file"),
         ("flip x.zarr --dims lat --axes 0 -o y.zarr", 2, "cannot be used with"),
+        ("flip x.zarr --tensor wind --dims lat,lat -o y.zarr", 3, "--dims names axis lat twice"),
         ("flip x.zarr -o y.zarr", 2, "required arguments"),
         ("apply wind.npy flip(dim=lat) -o y.npy", 3, "axis names come from the file"),
         ("apply wind.npy flip(dims=[lat) -o y.npy", 2, "expected"),

@@ -69,7 +69,7 @@ impl Slice {
             end = end.saturating_add(size);
             slices.push(Slice::new(&[signed(start)], &[signed(end)], &[axis], &[1]));
         }
-        check_sizes(("the sum of the parts", end), ("the split axis", size))?;
+        check_sizes(("the parts together", end), ("the split axis", size))?;
         Ok(slices)
     }
 
@@ -156,7 +156,7 @@ mod tests {
             .collect();
         assert_eq!(sources, [vec![0], vec![], vec![1, 2, 3, 4]]);
         let refusal = |axis, sizes: &[usize]| parts(axis, sizes).unwrap_err().to_string();
-        let adds = "the sum of the parts and the split axis must have the same length";
+        let adds = "the parts together and the split axis must have the same length";
         assert_eq!(refusal(1, &[2, 2]), format!("{adds}, got 4 and 5"));
         assert_eq!(refusal(1, &[usize::MAX, 6]), format!("{adds}, got {} and 5", usize::MAX));
         assert_eq!(refusal(0, &[]), "the number of parts 0 is out of range: expected 1 or more");

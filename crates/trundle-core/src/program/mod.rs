@@ -204,8 +204,8 @@ impl Program {
         inputs: &[TensorId],
         constant: impl FnOnce(Scalar) -> Result<Vec<u8>>,
     ) -> Result<TensorId> {
-        let operands = ("its operands", op.operands().len());
-        check_sizes(("the tensors given to the operator", inputs.len()), operands)?;
+        let operands = ("the list of its operands", op.operands().len());
+        check_sizes(("the list of tensors for the operator", inputs.len()), operands)?;
         inputs.iter().try_for_each(|input| self.checked(*input).map(drop))?;
         match op {
             Op::Concat(concat) => concat.add_to(self, inputs),

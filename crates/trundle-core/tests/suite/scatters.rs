@@ -156,7 +156,7 @@ fn they_are_no_maps_and_print_as_calls() {
         let one = program.made_by(&op, &[given], |_| Ok(Vec::new())).unwrap_err().to_string();
         assert_eq!(
             one,
-            "the tensors given to the operator and its operands must have the same length, got 1 and 2"
+            "the list of tensors for the operator and the list of its operands must have the same length, got 1 and 2"
         );
     }
     let many = PutAlongAxis::new(two(), 0, Indices::list((0..12).collect::<Vec<i64>>()));

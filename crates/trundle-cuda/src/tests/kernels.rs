@@ -71,7 +71,7 @@ impl Kernels {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
         let library = LIBRARY.get_or_init(compiled).as_ref();
         if library.is_none() {
-            println!("skipped: the kernels are counted by a C++ compiler, and found none");
+            println!("skipped: counting the kernels needs a C++ compiler, and none was found");
         }
         library.map(Kernels)
     }

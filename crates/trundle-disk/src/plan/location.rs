@@ -1,5 +1,6 @@
 //! Positions of elements in files.
 
+use std::collections::BTreeSet;
 use std::iter::once;
 use std::ops::Range;
 
@@ -133,15 +134,11 @@ impl Location {
     /// neither.
     pub(crate) fn joined(&self, boxes: &[&Bounds]) -> Location {
         let along = |(axis, cuts): (usize, &Vec<usize>)| {
-            let mut edges: Vec<usize> =
+            let edges: BTreeSet<usize> =
                 boxes.iter().flat_map(|each| [each[axis].start, each[axis].end]).collect();
-            edges.sort_unstable();
-            edges.dedup();
-            let is_needed = |around: &[usize]| {
-                let next = edges.partition_point(|edge| *edge <= around[0]);
-                edges.get(next).is_some_and(|edge| *edge < around[2])
-            };
-            let inner = cuts.windows(3).filter(|around| is_needed(around)).map(|around| around[1]);
+            let is_needed =
+                |around: &&[usize]| edges.range(around[0] + 1..around[2]).next().is_some();
+            let inner = cuts.windows(3).filter(is_needed).map(|around| around[1]);
             once(cuts[0]).chain(inner).chain(once(cuts[cuts.len() - 1])).collect()
         };
         let cuts = self.cuts.iter().enumerate().map(along).collect();

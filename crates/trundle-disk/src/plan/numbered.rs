@@ -128,11 +128,11 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
         return (0..tasks).map(|task| at(task)..at(task + 1)).collect();
     }
     let mut runs = Vec::new();
-    let (mut begin, mut written, mut begun) = (0, 0, BegunChunks::default());
+    let (mut begin, mut written, mut chunks) = (0, 0, BegunChunks::default());
     for (at, tile) in group.tasks.iter().enumerate() {
         written += tile.written_bytes(job);
-        begun.add(*tile, job);
-        if begun.begun.is_empty() && written >= bytes {
+        chunks.add(*tile, job);
+        if chunks.begun.is_empty() && written >= bytes {
             runs.push(begin..at + 1);
             (begin, written) = (at + 1, 0);
         }

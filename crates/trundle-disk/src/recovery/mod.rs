@@ -142,7 +142,7 @@ pub(crate) fn check_files(
         Error::of(path.display(), Problem::Resume(why.to_owned()))
     };
     if job.tiles() != opening.tiles {
-        return Err(refused("it was cut into different tiles"));
+        return Err(refused("it was cut into different tiles than it would be now"));
     }
     is_there("part", job.skeleton.bytes())?;
     let groups = groups(job);

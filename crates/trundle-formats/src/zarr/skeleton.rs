@@ -134,13 +134,8 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
 /// Returns the name that Zarr has for an element type; `None` if it has none.
 fn type_name(element: &StoredDType) -> Option<String> {
     let dtype = element.dtype();
-    if let DType::Bytes(bytes) = dtype
-        && element.descr().starts_with("'<U")
-    {
-        return Some(format!("<U{}", bytes / 4));
-    }
     let of_numpy = element.descr().trim_matches('\'');
-    if of_numpy.starts_with("<M8") || of_numpy.starts_with("<m8") {
+    if ["<U", "<M8", "<m8"].iter().any(|kind| of_numpy.starts_with(kind)) {
         return Some(of_numpy.to_owned());
     }
     let is_plain = element.descr() == StoredDType::little_endian(dtype).descr();

@@ -93,7 +93,7 @@ pub(super) fn concat(site: &mut Site, axis: i64) -> Checked<TensorId> {
         }
         if !agree_beside(axis, shape, of) {
             return wrong!(
-                "input 0 of shape {shape} and input {index} of shape {of} differ on another axis than {axis}"
+                "input 0 of shape {shape} and input {index} of shape {of} differ along an axis other than {axis}"
             );
         }
     }

@@ -89,13 +89,13 @@ fn it_is_said_what_was_looked_for() {
     let none = NoDevice { interfaces: vec!["vulkan".into(), "dx12".into()], found: vec![] };
     assert_eq!(
         none.to_string(),
-        "no GPU can be used: trundle searched by vulkan, dx12, and found none"
+        "no GPU can be used: trundle searched with vulkan, dx12, and found none"
     );
     let emulated =
         NoDevice { found: vec!["llvmpipe (vulkan), which the CPU emulates".into()], ..none };
     assert_eq!(
         emulated.to_string(),
-        "no GPU can be used: trundle searched by vulkan, dx12, and found llvmpipe (vulkan), which the CPU emulates"
+        "no GPU can be used: trundle searched with vulkan, dx12, and found llvmpipe (vulkan), which the CPU emulates"
     );
 }
 

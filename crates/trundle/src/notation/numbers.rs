@@ -23,7 +23,7 @@ impl NumbersFile {
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of values differs from the
     /// number of elements of `shape`.
     pub fn new(shape: Shape, values: Vec<i128>) -> trundle_core::Result<NumbersFile> {
-        check_sizes(("numbers", values.len()), ("their shape", shape.elements()))?;
+        check_sizes(("numbers", values.len()), ("the elements of their shape", shape.elements()))?;
         Ok(NumbersFile { shape: (shape.rank() != 1).then_some(shape), values })
     }
 

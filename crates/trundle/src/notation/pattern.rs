@@ -274,7 +274,7 @@ fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Opt
             Some(format!("leave out the size of {}: it follows from the shape", quoted(name)))
         }
         _ => Some(format!(
-            "their product is {product}: leave out one size, it follows from the shape"
+            "their product is {product}: leave out one size, which follows from the shape"
         )),
     }
 }

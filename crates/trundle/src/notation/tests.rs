@@ -195,7 +195,7 @@ fn values_of_a_file_make_the_reversal_that_fits_their_shape() {
     }
     assert_eq!(
         NumbersFile::new(Shape::new([3]).unwrap(), vec![1]).unwrap_err().to_string(),
-        "numbers and their shape must have the same length, got 1 and 3"
+        "numbers and the elements of their shape must have the same length, got 1 and 3"
     );
     let square = Indices::new(Shape::new([2, 2]).unwrap(), [0, 1, -1, 5]).unwrap();
     let take = Unfilled::Take { axis: -1, mode: IndexMode::Wrap };

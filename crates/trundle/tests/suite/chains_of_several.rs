@@ -291,7 +291,9 @@ fn what_does_not_go_together_is_shown_in_the_chain() {
     let value = refused("pad(1, value=300)", &[&[2]], DType::U8);
     assert!(value.starts_with("stage 1 does not fit shape [2]: 300 is not an element of type u8"));
     let count = refused("concat(a, b)", &[&[2]], DType::U8);
-    assert!(count.contains("the tensors and the inputs of the chain must have the same length"));
+    assert!(count.contains(
+        "the list of tensors and the list of the chain's inputs must have the same length"
+    ));
     assert_eq!(
         refused("slice_scatter(_, b, starts=1, stops=3)", &[&[3], &[3]], DType::U8),
         "stage 1 does not fit shape [3]: updates must have shape [2], got [3]\n  \

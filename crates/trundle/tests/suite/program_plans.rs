@@ -109,7 +109,7 @@ fn what_does_not_fit_is_refused() {
     program.output(given).unwrap();
     assert_eq!(
         refusal(&program, &[], &layout),
-        "the layouts of the inputs and the inputs of the program must have the same length, got 0 and 1"
+        "the list of layouts and the list of the program's inputs must have the same length, got 0 and 1"
     );
     let other = Layout::row_major(&Shape::new([3, 2]).unwrap(), 1).unwrap();
     assert_eq!(

@@ -126,9 +126,9 @@ fn concats_put_tensors_one_after_another() {
         concat(0),
         &[3, 2],
         &other(&[3, 3]),
-        "input 0 of shape [3, 2] and input 1 of shape [3, 3] differ on another axis than 0",
+        "input 0 of shape [3, 2] and input 1 of shape [3, 3] differ along an axis other than 0",
     );
-    refuse(concat(0), &[3, 2], &other(&[3]), "differ on another axis than 0");
+    refuse(concat(0), &[3, 2], &other(&[3]), "differ along an axis other than 0");
     refuse(concat(0), &[3], &[i64s(&[1], &[1])], "input 0 is of type u64, but input 1 of i64");
     refuse(concat(0), &[], &other(&[]), "rank 0");
     refuse(concat(2), &[3, 2], &other(&[3, 2]), "axis 2 is out of range");
