@@ -62,7 +62,7 @@ impl PutAlongAxis {
     /// Adds the updated tensor to a program. The names in [`PutAlongAxis::inputs`] are ignored.
     ///
     /// # Errors
-    /// The errors of [`PutAlongAxis::places`] and [`Program::updated`], and
+    /// The errors of [`PutAlongAxis::targets`] and [`Program::updated`], and
     /// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that cannot be broadcast
     /// to the shape of the destinations.
     pub fn add_to(&self, program: &mut Program, [base, values]: [TensorId; 2]) -> Result<TensorId> {
