@@ -4,9 +4,9 @@ use super::{Budget, Made, Program, TensorId};
 use crate::{AxisMap, IndexMap};
 
 impl Program {
-    /// Replaces a join of several parts of the same tensor by a movement of that tensor, if one map describes it.
+    /// Replaces a join of parts of the same tensor by a movement of that tensor, if one map describes it.
     ///
-    /// For example, exporters of models write a roll as slices and a concatenation. These become a roll.
+    /// For example, the slices and the concatenation as which exporters of models write a roll become a roll.
     ///
     /// Law: every element of every tensor has the same origin.
     #[must_use]
@@ -22,7 +22,6 @@ impl Program {
         self
     }
 
-    /// Expresses a join of parts of one tensor as a movement of that tensor.
     fn moved_whole(
         &self,
         axis: usize,

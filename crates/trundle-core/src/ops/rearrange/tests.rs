@@ -1,4 +1,3 @@
-//! Tests of patterns: results and errors.
 
 use super::*;
 
