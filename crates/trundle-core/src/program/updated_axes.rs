@@ -18,7 +18,8 @@ pub(super) enum UpdatedAxes {
 }
 
 impl UpdatedAxes {
-    /// Fails with [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if an intermediate shape is too large.
+    /// # Errors
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if an intermediate shape is too large.
     pub(super) fn of(targets: &IndexMap) -> Result<UpdatedAxes> {
         let axes = match targets.layers() {
             [layer] => layer.axes().filter(|axes| !axes.iter().any(AxisMap::is_ragged)),

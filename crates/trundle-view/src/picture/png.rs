@@ -1,4 +1,3 @@
-//! Writes pictures as PNG.
 
 use std::io::{self, Write};
 
