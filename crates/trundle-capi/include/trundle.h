@@ -489,12 +489,12 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_PAD_WRAP 4
 
 /**
- * Only into the folder of the model, for models from untrusted sources.
+ * Links may lead only into the folder of the model, for models from untrusted sources.
  */
 #define TRUNDLE_LINKS_WITHIN 0
 
 /**
- * Anywhere, as in the cache of Hugging Face, whose files are links to other folders.
+ * Links may lead anywhere, as in the cache of Hugging Face, whose files are links to other folders.
  */
 #define TRUNDLE_LINKS_ANYWHERE 1
 
@@ -557,15 +557,15 @@ const char *trundle_version(void);
 const char *trundle_last_error(void);
 
 /**
- * Sets the maximum number of threads for later calls of this thread, which is one of them. The settings of other
- * threads do not change.
+ * Sets the maximum number of threads for later calls of this thread. The calling thread is one of them. The settings
+ * of other threads do not change.
  *
  * - `threads`: the maximum number. With 1, calls use only the calling thread. With 0, the default, it is the value of
- *   TRUNDLE_NUM_THREADS, or, if that is not set, the number of cores.
+ *   the environment variable TRUNDLE_NUM_THREADS, or, if that is not set, the number of cores.
  *
- * A run of a plan uses at most the number that was set when the plan was made, and at most that of the running thread.
- * A plan made for 4 threads runs on 2 threads if the setting is 2, and on 4 if it is 8. Small tensors are always moved
- * by one thread.
+ * A run of a plan uses at most the number that was set when the plan was made, and at most the number that the running
+ * thread has set. A plan made for 4 threads runs on 2 threads if the setting is 2, and on 4 if it is 8. Small tensors
+ * are always moved by one thread.
  */
 void trundle_set_num_threads(size_t threads);
 
@@ -842,7 +842,7 @@ trundle_status trundle_chain_in_place(const char *chain,
  * - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
  *   of the axis.
  * - `axis`: the axis of the indices, which counts from the end if it is negative.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input, with the sizes of the
+ * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the input's sizes, with the sizes of the
  *   indices instead of the size of `axis`.
  *
  * Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -877,9 +877,9 @@ trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
  * Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
  *
  * - `data_desc`, `data`: the input.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. Its sizes on axes other than `axis`
- *   are at most those of the input; if smaller, only the first positions are read. Negative indices are treated as in
- *   trundle_gather().
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
+ *   is at most the input's size; if it is smaller, only the first positions are read. Negative indices are treated as
+ *   in trundle_gather().
  * - `axis`: the axis of the indices, which counts from the end if it is negative.
  * - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
  *
@@ -918,8 +918,8 @@ trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *da
  * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. Its batch axes must have the
  *   same sizes as in the input. Negative indices are treated as in trundle_gather().
  * - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the indices without the last
- *   one, then those of the slices.
+ * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the last
+ *   one, then the sizes of the slices.
  *
  * Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
  */
@@ -953,9 +953,10 @@ trundle_status trundle_gather_nd_plan(const struct trundle_tensor_desc *data_des
  * numpy's put_along_axis does the same, but without the copy.
  *
  * - `data_desc`, `data`: the input.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. Its sizes on axes other than `axis`
- *   are at most those of the input; if smaller, only the first positions are updated. Indices from -size to -1 count
- *   from the end of the axis. If several updates have the same destination, the last one in row-major order wins.
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
+ *   is at most the input's size; if it is smaller, only the first positions are updated. Indices from -size to -1
+ *   count from the end of the axis. If several updates have the same destination, the last one in row-major order
+ *   wins.
  * - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
  * - `axis`: the axis of the indices, which counts from the end if it is negative.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
@@ -998,9 +999,9 @@ trundle_status trundle_scatter_elements_plan(const struct trundle_tensor_desc *d
  * - `data_desc`, `data`: the input.
  * - `indices_desc`, `indices`: a tensor of i32 or i64. Negative and repeated indices are treated as in
  *   trundle_scatter_elements().
- * - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are those of the indices without
- *   the last one, then those of the input's axes that have no index. A single update of one element may have any
- *   number of axes of size 1.
+ * - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the indices
+ *   without the last one, then the sizes of the input's axes that have no index. A single update of one element may
+ *   have any number of axes of size 1.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
  *
  * Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the
@@ -1070,7 +1071,7 @@ trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_
  *   one such pair for all axes, or one number for both ends of all axes.
  * - `mode`: one of TRUNDLE_PAD_*.
  * - `value`: one element of the input's type, for TRUNDLE_PAD_CONSTANT only.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input plus both widths.
+ * - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
  *
  * Returns TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if a width is negative or the mode is
  * unknown.

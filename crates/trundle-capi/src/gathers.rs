@@ -15,7 +15,7 @@ use super::status::trundle_status;
 /// - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
 ///   of the axis.
 /// - `axis`: the axis of the indices, which counts from the end if it is negative.
-/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input, with the sizes of the
+/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the input's sizes, with the sizes of the
 ///   indices instead of the size of `axis`.
 ///
 /// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -65,9 +65,9 @@ pub unsafe extern "C" fn trundle_gather_plan(
 /// Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. Its sizes on axes other than `axis`
-///   are at most those of the input; if smaller, only the first positions are read. Negative indices are treated as in
-///   trundle_gather().
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
+///   is at most the input's size; if it is smaller, only the first positions are read. Negative indices are treated as
+///   in trundle_gather().
 /// - `axis`: the axis of the indices, which counts from the end if it is negative.
 /// - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
 ///
@@ -125,8 +125,8 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
 /// - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. Its batch axes must have the
 ///   same sizes as in the input. Negative indices are treated as in trundle_gather().
 /// - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
-/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the indices without the last
-///   one, then those of the slices.
+/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the last
+///   one, then the sizes of the slices.
 ///
 /// Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
 #[unsafe(no_mangle)]

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn trundle_concatenate_plan(
 ///   one such pair for all axes, or one number for both ends of all axes.
 /// - `mode`: one of TRUNDLE_PAD_*.
 /// - `value`: one element of the input's type, for TRUNDLE_PAD_CONSTANT only.
-/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input plus both widths.
+/// - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
 ///
 /// Returns TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if a width is negative or the mode is
 /// unknown.

@@ -33,9 +33,9 @@ pub struct trundle_model {
 /// To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*.
 pub type trundle_links = i32;
 
-/// Only into the folder of the model, for models from untrusted sources.
+/// Links may lead only into the folder of the model, for models from untrusted sources.
 pub const TRUNDLE_LINKS_WITHIN: trundle_links = 0;
-/// Anywhere, as in the cache of Hugging Face, whose files are links to other folders.
+/// Links may lead anywhere, as in the cache of Hugging Face, whose files are links to other folders.
 pub const TRUNDLE_LINKS_ANYWHERE: trundle_links = 1;
 
 /// The rank of an input that accepts any rank.

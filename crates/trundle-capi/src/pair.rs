@@ -84,7 +84,7 @@ impl Pair {
         out: *mut c_void,
         others: &[CallerMemory],
     ) -> Result<(CallerMemory, CallerMemory)> {
-        // The order of checks is that of `trundle_plan::run`, which runs cached calls, so a wrong call has one message.
+        // `trundle_plan::run`, which runs cached calls, checks in the same order, so a wrong call has one message.
         let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
         let data = self.data.memory(data.cast())?;

@@ -19,9 +19,10 @@ use super::status::trundle_status;
 /// numpy's put_along_axis does the same, but without the copy.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. Its sizes on axes other than `axis`
-///   are at most those of the input; if smaller, only the first positions are updated. Indices from -size to -1 count
-///   from the end of the axis. If several updates have the same destination, the last one in row-major order wins.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
+///   is at most the input's size; if it is smaller, only the first positions are updated. Indices from -size to -1
+///   count from the end of the axis. If several updates have the same destination, the last one in row-major order
+///   wins.
 /// - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
 /// - `axis`: the axis of the indices, which counts from the end if it is negative.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
@@ -82,9 +83,9 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64. Negative and repeated indices are treated as in
 ///   trundle_scatter_elements().
-/// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are those of the indices without
-///   the last one, then those of the input's axes that have no index. A single update of one element may have any
-///   number of axes of size 1.
+/// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the indices
+///   without the last one, then the sizes of the input's axes that have no index. A single update of one element may
+///   have any number of axes of size 1.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///
 /// Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the

@@ -25,7 +25,7 @@ refusals! {
             /// The width of the other tensor.
             got: Width,
         } => "elements of {expected} are expected, got {got}";
-        /// The elements of a slice have another size than those that a plan moves.
+        /// The elements of a slice have another size than the elements that a plan moves.
         WidthMismatch {
             /// The size in bytes of the elements that the plan moves.
             moved: usize,

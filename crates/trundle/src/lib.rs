@@ -1,7 +1,7 @@
 //! Moves the elements of tensors: rolls, transposes, flips, reversals, gathers, scatters and joins.
 //!
-//! Operators run in one pass over memory if they can be combined. Results are exactly those of the operators' published
-//! specifications.
+//! Operators run in one pass over memory if they can be combined. Each result is exactly what the published
+//! specification of its operator says.
 //!
 //! Reversing the colour channels of an image and moving them to the front:
 //!

@@ -12,7 +12,7 @@
 //! | [`ProgramMoves`] | the moves of a program for inputs and an output of any layouts, for any backend |
 //!
 //! [`Plan::passes`](crate::Plan::passes), [`Plan::moves`](crate::Plan::moves) and
-//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return those of a chain; each can be printed.
+//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return these representations of a chain; each can be printed.
 //!
 //! ```
 //! use trundle::lowering::{Backend, Device, Move, Runner};

@@ -9,7 +9,7 @@ use trundle_core::{Backend, LayoutError, Move, PassPlan, Result};
 
 use crate::internal::few::with_list;
 
-/// A buffer of a [`Runner`]: its kind, and its index among those of this kind.
+/// A buffer of a [`Runner`]: its kind, and its index among the buffers of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BufferId {
@@ -106,7 +106,7 @@ impl<B: Backend> fmt::Display for Plans<B> {
     }
 }
 
-/// The bytes of temporary buffers that a runner of these steps needs.
+/// The bytes of temporary buffers that these steps need.
 pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
@@ -172,8 +172,7 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, least_bytes, sizes, constants, temporaries })
     }
 
-    /// Plans a sequence of moves from one input to one output, each of which reads the whole result of the previous
-    /// one.
+    /// Plans a sequence of moves from one input to one output. Each move reads the whole result of the previous one.
     ///
     /// Allocates the temporary buffers.
     ///

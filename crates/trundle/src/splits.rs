@@ -40,7 +40,7 @@ pub fn split<T: Copy + 'static>(
 
 /// Writes the result of [`split`] to `parts`, which must have the type of `data`, and may have any strides.
 ///
-/// The sizes of `parts` on `axis` determine how `data` is split, and the other sizes must be those of `data`.
+/// The sizes of `parts` on `axis` determine how `data` is split, and the other sizes must equal the sizes of `data`.
 ///
 /// # Errors
 /// The errors of [`split`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),

@@ -160,7 +160,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     }
 }
 
-/// Composes a sum with `axes`; `None` if one of those in the sum is neither affine nor a sum.
+/// Composes a sum with `axes`; `None` if an axis in the sum is neither affine nor a sum.
 fn sum_after(
     mut start: isize,
     steps: &[isize],

@@ -32,7 +32,7 @@ use crate::{Result, Shape, ShapeError};
 /// Every output element has exactly one source, so a movement writes each output element exactly once.
 ///
 /// A map consists of layers. A layer is either a reshape, or gives each source coordinate as a function of the output
-/// coordinates. Most movements have one layer; those that split or merge axes between other steps have several.
+/// coordinates. Most movements have one layer. A movement that splits or merges axes between other steps has several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexMap {
     /// At least one layer, from the source to the output. Adjacent layers cannot be merged. If there are several

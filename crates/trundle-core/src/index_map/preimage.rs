@@ -6,7 +6,8 @@ use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
 /// A region that has been pulled back through `layers` layers, and through the first `axes` source axes of the next
-/// layer. The coordinates on those axes are the last ones of the region, after those on the layer's output axes.
+/// layer. The coordinates on these source axes come last in the region, after the coordinates on the layer's output
+/// axes.
 struct OnTheWay {
     region: Region,
     layers: usize,

@@ -109,7 +109,7 @@ impl Table {
         Table { values: values.into(), offset: 0, strides: row_major_strides(sizes) }
     }
 
-    /// Composes the table with axis maps. The number for an output index `out` is that of this table at the index with
+    /// Composes the table with axis maps. The result's number for an output index `out` is this table's number at the
     /// coordinates `axes[b](out)`. `None` if a varying axis has a ragged map.
     pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Table> {
         if self.varying_axes().any(|b| axes[b].is_ragged()) {

@@ -11,8 +11,7 @@ use crate::{Error, IndexMap, Layer, Layout, Line, MoveError, Regions, Result, Wi
 
 /// Makes the move of `map` between two layouts, with at most `most` blocks, not yet canonical.
 ///
-/// Law: the move has a pair of offsets for each output index: that of the index in `dst`, and that of its source in
-/// `src`.
+/// Law: for each output index, the move has a pair of offsets: of the index in `dst`, and of its source in `src`.
 pub(super) fn bind(
     map: &IndexMap,
     width: Width,

@@ -41,7 +41,7 @@ pub struct Move {
     dst_bytes: usize,
 }
 
-/// The greatest common divisor; that of 0 and n is n.
+/// The greatest common divisor, which is n for 0 and n.
 #[doc(hidden)]
 pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }

@@ -36,7 +36,7 @@ impl GatherElements {
         first.then(&taken.index_map(first.out_shape())?)
     }
 
-    /// The shape of the result for a tensor of shape `shape`, which is that of the indices.
+    /// The shape of the result, which is the shape of the indices.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that the tensor does not have,

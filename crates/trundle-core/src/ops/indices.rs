@@ -1,4 +1,4 @@
-//! Indices of gathers and scatters, and the treatment of those outside their axis.
+//! Indices of gathers and scatters, and the treatment of indices outside their axis.
 
 use std::fmt;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Reshape {
-    /// Reshapes to `sizes`, one of which may be -1, to be inferred.
+    /// Reshapes to `sizes`. One size may be -1, to be inferred.
     pub fn new(sizes: &[i64]) -> Reshape {
         Reshape { sizes: sizes.to_vec() }
     }

@@ -15,8 +15,8 @@ pub struct Pass {
     pub reads: Vec<Read>,
     /// The intermediate tensors, which this pass does not need in memory.
     pub via: Vec<TensorId>,
-    /// The tensors whose memory can be freed after this pass: those that passes wrote, that are not outputs, and that
-    /// no later pass reads.
+    /// The tensors whose memory can be freed after this pass: earlier passes or this one wrote them, they are not
+    /// outputs, and no later pass reads them.
     pub released: Vec<TensorId>,
 }
 

@@ -29,8 +29,8 @@ struct Boxes {
 impl Program {
     /// Returns a program that makes only the elements of a tensor within `bounds`, one range for each axis.
     ///
-    /// The box is pulled back through maps and joins, so each tensor is reduced to what is read. More is read if the
-    /// elements do not form boxes, or form more boxes than `budget` allows.
+    /// The box is pulled back through maps and joins, so each tensor is reduced to the box that is read. The box is
+    /// larger if the elements do not form boxes, or form more boxes than `budget` allows.
     ///
     /// Law: the output's element at i has the same origin as the tensor's element at `bounds.start + i`. Indices
     /// in an input are relative to the start of the input's box.

@@ -17,7 +17,7 @@ impl Program {
     /// along which `targets` moves elements. Independent axes have a table each.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`] if `targets` does not map the shape of `updates` to that of `base`,
+    /// [`ShapeError::ShapeMismatch`] if `targets` does not fit the shapes of `updates` and `base`,
     /// [`DTypeError::WidthsDiffer`] if the tensors have different widths, [`ShapeError::TooLarge`] if there is not
     /// enough memory for the table.
     pub fn updated(

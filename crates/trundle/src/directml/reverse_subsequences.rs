@@ -48,7 +48,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         level.map_or(Ok(()), |level| check_level(level, self))
     }
 
-    /// Moves the elements from the bytes of `input` to those of `output`.
+    /// Moves the elements from `input` to `output`, which are the bytes of buffers.
     ///
     /// Bytes of `output` outside the elements stay unchanged.
     ///

@@ -53,7 +53,7 @@ pub(super) fn read<'a>(
     Arguments::bind(declared, call, unnamed, named)
 }
 
-/// Converts a call to a stage, and replaces the axis names by those of the result.
+/// Converts a call to a stage, and updates the axis names.
 pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let given = arguments.given()?;
     if is_scatter(arguments.declared) && pair(arguments)?[0] != Operand::Previous {

@@ -84,7 +84,7 @@ pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
     parse_named(text, &mut AxisNames::unknown())
 }
 
-/// Parses a chain for a tensor with the given axis names, and replaces `names` by those of the result.
+/// Parses a chain for a tensor with the given axis names, and replaces `names` by the names of the result.
 ///
 /// Leaves out stages that would not change such a tensor.
 ///

@@ -1,7 +1,7 @@
 //! The axis names of a tensor, and how the stages of a chain change them.
 //!
-//! Names come from the tensor's file and from patterns in the chain. Operators have only axis indices, by which names
-//! are replaced when a stage is parsed.
+//! Names come from the tensor's file and from patterns in the chain. Operators have only axis indices: when a stage is
+//! parsed, its names are replaced by indices.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -15,7 +15,7 @@ use trundle_core::{Op, Shape};
 use super::error::{Fault, quoted};
 use super::similar::most_similar;
 
-/// The axis names of a tensor. Parsing a chain replaces them by those of the result.
+/// The axis names of a tensor. Parsing a chain replaces them by the names of the result.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -164,7 +164,7 @@ impl AxisNames {
 
     /// Adds the axis names of other tensors to which the same chain is applied.
     ///
-    /// If all axes of this tensor have names, stages ignore those that only other tensors have.
+    /// If all axes of this tensor have names, stages ignore names that only other tensors have.
     #[must_use]
     pub fn among(self, names: &Arc<BTreeSet<String>>) -> AxisNames {
         AxisNames { elsewhere: names.clone(), ..self }

@@ -62,8 +62,7 @@ struct Pattern<'a> {
     sizes: Vec<(Word<'a>, usize)>,
 }
 
-/// Reads a pattern for a tensor with the given axis names, which become those of the result. `None` if the stage has no
-/// arrow.
+/// Reads a pattern for a tensor with the given axis names, and updates the names. `None` if the stage has no arrow.
 pub(super) fn read(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Option<Result<Read, Fault>> {
     Some(Pattern::read(cursor)?.and_then(|pattern| pattern.stage(names)))
 }

@@ -21,7 +21,7 @@ pub(super) enum Placed {
 }
 
 impl AxisNames {
-    /// Matches a pattern with the names in the file, which become those of the result.
+    /// Matches a pattern with the names in the file, and updates the names.
     ///
     /// # Errors
     /// [`NameError`] if the pattern has a name at another position than the file, or if the pattern needs an axis that
