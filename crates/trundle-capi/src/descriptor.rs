@@ -134,6 +134,7 @@ impl Descriptor {
         &self.layout
     }
 
+    /// Whether the tensor is row-major without gaps.
     pub(crate) fn is_dense(&self) -> bool {
         let Ok(dense) = Layout::row_major(self.layout.shape(), self.width.units()) else {
             return false;

@@ -128,7 +128,7 @@ pub unsafe extern "C" fn trundle_model_output_name(
 /// - `input`: the index of the input, from 0.
 /// - `dtype`: receives the element type; may be NULL.
 /// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that may vary is -1; trundle_model_describe()
-///   shows its limits. If the input may have any rank, only TRUNDLE_RANK_ANY is written to `rank`.
+///   shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to `rank`, and nothing to `sizes`.
 ///
 /// Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if the input holds strings, or
 /// TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.

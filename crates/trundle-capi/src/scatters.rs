@@ -138,7 +138,7 @@ pub unsafe extern "C" fn trundle_scatter_nd_plan(
 pub(crate) struct Scatter {
     copy: Plan,
     put: Put,
-    /// For writing updates.
+    /// The maximum number of threads that write updates.
     threads: usize,
 }
 

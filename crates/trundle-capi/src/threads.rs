@@ -1,4 +1,3 @@
-
 use std::cell::Cell;
 use std::panic::catch_unwind;
 

@@ -254,7 +254,7 @@ impl Layout {
     /// [`LayoutError::OverlappingLayout`] if two elements share a byte, and for a few interleaved layouts of three or
     /// more axes for which the search takes too long. [`ShapeError::TooLarge`] as in [`Layout::span`].
     pub fn check_writable(&self, width: usize) -> Result<()> {
-        // The sums of strides in the following code cannot overflow.
+        // After this check, no sum of strides can overflow.
         self.span(width)?;
         let element = width as u128;
         let axes = self.shape.iter().zip(&self.strides_bytes).filter(|(size, _)| **size > 1).map(

@@ -24,9 +24,9 @@ crate::fingerprint!(struct Packing { bits, order });
 pub enum BitOrder {
     /// The elements are one stream of bits, which fills each byte from its least significant bit.
     LowFirst,
-    /// The elements fill each byte from its most significant bits. For elements of 1, 2 and 4 bits.
+    /// The elements fill each byte from its most significant bits. Only for elements of 1, 2 and 4 bits.
     HighFirst,
-    /// The bits of each element are in two places. For elements of 3 and 6 bits.
+    /// The bits of each element are in two places. Only for elements of 3 and 6 bits.
     ///
     /// The low 2 bits (of 3) or the low 4 bits (of 6) of the elements fill the first two bytes of a group, from the
     /// most significant bits down. The upper 1 or 2 bits of the elements fill the third byte in the same way.
@@ -98,7 +98,8 @@ impl Packing {
         groups * self.group_bytes() + tail
     }
 
-    /// The byte and the bit of that byte, counted from the least significant one, where a bit of an element is.
+    /// Where a bit of an element is: the offset of a byte, and a bit of that byte, counted from the least significant
+    /// one.
     const fn place(self, element: usize, bit: usize) -> (usize, usize) {
         let (bits, start) = (self.bits(), element / self.group() * self.group_bytes());
         let within = element % self.group();

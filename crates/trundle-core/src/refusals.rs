@@ -1,4 +1,3 @@
-
 /// Declares an error type from its variants, each with fields and a message. A field that the message does not use is
 /// named after `unused`.
 macro_rules! refusals {

@@ -32,9 +32,9 @@ refusals! {
             left: &'static str,
             /// The second argument, or the object that the first is compared with.
             right: &'static str,
-            /// The entries of the first.
+            /// The number of entries of the first.
             left_size: usize,
-            /// The entries of the second.
+            /// The number of entries of the second.
             right_size: usize,
         } => "{left} and {right} must have the same length, got {left_size} and {right_size}";
         /// A tensor does not have the required shape.

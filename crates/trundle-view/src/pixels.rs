@@ -16,7 +16,7 @@ pub struct Pixels {
     bytes: Vec<u8>,
     /// The axes are row, column and channel.
     layout: Layout,
-    /// Of the whole slice.
+    /// The numbers of rows and columns of the whole slice.
     of: (usize, usize),
     /// The distances between drawn rows and columns.
     steps: (usize, usize),

@@ -106,7 +106,7 @@ impl ProgramMoves {
     ///
     /// # Errors
     /// [`Error`] for a layout that cannot be addressed or written, and [`MoveError::NotOnePass`] if
-    /// [`TooMany::Directly`] fails.
+    /// [`TooMany::Directly`] meets a map that cannot be one move.
     pub(crate) fn lowered(
         program: &Program,
         layouts: Option<Layouts<'_>>,
@@ -320,7 +320,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes a tensor contiguous that is not.
+    /// The buffer to read a tensor from, which is made contiguous if it is not.
     fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
         let layout = self.layout(id)?;
         if !self.is_contiguous(id, &layout) {

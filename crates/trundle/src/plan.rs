@@ -94,8 +94,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Chain`] for an operator that does not fit its input shape, takes several tensors or has a constant;
-    /// for the latter, use a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another shape than
-    /// the result or has overlapping elements, or if there is not enough memory for the tensors between passes.
+    /// for the last two, use a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another shape
+    /// than the result or has overlapping elements, or if there is not enough memory for the tensors between passes.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,

@@ -24,8 +24,8 @@ use trundle_core::{IndexMap, Program, Result, Shape, Width};
 
 /// Concatenates tensors along an axis.
 ///
-/// `parts` has the shape and the element width of each tensor. Only the sizes on `axis`, which may be negative to count
-/// from the end, may differ.
+/// `parts` has the shape and the element width of each tensor. Only the sizes on `axis` may differ. A negative axis
+/// counts from the end.
 ///
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
 ///

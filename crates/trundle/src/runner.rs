@@ -123,6 +123,7 @@ pub struct Runner<B: Backend> {
     /// For [`Runner::run_new`], one entry for each step.
     lives: Vec<Life>,
     least_bytes: Vec<(BufferId, usize)>,
+    /// The size in bytes of each temporary buffer.
     sizes: Vec<usize>,
     constants: Vec<Box<B::Buffer>>,
     /// `None` while a run uses them.

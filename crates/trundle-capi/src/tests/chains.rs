@@ -1,4 +1,3 @@
-
 use std::ffi::c_char;
 use std::ptr::{null, null_mut, without_provenance_mut};
 

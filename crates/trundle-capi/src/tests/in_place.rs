@@ -1,4 +1,3 @@
-
 use std::ptr::{null, null_mut};
 
 use super::*;

@@ -1,4 +1,3 @@
-
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut, without_provenance, without_provenance_mut};
@@ -329,7 +328,7 @@ fn files_that_are_no_models_are_refused() {
     assert_eq!(kept.addr(), 8);
 }
 
-/// As in caches.
+/// The weight file is a link out of the model's folder, as in caches.
 #[cfg(unix)]
 #[test]
 fn links_lead_where_they_may() {

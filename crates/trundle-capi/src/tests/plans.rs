@@ -1,4 +1,3 @@
-
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 

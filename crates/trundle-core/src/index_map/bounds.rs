@@ -76,10 +76,10 @@ impl IndexMap {
         Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }
 
-    /// Checks that no layer reads outside its source. Only the result of [`IndexMap::within_source`] may.
+    /// Checks that no layer reads outside its source. Only the result of [`IndexMap::within_source`] may do so.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`] if a layer does.
     pub(crate) fn check_layers(&self) -> Result<()> {
         self.layers.iter().try_for_each(Layer::check)
     }
@@ -88,7 +88,7 @@ impl IndexMap {
     /// Only such a map can be composed with an earlier map.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`] if it does.
     pub(crate) fn check_source(&self) -> Result<()> {
         self.layers.first().map_or(Ok(()), Layer::check)
     }
@@ -193,7 +193,7 @@ impl Region {
     /// Checks that every coordinate lies within `shape`.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`] if one lies outside.
     pub(crate) fn check_within(&self, shape: &Shape) -> Result<()> {
         for (coordinate, size) in self.coordinates.iter().zip(shape.iter()) {
             let Range { start, end } = self.reached(coordinate);

@@ -6,6 +6,7 @@ use super::{AxisMap, Line, Piece};
 use crate::Shape;
 use crate::shape::row_major_number;
 
+/// A layer of an index map, from output indices to source indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layer {
     pub(super) out_shape: Shape,

@@ -121,9 +121,9 @@ impl IndexMap {
 
     /// For each source axis, the coordinates that the output reads, in the order of the output.
     ///
-    /// If two tensors share an axis, movements with equal coordinates on it keep their results matched. The entry is
-    /// `None` for an axis whose coordinate depends on several output axes or on a table. The whole result is `None` if
-    /// axes are split or merged.
+    /// If two tensors share an axis, it still matches after movements with equal coordinates on it. The entry is `None`
+    /// for an axis whose coordinate depends on several output axes or on a table. The whole result is `None` if axes
+    /// are split or merged.
     pub fn coordinates(&self) -> Option<Vec<Option<Vec<Piece>>>> {
         let [only] = &self.layers[..] else { return None };
         let of = |axis: &AxisMap| match axis {

@@ -136,7 +136,7 @@ impl Digit {
         Ok((Coordinate::Linear(digit), None))
     }
 
-    /// This digit of a number that is indices from a table, with stride `unit`.
+    /// This digit of a number that consists only of indices from a table, with stride `unit`.
     fn of_indices(&self, indexed: &IndexedForm, unit: isize) -> IndexedForm {
         let above = self.unit / unit;
         indexed.map(|index| {

@@ -495,7 +495,7 @@ impl Region {
 
     fn indexed(&self, indices: &Table, line: Line) -> Evaluated<Coordinate> {
         let mut varying = indices.varying_axes().map(|axis| (&self.coordinates[axis], axis));
-        // A table of a coordinate that is from a table: combine both.
+        // The coordinate is itself from a table: combine both tables.
         if let (Some((Coordinate::Indexed(inner), axis)), None) = (varying.next(), varying.next()) {
             let (first, stride) = (indices.offset(), indices.strides()[axis]);
             let of = |index: isize| {

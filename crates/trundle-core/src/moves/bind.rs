@@ -94,7 +94,7 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
 /// Its destination offsets are always valid. Its source coordinates are checked here.
 ///
 /// # Errors
-/// [`MoveError::CoordinateOutOfBounds`].
+/// [`MoveError::CoordinateOutOfBounds`] if a source coordinate is outside its axis.
 fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     region.check_within(src.shape())?;
     let mut block = Block {

@@ -97,7 +97,7 @@ fn straighten(block: &mut Block) {
     }
 }
 
-/// Writes the destination from front to back.
+/// Sorts the loops so that the destination is written from front to back.
 fn order(block: &mut Block) {
     let outward = |each: &Loop| Reverse(each.dst_stride);
     if block.loops.is_sorted_by_key(outward) {
@@ -227,7 +227,7 @@ fn run(block: &Block, at: usize, width: isize) -> usize {
     }
 }
 
-/// Makes sub-byte elements that move in whole groups bytes.
+/// If sub-byte elements move in whole groups, makes the move one of bytes.
 fn unpack_groups(work: &mut Move) {
     let Some(packing) = work.packing else { return };
     let (group, bytes) = (packing.group(), packing.group_bytes());

@@ -238,7 +238,7 @@ impl InPlace {
 }
 
 impl InPlaceAxis {
-    /// Whether this axis, with index `at`, keeps its order.
+    /// Whether this axis, with index `at`, keeps its place and its order.
     pub fn stays(&self, at: usize) -> bool {
         self.from == at && self.along == Along::Kept
     }

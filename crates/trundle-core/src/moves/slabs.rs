@@ -22,7 +22,7 @@ pub struct Slabs {
 impl Move {
     /// The largest slabs of at most `most_bytes` bytes, for a move within one buffer.
     ///
-    /// `None` if there are none, or if the move reads tables.
+    /// Returns `None` if there are none, or if the move reads tables.
     pub fn slabs(&self, most_bytes: usize) -> Option<Slabs> {
         let [block] = &self.blocks[..] else { return None };
         if self.src_bytes != self.dst_bytes || block.table_strides().next().is_some() {

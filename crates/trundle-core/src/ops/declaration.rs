@@ -202,6 +202,7 @@ macro_rules! declare {
         }
 
         impl $op {
+            /// Name and parameters of the operator.
             pub const DECLARATION: &'static super::Declaration = &DECLARATION;
         }
 

@@ -1,4 +1,3 @@
-
 use crate::{Error, Shape};
 
 refusals! {

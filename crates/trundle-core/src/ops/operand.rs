@@ -1,10 +1,9 @@
-
 use std::fmt;
 
 /// A tensor that an operator takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operand {
-    /// The result of the previous operator, or the unnamed input, written as `_`.
+    /// The result of the previous operator, or for the first operator the unnamed input. Written as `_`.
     Previous,
     /// A tensor that the caller provides by name.
     Named(String),

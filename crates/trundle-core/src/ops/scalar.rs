@@ -21,7 +21,7 @@ pub struct Scalar(NumberList);
 
 crate::fingerprint!(struct Scalar(form));
 
-/// As calls store it: one integer, or the bits of a float followed by 0.
+/// The list that calls store: one integer, or the bits of a float followed by 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum NumberList {
     Integer([i64; 1]),

@@ -34,9 +34,9 @@ declare! {
 impl Slice {
     /// Slices along `axes`. Each list has one entry for each sliced axis.
     ///
-    /// Negative axes, starts and stops count from the end. Those outside the axis are clamped to it. A negative step
-    /// runs backwards; the stop `i64::MIN` then includes the first element. Empty `axes` are the first axes. Empty
-    /// `steps` are 1.
+    /// Negative axes, starts and stops count from the end. Starts and stops outside the axis are clamped to it. A
+    /// negative step runs backwards; the stop `i64::MIN` then includes the first element. Empty `axes` are the first
+    /// axes. Empty `steps` are 1.
     pub fn new(starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]) -> Slice {
         Slice {
             starts: starts.to_vec(),

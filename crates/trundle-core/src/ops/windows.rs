@@ -31,7 +31,7 @@ declare! {
 
 impl Windows {
     /// Makes windows of `size` along `axes`, or along all axes if `axes` is empty. `step` is the distance between
-    /// windows, `dilation` that between elements of a window; both are 1 if empty.
+    /// windows, and `dilation` the distance between elements of a window; both are 1 if empty.
     pub fn new(size: &[i64], step: &[i64], axes: &[i64], dilation: &[i64]) -> Windows {
         let [size, step, axes, dilation] = [size, step, axes, dilation].map(<[i64]>::to_vec);
         Windows { size, step, axes, dilation }

@@ -1,4 +1,3 @@
-
 use super::TensorId;
 use crate::Shape;
 

@@ -24,6 +24,7 @@ pub struct Grid {
     pub directions: Vec<Direction>,
 }
 
+/// A direction of a [`Grid`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
     /// The number of elements along the direction.

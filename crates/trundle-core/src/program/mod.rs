@@ -89,8 +89,8 @@ impl Definition {
 pub enum Made {
     /// The input with this index, whose elements the caller provides.
     Given(usize),
-    /// A constant: a tensor of rank 0, which other tensors repeat, as a buffer with this element alone. Unused bits are
-    /// 0.
+    /// A constant: a tensor of rank 0, which other tensors repeat. The bytes are a buffer with its only element, with
+    /// unused bits 0.
     Fill(Vec<u8>),
     /// The elements of another tensor, moved.
     Moved {

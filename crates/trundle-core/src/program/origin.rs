@@ -9,7 +9,7 @@ impl Program {
     ///
     /// Elements are numbered in row-major order. Passes and moves play no part in this.
     ///
-    /// Law: whatever the passes are, they write to each index its origin.
+    /// Law: whatever the passes are, they write to each index the element that is its origin.
     ///
     /// # Panics
     /// If the tensor has no such element.

@@ -6,7 +6,7 @@ use crate::{AxisMap, IndexMap};
 impl Program {
     /// Replaces a join of parts of the same tensor by a movement of that tensor, if one map describes it.
     ///
-    /// For example, the slices and the concatenation as which exporters of models write a roll become a roll.
+    /// For example, exporters of models write a roll as slices and a concatenation. These become a roll.
     ///
     /// Law: every element of every tensor has the same origin.
     #[must_use]

@@ -1,4 +1,3 @@
-
 use crate::index_map::AxisMap;
 use crate::{IndexMap, Line, Result, Shape};
 

@@ -17,7 +17,7 @@ pub(crate) enum Contrast {
     /// The 0.5th and the 99.5th percentile, so that a few outliers do not hide the rest. The minimum and the maximum,
     /// if there are few values or few different values.
     Percentiles,
-    /// Fixed values, such as 0 and 1 for booleans.
+    /// Fixed values for black and white, such as 0 and 1 for booleans.
     Fixed(f64, f64),
 }
 

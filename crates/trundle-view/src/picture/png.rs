@@ -1,4 +1,3 @@
-
 use std::io::{self, Write};
 
 use png::{BitDepth, ColorType, Encoder, EncodingError};

@@ -1,4 +1,3 @@
-
 use std::ops::Range;
 
 use trundle_core::Op;

@@ -1,4 +1,3 @@
-
 use proptest::prelude::*;
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 

@@ -125,7 +125,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As the list of a [`Scalar`].
+    /// Returns the list of a [`Scalar`].
     fn value(&self, name: &str) -> Result<Vec<i64>, Fault> {
         let text = self.single(name, "number")?;
         let refused =
@@ -366,7 +366,7 @@ pub(super) fn integer<T: FromStr<Err = ParseIntError>>(
     })
 }
 
-/// An integer of any size.
+/// Integers may have any size.
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

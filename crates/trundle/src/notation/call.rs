@@ -19,7 +19,6 @@ pub(super) fn declared(name: &str) -> Option<&'static Declaration> {
     DECLARATIONS.into_iter().find(|declared| declared.name == name)
 }
 
-/// For a suggestion.
 pub(super) fn similar_to(name: &str) -> Option<&'static str> {
     most_similar(name, DECLARATIONS.iter().map(|declared| declared.name))
 }

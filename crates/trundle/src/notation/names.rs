@@ -174,7 +174,7 @@ impl AxisNames {
     /// not change it.
     ///
     /// # Errors
-    /// [`NameError`] for an unknown or ambiguous name, and for a call that is not possible without a lacking axis.
+    /// [`NameError`] for an unknown or ambiguous name, and for a call that needs an axis that the tensor lacks.
     pub fn resolve(
         &mut self,
         declared: &Declaration,

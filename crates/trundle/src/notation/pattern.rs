@@ -171,7 +171,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// The arrow, if the fault has no range.
+    /// The range of a fault, or of the arrow if the fault has none.
     fn span_of(&self, fault: &PatternFault) -> Range<usize> {
         let found = match fault {
             PatternFault::BadName { name } => {
@@ -200,7 +200,7 @@ impl<'a> Pattern<'a> {
             .map(|(word, _)| word.span.clone())
     }
 
-    /// For words with the same letters, as in `zyx -> xyz`.
+    /// Suggests spaces between letters if both sides are words with the same letters, as in `zyx -> xyz`.
     fn with_spaces(&self) -> Option<String> {
         let letters = |side: Side| -> Option<Vec<String>> {
             let mut names = self.side(side).names();

@@ -15,7 +15,7 @@ const NAMES: &str = "a name starts with a letter, continues with letters, digits
 #[derive(Default)]
 pub(super) struct WrittenSide<'a> {
     pub(super) groups: Vec<Group>,
-    /// With parentheses.
+    /// The range of each group, with its parentheses.
     pub(super) spans: Vec<Range<usize>>,
     /// The names and ellipses of all groups.
     words: Vec<Word<'a>>,

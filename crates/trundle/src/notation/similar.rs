@@ -10,7 +10,7 @@
 /// assert_eq!(most_similar("permute", ["flip", "transpose"]), None);
 /// ```
 pub fn most_similar<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer words are hardly typing errors, and the time is proportional to the product of the lengths.
+    // Longer words are unlikely to be typing errors, and the time is proportional to the product of the lengths.
     const MOST_CHARS: usize = 32;
     if word.chars().nth(MOST_CHARS).is_some() {
         return None;

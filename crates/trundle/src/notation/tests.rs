@@ -1,4 +1,3 @@
-
 use proptest::prelude::*;
 use trundle_core::ops::{
     Broadcast, Concat, DECLARATIONS, Declaration, Flip, IndexMode, Indices, Kind, Operand, Pad,

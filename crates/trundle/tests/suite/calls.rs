@@ -1,4 +1,3 @@
-
 use trundle::{Destination, Result, Shape, Tensor, TensorView, TensorViewMut};
 use trundle_testing::PlainOp;
 

@@ -1,4 +1,3 @@
-
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{Chain, Op, Plan, Shape};
 use trundle_testing::shapings::shaping_chains;

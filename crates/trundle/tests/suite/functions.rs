@@ -1,4 +1,3 @@
-
 use trundle::{DType, Layout, Shape, Tensor, TensorView, TensorViewMut};
 
 fn shape(sizes: &[usize]) -> Shape {

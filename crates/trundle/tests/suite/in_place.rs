@@ -1,4 +1,3 @@
-
 use trundle::{
     BitOrder, Chain, DType, Error, Layout, LayoutError, MoveError, Plan, Shape, ShapeError,
     TensorView, TensorViewMut, flip_in_place, reverse_sequence_in_place, roll_in_place,

@@ -1,4 +1,3 @@
-
 use trundle::{BitOrder, Layout, Packing, Program, ProgramPlan, Shape, Width};
 use trundle_core::program::{Made, TensorId};
 use trundle_testing::choices::Choices;

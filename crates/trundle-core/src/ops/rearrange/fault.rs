@@ -1,4 +1,3 @@
-
 use std::fmt;
 
 use crate::Shape;
@@ -133,7 +132,7 @@ fn split_of(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> St
     }
 }
 
-/// Truncated if it is long.
+/// A long word is truncated.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -52,7 +52,7 @@ impl Group {
     }
 }
 
-/// Letters, digits and `_`, beginning with a letter and not ending with `_`.
+/// A name consists of letters, digits and `_`, begins with a letter and does not end with `_`.
 pub(super) fn is_name(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || c == '_')
         && word.starts_with(char::is_alphabetic)

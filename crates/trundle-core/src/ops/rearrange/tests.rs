@@ -1,4 +1,3 @@
-
 use super::*;
 
 /// Parses a side with one-letter names; `.` is an ellipsis.

@@ -1,4 +1,3 @@
-
 use proptest::prelude::*;
 use trundle_core::Op;
 use trundle_core::ops::{Group, Part, Rearrange, Transpose};
