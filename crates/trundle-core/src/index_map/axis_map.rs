@@ -35,7 +35,7 @@ impl Line {
         Line { start: next.at(self.start), step: self.step.wrapping_mul(next.step) }
     }
 
-    /// The inverse of a line with step 1 or -1; `l.then(l.inverse())` is the identity.
+    /// The inverse of a line with step 1 or -1. Law: `l.then(l.inverse())` is the identity.
     pub(super) fn inverse(self) -> Option<Line> {
         matches!(self.step, 1 | -1)
             .then(|| Line { start: -self.start * self.step, step: self.step })

@@ -111,6 +111,8 @@ impl Table {
 
     /// Composes the table with axis maps. The result's number for an output index `out` is this table's number at the
     /// coordinates `axes[b](out)`. `None` if a varying axis has a ragged map.
+    ///
+    /// Law: `pulled.at(out) == self.at(axes(out))` for every `out`.
     pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Table> {
         if self.varying_axes().any(|b| axes[b].is_ragged()) {
             return None;
