@@ -53,14 +53,13 @@
 #define TRUNDLE_RANK_ANY 4294967295u
 
 /**
- * A model whose operators only move elements. The model does not change, so several threads may use it at once.
+ * A model whose operators only move elements. Several threads may use it at once.
  */
 typedef struct trundle_model trundle_model;
 
 /**
- * A planned call or model, for tensors with the element types, sizes and strides that were given when the plan was
- * made. Run it with trundle_plan_run(), trundle_plan_run_inputs(), trundle_plan_run_outputs() or
- * trundle_plan_run_all().
+ * A planned call or model, for tensors with fixed element types, sizes and strides. Run it with trundle_plan_run(),
+ * trundle_plan_run_inputs(), trundle_plan_run_outputs() or trundle_plan_run_all().
  */
 typedef struct trundle_plan trundle_plan;
 
@@ -81,8 +80,8 @@ typedef int32_t trundle_dtype;
 /**
  * The element type, the sizes and the strides of a tensor.
  *
- * The data pointer of a tensor is the address of the element at index 0 of every axis. If a stride is negative, the
- * tensor also covers memory before this address.
+ * A tensor's data pointer is the address of the element at index 0 of every axis. With a negative stride, the tensor
+ * also covers memory before this address.
  */
 typedef struct trundle_tensor_desc {
     /**
@@ -98,8 +97,8 @@ typedef struct trundle_tensor_desc {
      */
     const uint64_t *sizes;
     /**
-     * The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative. A stride
-     * of 0 repeats the same elements. NULL stands for a row-major tensor without gaps.
+     * The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative; a stride
+     * of 0 repeats elements. NULL stands for a row-major tensor without gaps.
      */
     const int64_t *strides_elems;
 } trundle_tensor_desc;
@@ -119,8 +118,7 @@ typedef struct trundle_input {
 } trundle_input;
 
 /**
- * The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. Each example shows the elements abcd, padded by three
- * elements on each side.
+ * The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. The examples pad abcd by three elements on each side.
  */
 typedef int32_t trundle_pad_mode;
 
@@ -162,7 +160,7 @@ typedef struct TRUNDLE_BUFFER_TENSOR_DESC {
     const uint32_t *Sizes;
     /**
      * The distance between neighbours along each axis, in elements: `DimensionCount` entries. A stride of 0 repeats
-     * the same elements. NULL stands for a row-major tensor without gaps.
+     * elements. NULL stands for a row-major tensor without gaps.
      */
     const uint32_t *Strides;
     /**
@@ -194,8 +192,8 @@ typedef struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
 } TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC;
 
 /**
- * One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL. A level that is not listed here has the ranks and
- * types of the highest listed level below it.
+ * One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL. Another level has the ranks and types of the highest
+ * listed level below it.
  */
 typedef uint32_t trundle_feature_level;
 
@@ -245,7 +243,7 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_ERROR_AXIS 8
 
 /**
- * A sequence length is negative or greater than the size of the axis, and the operator does not allow that.
+ * A sequence length is out of range, in an operator that does not clamp lengths.
  */
 #define TRUNDLE_ERROR_LENGTH 9
 
@@ -422,14 +420,14 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_DTYPE_I2 26
 
 /**
- * Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight elements are in the first two bytes, and
- * the upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+ * Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight are in the first two bytes, and the upper
+ * bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
  */
 #define TRUNDLE_DTYPE_U3 27
 
 /**
- * Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four elements are in the first two bytes, and the
- * upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+ * Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four are in the first two bytes, and the upper
+ * bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
  */
 #define TRUNDLE_DTYPE_U6 28
 
@@ -444,8 +442,8 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_DTYPE_F4E2M1 30
 
 /**
- * Can be added to a type smaller than a byte. The elements are one stream of bits, which fills each byte from its
- * lowest bit.
+ * Can be added to a type smaller than a byte. The elements are a stream of bits, which fills each byte from its lowest
+ * bit.
  */
 #define TRUNDLE_BIT_ORDER_LOW_FIRST 4096
 
@@ -455,13 +453,13 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_BIT_ORDER_HIGH_FIRST 8192
 
 /**
- * Can be added to a type of 3 or 6 bits. The low bits and the upper bits of elements are in different bytes. This is
- * the default of u3 and u6.
+ * Can be added to a type of 3 or 6 bits. The low and the upper bits of elements are in different bytes. This is the
+ * default of u3 and u6.
  */
 #define TRUNDLE_BIT_ORDER_SPLIT 12288
 
 /**
- * TRUNDLE_DTYPE_BYTES + n is the type of any other elements of n bytes, such as structs. They need no alignment.
+ * TRUNDLE_DTYPE_BYTES + n is the type of other elements of n bytes, such as structs. They need no alignment.
  */
 #define TRUNDLE_DTYPE_BYTES 16777216
 
@@ -476,12 +474,12 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_PAD_EDGE 1
 
 /**
- * The mirrored elements, without the outermost element: dcb abcd cba.
+ * Mirrored elements, without the outermost: dcb abcd cba.
  */
 #define TRUNDLE_PAD_REFLECT 2
 
 /**
- * The mirrored elements, with the outermost element: cba abcd dcb.
+ * Mirrored elements, with the outermost: cba abcd dcb.
  */
 #define TRUNDLE_PAD_SYMMETRIC 3
 
@@ -491,12 +489,12 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_PAD_WRAP 4
 
 /**
- * Links may lead only into the folder of the model. Use this for models from untrusted sources.
+ * Links may lead only into the folder of the model, for models from untrusted sources.
  */
 #define TRUNDLE_LINKS_WITHIN 0
 
 /**
- * Links may lead anywhere. The cache of Hugging Face needs this, because its files are links to other folders.
+ * Links may lead anywhere, as in the cache of Hugging Face, whose files are links to other folders.
  */
 #define TRUNDLE_LINKS_ANYWHERE 1
 
@@ -540,13 +538,13 @@ extern "C" {
 trundle_status trundle_dtype_from_name(const char *name, trundle_dtype *out);
 
 /**
- * Returns the name of an element type, without its bit order. Returns "bytes" for TRUNDLE_DTYPE_BYTES + n, and NULL if
- * `dtype` is not an element type. The string is static.
+ * Returns the static name of an element type, without its bit order. The name is "bytes" for TRUNDLE_DTYPE_BYTES + n,
+ * and NULL if `dtype` is not an element type.
  */
 const char *trundle_dtype_name(trundle_dtype dtype);
 
 /**
- * Returns the version of the running library, such as "0.1.0". The string is static. TRUNDLE_VERSION is the version of
+ * Returns the version of the running library, such as "0.1.0", as a static string. TRUNDLE_VERSION is the version of
  * the header.
  */
 const char *trundle_version(void);
@@ -559,21 +557,21 @@ const char *trundle_version(void);
 const char *trundle_last_error(void);
 
 /**
- * Sets the maximum number of threads for all later calls of this thread. The calling thread is one of them. The
- * settings of other threads do not change.
+ * Sets the maximum number of threads for later calls of this thread. The calling thread is one of them. The settings
+ * of other threads do not change.
  *
  * - `threads`: the maximum number. With 1, calls use only the calling thread. With 0, the default, it is the value of
  *   the environment variable TRUNDLE_NUM_THREADS, or, if that is not set, the number of cores.
  *
  * A run of a plan uses at most the number that was set when the plan was made, and at most the number that the running
- * thread has set. For example, a plan that was made for 4 threads runs on 2 threads if the setting is 2, and on 4
- * threads if it is 8. Small tensors are always moved by one thread.
+ * thread has set. A plan made for 4 threads runs on 2 threads if the setting is 2, and on 4 if it is 8. Small tensors
+ * are always moved by one thread.
  */
 void trundle_set_num_threads(size_t threads);
 
 /**
- * Returns the maximum number of threads for calls of this thread: the number that trundle_set_num_threads() has set,
- * or else the value of TRUNDLE_NUM_THREADS, or else the number of cores available to the process.
+ * Returns the maximum number of threads for calls of this thread: the number from trundle_set_num_threads(), or else
+ * from TRUNDLE_NUM_THREADS, or else the number of cores available to the process.
  */
 size_t trundle_num_threads(void);
 
@@ -581,8 +579,8 @@ size_t trundle_num_threads(void);
  * Rolls elements along axes: out[(i + shift) mod size] = data[i]. Same as OpenVINO's Roll-7.
  *
  * - `data_desc`, `data`: the input.
- * - `shift`, `shift_len`: shifts in elements, one for each entry of `axes`, or one for all of them.
- * - `axes`, `axes_len`: axes to roll. Negative axes count from the end. If an axis is repeated, its shifts are added.
+ * - `shift`, `shift_len`: shifts in elements, one for each entry of `axes`, or one for all.
+ * - `axes`, `axes_len`: axes to roll. Negative axes count from the end, and the shifts of a repeated axis are added.
  * - `out_desc`, `out`: the output, with the sizes and the type of the input.
  *
  * Returns TRUNDLE_ERROR_AXIS, or TRUNDLE_ERROR_SHAPE if sizes or list lengths do not match, or
@@ -601,7 +599,7 @@ trundle_status trundle_roll(const struct trundle_tensor_desc *data_desc,
  * Plans trundle_roll() for tensors with these descriptions.
  *
  * - `data_desc`, `shift`, `shift_len`, `axes`, `axes_len`, `out_desc`: as in trundle_roll().
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_roll().
  */
@@ -617,7 +615,7 @@ trundle_status trundle_roll_plan(const struct trundle_tensor_desc *data_desc,
  * Transposes axes: out.sizes[i] = data.sizes[order[i]]. Same as OpenVINO's Transpose-1.
  *
  * - `data_desc`, `data`: the input.
- * - `order`, `order_len`: each axis once, without negative numbers. An empty list reverses the order of the axes.
+ * - `order`, `order_len`: each axis once, without negative numbers. An empty list reverses the axes.
  * - `out_desc`, `out`: the output, with the transposed sizes and the type of the input.
  *
  * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -633,7 +631,7 @@ trundle_status trundle_transpose(const struct trundle_tensor_desc *data_desc,
  * Plans trundle_transpose() for tensors with these descriptions.
  *
  * - `data_desc`, `order`, `order_len`, `out_desc`: as in trundle_transpose().
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_transpose().
  */
@@ -663,7 +661,7 @@ trundle_status trundle_flip(const struct trundle_tensor_desc *data_desc,
  * Plans trundle_flip() for tensors with these descriptions.
  *
  * - `data_desc`, `axes`, `axes_len`, `out_desc`: as in trundle_flip().
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_flip().
  */
@@ -674,13 +672,13 @@ trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
                                  struct trundle_plan **plan);
 
 /**
- * Reverses the first elements of each row along `axis`, and copies the others. A row consists of the elements with the
- * same indices on all other axes, and each row has its own length. Same as DirectML's
+ * Reverses the first elements of each row along `axis`, as many as the row's own length, and copies the others. A row
+ * consists of the elements with the same indices on all other axes. Same as DirectML's
  * DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's structs.
  *
  * - `data_desc`, `data`: the input.
- * - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the number of elements to reverse in each row. It has the
- *   sizes of the input, but size 1 on `axis`. A length greater than the size of the axis reverses the whole row.
+ * - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the sizes of the input, but size 1 on `axis`. A length
+ *   greater than the size of the axis reverses the whole row.
  * - `axis`: the axis along which elements are reversed; less than the rank.
  * - `out_desc`, `out`: the output, with the sizes and the type of the input.
  *
@@ -699,7 +697,7 @@ trundle_status trundle_reverse_subsequences(const struct trundle_tensor_desc *da
  *
  * - `data_desc`, `axis`, `out_desc`: as in trundle_reverse_subsequences().
  * - `lengths_desc`, `lengths`: as in trundle_reverse_subsequences(); they are read only during this call.
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_reverse_subsequences().
  */
@@ -736,7 +734,7 @@ trundle_status trundle_reverse_sequence(const struct trundle_tensor_desc *data_d
  *
  * - `data_desc`, `axis`, `batch_axis`, `out_desc`: as in trundle_reverse_sequence().
  * - `lengths`, `lengths_len`: as in trundle_reverse_sequence(); they are read only during this call.
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_reverse_sequence().
  */
@@ -751,14 +749,14 @@ trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *d
 /**
  * Runs trundle_roll() within the memory of `data`. The result has the same description as the input.
  *
- * The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. For types whose
- * elements share bytes, and for some chains, it copies the tensor and needs as much additional memory as the tensor.
- * If the process ends during the call, the contents of the tensor are undefined.
+ * The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. Types whose
+ * elements share bytes, and some chains, are copied, with as much additional memory as the tensor. If the process ends
+ * during the call, the contents of the tensor are undefined.
  *
  * - `data_desc`, `data`: the tensor.
  * - `shift`, `shift_len`, `axes`, `axes_len`: as in trundle_roll().
  *
- * Returns the errors of trundle_roll(), or TRUNDLE_ERROR_OVERLAP if a list lies in the tensor.
+ * Returns the errors of trundle_roll().
  */
 trundle_status trundle_roll_in_place(const struct trundle_tensor_desc *data_desc,
                                      void *data,
@@ -773,7 +771,7 @@ trundle_status trundle_roll_in_place(const struct trundle_tensor_desc *data_desc
  * - `data_desc`, `data`: the tensor.
  * - `axes`, `axes_len`: as in trundle_flip().
  *
- * Returns the errors of trundle_flip(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
+ * Returns the errors of trundle_flip().
  */
 trundle_status trundle_flip_in_place(const struct trundle_tensor_desc *data_desc,
                                      void *data,
@@ -782,13 +780,12 @@ trundle_status trundle_flip_in_place(const struct trundle_tensor_desc *data_desc
 
 /**
  * Runs trundle_transpose() within the memory of `data`; see trundle_roll_in_place(). This takes several times as long
- * as a transpose to other memory.
+ * as to other memory.
  *
- * - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and the result is
- *   row-major without gaps too.
+ * - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and stays so.
  * - `order`, `order_len`: as in trundle_transpose().
  *
- * Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
+ * Returns the errors of trundle_transpose().
  */
 trundle_status trundle_transpose_in_place(const struct trundle_tensor_desc *data_desc,
                                           void *data,
@@ -801,7 +798,7 @@ trundle_status trundle_transpose_in_place(const struct trundle_tensor_desc *data
  * - `data_desc`, `data`: the tensor.
  * - `lengths_desc`, `lengths`, `axis`: as in trundle_reverse_subsequences().
  *
- * Returns the errors of trundle_reverse_subsequences(), or TRUNDLE_ERROR_OVERLAP if the lengths lie in the tensor.
+ * Returns the errors of trundle_reverse_subsequences().
  */
 trundle_status trundle_reverse_subsequences_in_place(const struct trundle_tensor_desc *data_desc,
                                                      void *data,
@@ -815,7 +812,7 @@ trundle_status trundle_reverse_subsequences_in_place(const struct trundle_tensor
  * - `data_desc`, `data`: the tensor.
  * - `lengths`, `lengths_len`, `axis`, `batch_axis`: as in trundle_reverse_sequence().
  *
- * Returns the errors of trundle_reverse_sequence(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
+ * Returns the errors of trundle_reverse_sequence().
  */
 trundle_status trundle_reverse_sequence_in_place(const struct trundle_tensor_desc *data_desc,
                                                  void *data,
@@ -829,7 +826,7 @@ trundle_status trundle_reverse_sequence_in_place(const struct trundle_tensor_des
  *
  * - `chain`: as in trundle_chain_plan(). The result must have as many elements as the tensor.
  * - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be row-major without gaps, and
- *   the result is row-major without gaps too.
+ *   stays so.
  *
  * Returns the errors of trundle_chain_plan().
  */
@@ -838,15 +835,15 @@ trundle_status trundle_chain_in_place(const char *chain,
                                       void *data);
 
 /**
- * Gathers slices at indices along one axis. In the output, the axes of the indices replace this axis. Same as Gather
- * of ONNX and OpenVINO, and numpy's take.
+ * Gathers slices at indices along one axis, which the axes of the indices replace in the output. Same as Gather of
+ * ONNX and OpenVINO, and numpy's take.
  *
  * - `data_desc`, `data`: the input.
  * - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
  *   of the axis.
- * - `axis`: the axis that the indices refer to. A negative axis counts from the end.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the input, but with the
- *   sizes of the indices instead of the size of `axis`.
+ * - `axis`: the axis of the indices, which counts from the end if it is negative.
+ * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the input's sizes, with the sizes of the
+ *   indices instead of the size of `axis`.
  *
  * Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
  * TRUNDLE_ERROR_DTYPE. If the output has no elements, the indices are not read.
@@ -864,7 +861,7 @@ trundle_status trundle_gather(const struct trundle_tensor_desc *data_desc,
  *
  * - `data_desc`, `axis`, `out_desc`: as in trundle_gather().
  * - `indices_desc`, `indices`: as in trundle_gather(); they are read only during this call.
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_gather().
  */
@@ -880,10 +877,10 @@ trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
  * Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
  *
  * - `data_desc`, `data`: the input.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its
- *   size must be at most the input's size; if it is smaller, only the first positions are read. Negative indices are
- *   treated as in trundle_gather().
- * - `axis`: the axis that the indices refer to. A negative axis counts from the end.
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
+ *   is at most the input's size; if it is smaller, only the first positions are read. Negative indices are treated as
+ *   in trundle_gather().
+ * - `axis`: the axis of the indices, which counts from the end if it is negative.
  * - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
  *
  * Returns the errors of trundle_gather().
@@ -901,7 +898,7 @@ trundle_status trundle_gather_elements(const struct trundle_tensor_desc *data_de
  *
  * - `data_desc`, `axis`, `out_desc`: as in trundle_gather_elements().
  * - `indices_desc`, `indices`: as in trundle_gather_elements(); they are read only during this call.
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_gather_elements().
  */
@@ -913,16 +910,16 @@ trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *da
                                             struct trundle_plan **plan);
 
 /**
- * Gathers elements or slices at indices on several axes. Each row along the last axis of `indices` is one position: it
- * has an index for each indexed axis. Same as GatherND of ONNX and OpenVINO.
+ * Gathers elements or slices at indices on several axes. Each row along the last axis of `indices` has an index for
+ * each indexed axis. Same as GatherND of ONNX and OpenVINO.
  *
  * - `data_desc`, `data`: the input. Its first axes are `batch_axes` batch axes. The indexed axes follow, and then the
  *   axes of the slices.
  * - `indices_desc`, `indices`: a tensor of i32 or i64 with more than `batch_axes` axes. Its batch axes must have the
  *   same sizes as in the input. Negative indices are treated as in trundle_gather().
  * - `batch_axes`: the number of batch axes, which the input and the indices share. Each batch has its own indices.
- * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the
- *   last one, followed by the sizes of the slices.
+ * - `out_desc`, `out`: the output, with the type of the input. Its sizes are the sizes of the indices without the last
+ *   one, then the sizes of the slices.
  *
  * Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
  */
@@ -939,7 +936,7 @@ trundle_status trundle_gather_nd(const struct trundle_tensor_desc *data_desc,
  *
  * - `data_desc`, `batch_axes`, `out_desc`: as in trundle_gather_nd().
  * - `indices_desc`, `indices`: as in trundle_gather_nd(); they are read only during this call.
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_gather_nd().
  */
@@ -956,12 +953,12 @@ trundle_status trundle_gather_nd_plan(const struct trundle_tensor_desc *data_des
  * numpy's put_along_axis does the same, but without the copy.
  *
  * - `data_desc`, `data`: the input.
- * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its
- *   size must be at most the input's size; if it is smaller, only the first positions are updated. Indices from
- *   -size to -1 count from the end of the axis. If several updates have the same destination, the last one in
- *   row-major order wins.
+ * - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
+ *   is at most the input's size; if it is smaller, only the first positions are updated. Indices from -size to -1
+ *   count from the end of the axis. If several updates have the same destination, the last one in row-major order
+ *   wins.
  * - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
- * - `axis`: the axis that the indices refer to. A negative axis counts from the end.
+ * - `axis`: the axis of the indices, which counts from the end if it is negative.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
  *
  * Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -982,8 +979,7 @@ trundle_status trundle_scatter_elements(const struct trundle_tensor_desc *data_d
  *
  * - `data_desc`, `updates_desc`, `axis`, `out_desc`: as in trundle_scatter_elements().
  * - `indices_desc`, `indices`: as in trundle_scatter_elements(); they are read only during this call.
- * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
- *   and frees it with trundle_plan_free().
+ * - `plan`: receives the plan, which trundle_plan_run_inputs() runs on the data and the updates, and the caller frees.
  *
  * Returns the errors of trundle_scatter_elements().
  */
@@ -997,15 +993,15 @@ trundle_status trundle_scatter_elements_plan(const struct trundle_tensor_desc *d
 
 /**
  * Copies the input, then writes the elements or slices of `updates` at indices on several axes. Each row along the
- * last axis of `indices` is one position: it has an index for each of the first axes of `data`. Same as ScatterND of
- * ONNX and ScatterNDUpdate of OpenVINO, without a reduction.
+ * last axis of `indices` has an index for each of the first axes of `data`. Same as ScatterND of ONNX and
+ * ScatterNDUpdate of OpenVINO, without a reduction.
  *
  * - `data_desc`, `data`: the input.
  * - `indices_desc`, `indices`: a tensor of i32 or i64. Negative and repeated indices are treated as in
  *   trundle_scatter_elements().
  * - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the indices
- *   without the last one, followed by the sizes of the input's axes that have no index. If there is a single update
- *   of one element, it may have any number of axes of size 1.
+ *   without the last one, then the sizes of the input's axes that have no index. A single update of one element may
+ *   have any number of axes of size 1.
  * - `out_desc`, `out`: the output, with the type and the sizes of the input.
  *
  * Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the
@@ -1025,8 +1021,7 @@ trundle_status trundle_scatter_nd(const struct trundle_tensor_desc *data_desc,
  *
  * - `data_desc`, `updates_desc`, `out_desc`: as in trundle_scatter_nd().
  * - `indices_desc`, `indices`: as in trundle_scatter_nd(); they are read only during this call.
- * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
- *   and frees it with trundle_plan_free().
+ * - `plan`: receives the plan, which trundle_plan_run_inputs() runs on the data and the updates, and the caller frees.
  *
  * Returns the errors of trundle_scatter_nd().
  */
@@ -1040,9 +1035,9 @@ trundle_status trundle_scatter_nd_plan(const struct trundle_tensor_desc *data_de
 /**
  * Concatenates tensors along one axis. Same as OpenVINO's Concat-1 and numpy's concatenate.
  *
- * - `inputs`, `count`: the inputs, with any strides. They must have the same type, and equal sizes on all axes except
+ * - `inputs`, `count`: the inputs, with any strides. They must have one type, and equal sizes on all axes except
  *   `axis`. Several inputs may share memory.
- * - `axis`: the axis along which the inputs are concatenated. A negative axis counts from the end.
+ * - `axis`: the axis to concatenate along, which counts from the end if it is negative.
  * - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
  *
  * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
@@ -1056,10 +1051,9 @@ trundle_status trundle_concatenate(const struct trundle_input *inputs,
 /**
  * Plans trundle_concatenate() for tensors with these descriptions.
  *
- * - `input_descs`, `count`: the descriptions of the inputs, stored one after another.
+ * - `input_descs`, `count`: the descriptions of the inputs, one after another.
  * - `axis`, `out_desc`: as in trundle_concatenate().
- * - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), which takes the inputs in the same
- *   order, and frees it with trundle_plan_free().
+ * - `plan`: receives the plan, which trundle_plan_run_inputs() runs and the caller frees.
  *
  * Returns the errors of trundle_concatenate().
  */
@@ -1073,10 +1067,10 @@ trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_
  * Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
  *
  * - `data_desc`, `data`: the input.
- * - `widths`, `widths_len`: how many elements to add, each 0 or more. The list has two numbers for each axis (before,
- *   after), or one such pair for all axes, or one number for both ends of all axes.
+ * - `widths`, `widths_len`: how many elements to add, each 0 or more. Two numbers for each axis (before, after), or
+ *   one such pair for all axes, or one number for both ends of all axes.
  * - `mode`: one of TRUNDLE_PAD_*.
- * - `value`: for TRUNDLE_PAD_CONSTANT, one element of the input's type. The other modes do not read it.
+ * - `value`: one element of the input's type, for TRUNDLE_PAD_CONSTANT only.
  * - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
  *
  * Returns TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if a width is negative or the mode is
@@ -1096,7 +1090,7 @@ trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
  *
  * - `data_desc`, `mode`, `out_desc`: as in trundle_pad().
  * - `widths`, `widths_len`, `value`: as in trundle_pad(); they are read only during this call.
- * - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+ * - `plan`: receives the plan, which the caller frees.
  *
  * Returns the errors of trundle_pad().
  */
@@ -1109,12 +1103,12 @@ trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
                                 struct trundle_plan **plan);
 
 /**
- * Splits a tensor into consecutive parts along one axis. It is the inverse of trundle_concatenate(). Same as
- * OpenVINO's Split-1 and VariadicSplit-1, and numpy's split.
+ * Splits a tensor into consecutive parts along one axis, the inverse of trundle_concatenate(). Same as OpenVINO's
+ * Split-1 and VariadicSplit-1, and numpy's split.
  *
  * - `data_desc`, `data`: the input.
- * - `outputs`, `count`: the parts. They must have the type of the input, and its sizes on all axes except `axis`.
- *   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
+ * - `outputs`, `count`: the parts. They must have the type of the input, and its sizes on all axes except `axis`,
+ *   where their sizes add up to the input's. They may have any strides, but must not overlap each other.
  * - `axis`: the axis to split. A negative axis counts from the end.
  *
  * Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
@@ -1129,9 +1123,8 @@ trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
  * Plans trundle_split() for tensors with these descriptions.
  *
  * - `data_desc`, `axis`: as in trundle_split().
- * - `output_descs`, `count`: the descriptions of the parts, stored one after another.
- * - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), which takes the parts in the same
- *   order, and frees it with trundle_plan_free().
+ * - `output_descs`, `count`: the descriptions of the parts, one after another.
+ * - `plan`: receives the plan, which trundle_plan_run_outputs() runs and the caller frees.
  *
  * Returns the errors of trundle_split().
  */
@@ -1144,16 +1137,15 @@ trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
 /**
  * Runs a plan with one input and one output. Several threads may run the same plan at once.
  *
- * - `plan`: the plan. For a plan with more inputs or outputs, use trundle_plan_run_inputs(),
- *   trundle_plan_run_outputs() or trundle_plan_run_all().
- * - `data`, `out`: the tensors, with the descriptions that were given when the plan was made.
+ * - `plan`: the plan. Plans with more inputs or outputs need trundle_plan_run_inputs(), trundle_plan_run_outputs() or
+ *   trundle_plan_run_all().
+ * - `data`, `out`: the tensors, with the descriptions of the plan.
  *
- * Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, and TRUNDLE_ERROR_OVERLAP if the output
- * overlaps the input.
+ * Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
  *
- * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan; but
- * a run that begins while another thread runs the same plan allocates its own buffers. If a move has too many pieces
- * for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
+ * A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan, but
+ * a run while another thread runs the same plan allocates its own. A move with too many pieces for one plan is planned
+ * piece by piece in each run; trundle_plan_describe() then says "in tiles".
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
@@ -1163,12 +1155,12 @@ trundle_status trundle_plan_run(const struct trundle_plan *plan,
  * Runs a plan with several inputs and one output.
  *
  * - `plan`: the plan.
- * - `inputs`, `count`: the data of all inputs, in the order of the plan, with the descriptions that were given when
- *   the plan was made. Inputs may share memory.
- * - `out`: the output, with the description that was given when the plan was made.
+ * - `inputs`, `count`: the data of all inputs, in the order and with the descriptions of the plan. Inputs may share
+ *   memory.
+ * - `out`: the output, with the description of the plan.
  *
- * Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
- * are more than 64 inputs, it also allocates a list.
+ * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and a list for more than
+ * 64 inputs.
  */
 trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
                                        const void *const *inputs,
@@ -1179,12 +1171,12 @@ trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
  * Runs a plan with one input and several outputs.
  *
  * - `plan`: the plan.
- * - `data`: the input, with the description that was given when the plan was made.
- * - `outputs`, `count`: the memory of all outputs, in the order of the plan, with the descriptions that were given
- *   when the plan was made. Outputs must not overlap each other.
+ * - `data`: the input, with the description of the plan.
+ * - `outputs`, `count`: the memory of all outputs, in the order and with the descriptions of the plan. They must not
+ *   overlap each other.
  *
- * Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
- * are more than 64 outputs, it also allocates lists.
+ * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
+ * outputs.
  */
 trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
                                         const void *data,
@@ -1198,8 +1190,8 @@ trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
  * - `inputs`, `input_count`: as in trundle_plan_run_inputs().
  * - `outputs`, `output_count`: as in trundle_plan_run_outputs(). No output may overlap an input.
  *
- * Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
- * are more than 64 inputs or outputs, it also allocates lists. The constants that a model moves count as inputs.
+ * Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
+ * inputs or outputs. The constants that a model moves count as inputs.
  */
 trundle_status trundle_plan_run_all(const struct trundle_plan *plan,
                                     const void *const *inputs,
@@ -1225,14 +1217,13 @@ trundle_status trundle_plan_output(const struct trundle_plan *plan,
                                    uint32_t *rank);
 
 /**
- * Writes a description of a plan for people. It has the passes over memory and, for each pass, the operators, the
- * source of every element, the loops, the kernels and the threads. It has several lines, and may change with any
- * version.
+ * Writes a description of a plan for people. It has the passes over memory and, for each, the operators, the source of
+ * every element, the loops, the kernels and the threads. It has several lines, and may change with any version.
  *
  * - `plan`: the plan.
- * - `buffer`, `capacity`: a buffer of `capacity` bytes for the description in UTF-8 and a NUL. With a capacity of 0,
- *   only `needed` is written, and `buffer` may be NULL.
- * - `needed`: receives the size of the description in bytes, including the NUL; may be NULL.
+ * - `buffer`, `capacity`: a buffer of `capacity` bytes for the text in UTF-8 and a NUL. With a capacity of 0, only
+ *   `needed` is written, and `buffer` may be NULL.
+ * - `needed`: receives the size of the text in bytes, including the NUL; may be NULL.
  *
  * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small.
  */
@@ -1248,16 +1239,16 @@ void trundle_plan_free(struct trundle_plan *plan);
 
 /**
  * Plans a chain such as "flip(axes=[2]) | h w c -> c h w". docs/chains.md describes the chain language. Lengths and
- * indices must be lists; files are not read. If possible, the plan moves the elements in a single pass.
+ * indices must be lists, not files. The plan moves the elements in a single pass if possible.
  *
  * - `chain`: a C string in UTF-8, which may be freed after the call.
- * - `data_desc`: the input. For a chain with more inputs, such as "concat(_, b)", use trundle_chain_plan_inputs().
+ * - `data_desc`: the input. A chain with more inputs, such as "concat(_, b)", needs trundle_chain_plan_inputs().
  * - `out_desc`: the output, with the type of the input and the sizes from trundle_chain_out_sizes().
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_CHAIN if the string is not a chain. If a stage does not fit its input, returns the error of
- * the stage, such as TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines:
- * the error, the chain with carets below the fault, and often a suggestion.
+ * Returns TRUNDLE_ERROR_CHAIN if the string is not a chain, or the error of the stage that does not fit, such as
+ * TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines: the error, the chain
+ * with carets below the fault, and often a suggestion.
  */
 trundle_status trundle_chain_plan(const char *chain,
                                   const struct trundle_tensor_desc *data_desc,
@@ -1266,17 +1257,16 @@ trundle_status trundle_chain_plan(const char *chain,
 
 /**
  * Plans a chain with several inputs, such as "concat(_, b, axis=0) | flip(0)". Run the plan with
- * trundle_plan_run_inputs(), with the inputs in the same order.
+ * trundle_plan_run_inputs(), with the inputs in this order.
  *
  * - `chain`: as in trundle_chain_plan().
- * - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use every
- *   input, and must not use any other.
- * - `input_descs`: `count` descriptions, stored one after another. The inputs must have the same type.
+ * - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use all of
+ *   them, and no other inputs.
+ * - `input_descs`: `count` descriptions, one after another, of inputs of the same type.
  * - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_CHAIN if the names are not the names of the chain's inputs, and the errors of
- * trundle_chain_plan().
+ * Returns TRUNDLE_ERROR_CHAIN if the names do not match the chain, and the errors of trundle_chain_plan().
  */
 trundle_status trundle_chain_plan_inputs(const char *chain,
                                          const char *const *names,
@@ -1291,7 +1281,7 @@ trundle_status trundle_chain_plan_inputs(const char *chain,
  * - `chain`, `names`, `input_descs`, `count`: as in trundle_chain_plan_inputs().
  * - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes().
  *
- * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
+ * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small, and the errors of
  * trundle_chain_plan_inputs().
  */
 trundle_status trundle_chain_out_sizes_inputs(const char *chain,
@@ -1310,7 +1300,7 @@ trundle_status trundle_chain_out_sizes_inputs(const char *chain,
  *   written, and `sizes` may be NULL.
  * - `rank`: receives the number of sizes.
  *
- * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
+ * Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small, and the errors of
  * trundle_chain_plan().
  */
 trundle_status trundle_chain_out_sizes(const char *chain,
@@ -1320,24 +1310,23 @@ trundle_status trundle_chain_out_sizes(const char *chain,
                                        uint32_t *rank);
 
 /**
- * Opens a model. Its weight files must be in the same folder. docs/models.md lists the supported operators. The files
- * are not used after the call.
+ * Opens a model, whose weight files must be in the same folder. docs/models.md lists the supported operators. The
+ * files are not used after the call.
  *
- * - `path`: a C string. It must end with .onnx for ONNX, or .xml for OpenVINO IR.
+ * - `path`: a C string that ends with .onnx for ONNX, or .xml for OpenVINO IR.
  * - `links`: one of TRUNDLE_LINKS_*.
  * - `model`: receives the model, which the caller frees with trundle_model_free().
  *
  * Returns TRUNDLE_ERROR_FILE, TRUNDLE_ERROR_MODEL, TRUNDLE_ERROR_NUMBER for unknown `links`, or
- * TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then lists the names of the operators that compute,
- * and how often each occurs.
+ * TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then counts the operators that compute, by name.
  */
 trundle_status trundle_model_open(const char *path,
                                   trundle_links links,
                                   struct trundle_model **model);
 
 /**
- * Writes a description of a model for people: the inputs with their types and sizes, the operators and the outputs. It
- * has several lines, and may change with any version.
+ * Writes a description of a model for people: inputs with types and sizes, operators and outputs. It has several
+ * lines, and may change with any version.
  *
  * - `model`: the model.
  * - `buffer`, `capacity`, `needed`: as in trundle_plan_describe().
@@ -1360,15 +1349,15 @@ size_t trundle_model_input_count(const struct trundle_model *model);
 size_t trundle_model_output_count(const struct trundle_model *model);
 
 /**
- * Returns the name of the input with index `input`, counted from 0, in UTF-8; NULL if there is no such input. The
- * string is valid until the model is freed.
+ * Returns the name of the input with index `input`, from 0, in UTF-8; NULL if there is no such input. The string is
+ * valid until the model is freed.
  */
 const char *trundle_model_input_name(const struct trundle_model *model,
                                      size_t input);
 
 /**
- * Returns the name of the output with index `output`, counted from 0, in UTF-8; NULL if there is no such output. The
- * string is valid until the model is freed. trundle_plan_output() gets the type and the sizes of an output.
+ * Returns the name of the output with index `output`, from 0, in UTF-8; NULL if there is no such output. The string is
+ * valid until the model is freed. trundle_plan_output() gets the type and the sizes of an output.
  */
 const char *trundle_model_output_name(const struct trundle_model *model,
                                       size_t output);
@@ -1379,9 +1368,8 @@ const char *trundle_model_output_name(const struct trundle_model *model,
  * - `model`: the model.
  * - `input`: the index of the input, from 0.
  * - `dtype`: receives the element type; may be NULL.
- * - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that may vary is written as -1;
- *   trundle_model_describe() shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to
- *   `rank`, and nothing to `sizes`.
+ * - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that may vary is -1; trundle_model_describe()
+ *   shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to `rank`, and nothing to `sizes`.
  *
  * Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if the input holds strings, or
  * TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
@@ -1415,15 +1403,15 @@ trundle_status trundle_model_deciding_inputs(const struct trundle_model *model,
  * trundle_plan_run_all() runs the plan; it takes the inputs in the same order.
  *
  * - `model`: the model, which may be freed before the plan.
- * - `input_descs`, `count`: the descriptions of all inputs of the model, in the order of the model, stored one after
- *   another. Inputs must be row-major, without gaps.
- * - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), the
- *   pointer to its data; for any other input, NULL. The elements are read only during this call, but runs of the
- *   plan need valid pointers for these inputs too. `data` may be NULL if no input controls moves.
+ * - `input_descs`, `count`: the descriptions of all inputs of the model, in its order, one after another. Inputs must
+ *   be row-major, without gaps.
+ * - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), its
+ *   data; for others, NULL. The elements are read only during this call, but runs of the plan need valid pointers for
+ *   these inputs too. May be NULL if no input controls moves.
  * - `plan`: receives the plan, which the caller frees.
  *
- * Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model. Returns TRUNDLE_ERROR_MODEL
- * if the operators do not fit the inputs, or if the data of an input is missing; the message then has its name.
+ * Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model, or TRUNDLE_ERROR_MODEL if the
+ * operators do not fit the inputs, or if the data of an input is missing; the message then has its name.
  */
 trundle_status trundle_model_plan(const struct trundle_model *model,
                                   const struct trundle_tensor_desc *input_descs,
@@ -1432,20 +1420,19 @@ trundle_status trundle_model_plan(const struct trundle_model *model,
                                   struct trundle_plan **plan);
 
 /**
- * Frees a model. No call may be using it. NULL is ignored. Plans of the model stay valid.
+ * Frees a model that no call is using. NULL is ignored. Plans of the model stay valid.
  */
 void trundle_model_free(struct trundle_model *model);
 
 /**
- * Reverses the first elements of each row along `Axis`, and copies the others. A row consists of the elements with the
- * same indices on all other axes, and each row has its own length. A length greater than the size of the axis reverses
- * the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+ * Reverses the first elements of each row along `Axis`, as many as the row's own length, and copies the others. A row
+ * consists of the elements with the same indices on all other axes. A length greater than the size of the axis
+ * reverses the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
  *
  * - `desc`: the tensors and the axis of the operator.
- * - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support the operator at this
- *   level; see trundle_directml_check_reverse_subsequences().
- * - `input`, `lengths`, `output`: the first bytes of the buffers. The call accesses only bytes that the tensors
- *   cover.
+ * - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if the level does not support the operator; see
+ *   trundle_directml_check_reverse_subsequences().
+ * - `input`, `lengths`, `output`: the first bytes of the buffers. Only bytes that the tensors cover are accessed.
  *
  * Returns the errors of trundle_directml_check_reverse_subsequences().
  */
@@ -1456,8 +1443,8 @@ trundle_status trundle_directml_reverse_subsequences(const struct TRUNDLE_REVERS
                                                      void *output);
 
 /**
- * Checks a description without moving elements. With a feature level, it also checks four conditions: DirectML
- * supports the ranks and types at this level; no size is 0; a tensor has at most 2^32 - 1 elements; every
+ * Checks a description without moving elements. With a feature level, it also checks that DirectML supports the ranks
+ * and types at this level, that no size is 0, that a tensor has at most 2^32 - 1 elements, and that every
  * TotalTensorSizeInBytes is at least the size from trundle_directml_minimum_buffer_bytes().
  *
  * - `desc`: the tensors and the axis of the operator.
@@ -1471,8 +1458,8 @@ trundle_status trundle_directml_check_reverse_subsequences(const struct TRUNDLE_
 
 /**
  * Computes the size of the smallest buffer for a tensor: the bytes of (dot(Sizes - 1, Strides) + 1) elements, rounded
- * up to a multiple of 4. TotalTensorSizeInBytes is ignored. Same as DirectML's DMLCalcBufferTensorSize, but all
- * calculations have 64 bits.
+ * up to a multiple of 4. TotalTensorSizeInBytes is ignored. Same as DirectML's DMLCalcBufferTensorSize, but with 64
+ * bits.
  *
  * - `desc`: the tensor.
  * - `bytes`: receives the size in bytes.

@@ -16,16 +16,16 @@ use super::results::write_sizes;
 use super::status::{TRUNDLE_ERROR_CHAIN, status_of, trundle_status};
 
 /// Plans a chain such as "flip(axes=[2]) | h w c -> c h w". docs/chains.md describes the chain language. Lengths and
-/// indices must be lists; files are not read. If possible, the plan moves the elements in a single pass.
+/// indices must be lists, not files. The plan moves the elements in a single pass if possible.
 ///
 /// - `chain`: a C string in UTF-8, which may be freed after the call.
-/// - `data_desc`: the input. For a chain with more inputs, such as "concat(_, b)", use trundle_chain_plan_inputs().
+/// - `data_desc`: the input. A chain with more inputs, such as "concat(_, b)", needs trundle_chain_plan_inputs().
 /// - `out_desc`: the output, with the type of the input and the sizes from trundle_chain_out_sizes().
 /// - `plan`: receives the plan, which the caller frees.
 ///
-/// Returns TRUNDLE_ERROR_CHAIN if the string is not a chain. If a stage does not fit its input, returns the error of
-/// the stage, such as TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines:
-/// the error, the chain with carets below the fault, and often a suggestion.
+/// Returns TRUNDLE_ERROR_CHAIN if the string is not a chain, or the error of the stage that does not fit, such as
+/// TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines: the error, the chain
+/// with carets below the fault, and often a suggestion.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_plan(
     chain: *const c_char,
@@ -48,17 +48,16 @@ pub unsafe extern "C" fn trundle_chain_plan(
 }
 
 /// Plans a chain with several inputs, such as "concat(_, b, axis=0) | flip(0)". Run the plan with
-/// trundle_plan_run_inputs(), with the inputs in the same order.
+/// trundle_plan_run_inputs(), with the inputs in this order.
 ///
 /// - `chain`: as in trundle_chain_plan().
-/// - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use every
-///   input, and must not use any other.
-/// - `input_descs`: `count` descriptions, stored one after another. The inputs must have the same type.
+/// - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use all of
+///   them, and no other inputs.
+/// - `input_descs`: `count` descriptions, one after another, of inputs of the same type.
 /// - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
 /// - `plan`: receives the plan, which the caller frees.
 ///
-/// Returns TRUNDLE_ERROR_CHAIN if the names are not the names of the chain's inputs, and the errors of
-/// trundle_chain_plan().
+/// Returns TRUNDLE_ERROR_CHAIN if the names do not match the chain, and the errors of trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_plan_inputs(
     chain: *const c_char,
@@ -87,7 +86,7 @@ pub unsafe extern "C" fn trundle_chain_plan_inputs(
 /// - `chain`, `names`, `input_descs`, `count`: as in trundle_chain_plan_inputs().
 /// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes().
 ///
-/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small, and the errors of
 /// trundle_chain_plan_inputs().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
@@ -115,7 +114,7 @@ pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
 ///   written, and `sizes` may be NULL.
 /// - `rank`: receives the number of sizes.
 ///
-/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small. Also returns the errors of
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small, and the errors of
 /// trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_out_sizes(
@@ -134,14 +133,13 @@ pub unsafe extern "C" fn trundle_chain_out_sizes(
     })
 }
 
-/// The inputs of a chain with their names.
 struct Inputs<'a> {
     names: Vec<&'a str>,
     given: Vec<Descriptor>,
 }
 
 impl<'a> Inputs<'a> {
-    /// The only input of a chain, which has no name.
+    /// The input of a chain without other inputs.
     fn one(data: Descriptor) -> Inputs<'a> {
         Inputs { names: vec!["_"], given: vec![data] }
     }
@@ -164,10 +162,10 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// For each input that the chain takes, returns its position in `self`.
+    /// The position in `self` of each input of the chain.
     ///
     /// # Errors
-    /// If an input is missing or not used, or if two inputs have the same name.
+    /// If an input is missing or unused, or two have the same name.
     fn order(&self, chain: &Chain) -> Result<Vec<usize>> {
         let refused = |message| Failure::new(TRUNDLE_ERROR_CHAIN, message);
         let taken = chain.inputs();
@@ -195,14 +193,12 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns the shape of the output.
     fn out_shape(&self, chain: &Chain) -> Result<Shape> {
         let shape_of = |at: usize| self.given[at].layout().shape().clone();
         let shapes: Vec<Shape> = self.order(chain)?.into_iter().map(shape_of).collect();
         Ok(chain.out_shape(&shapes)?)
     }
 
-    /// Plans the chain for these inputs.
     fn planned(self, chain: &Chain, out: Descriptor) -> Result<trundle_plan> {
         let order = self.order(chain)?;
         let mut program = Program::new();
@@ -218,14 +214,13 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// The message shows the chain and the stage that does not fit.
 impl From<ChainError> for Failure {
     fn from(error: ChainError) -> Failure {
         Failure::new(status_of(&error.source), error.to_string())
     }
 }
 
-/// Converts the error of a plan of a chain. If an operator does not fit, the message shows the chain and the operator.
+/// The message shows the chain and the operator that does not fit.
 pub(crate) fn planning_failed(error: PlanError) -> Failure {
     match error {
         PlanError::Chain(error) => Failure::from(error),

@@ -11,8 +11,8 @@ use super::status::TRUNDLE_ERROR_RANK;
 
 /// The element type, the sizes and the strides of a tensor.
 ///
-/// The data pointer of a tensor is the address of the element at index 0 of every axis. If a stride is negative, the
-/// tensor also covers memory before this address.
+/// A tensor's data pointer is the address of the element at index 0 of every axis. With a negative stride, the tensor
+/// also covers memory before this address.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct trundle_tensor_desc {
@@ -22,13 +22,13 @@ pub struct trundle_tensor_desc {
     pub rank: u32,
     /// The sizes of the axes, the outermost first: `rank` entries. A size may be 0.
     pub sizes: *const u64,
-    /// The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative. A stride
-    /// of 0 repeats the same elements. NULL stands for a row-major tensor without gaps.
+    /// The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative; a stride
+    /// of 0 repeats elements. NULL stands for a row-major tensor without gaps.
     pub strides_elems: *const i64,
 }
 
-/// The contents of a description, before its sizes and strides are checked. For equal contents, [`Descriptor::read`]
-/// returns equal results, so the contents are a part of the key of the plan cache.
+/// The contents of a description, before its sizes and strides are checked. [`Descriptor::read`] returns equal results
+/// for equal contents, so they are part of the key of the plan cache.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Described<'a> {
     dtype: trundle_dtype,
@@ -47,7 +47,7 @@ impl Described<'_> {
         // SAFETY: the caller guarantees a valid description, whose lists have `rank` entries.
         unsafe {
             let desc = value(name, desc)?;
-            // If the type is unknown, the description is probably uninitialized, so its pointers must not be used.
+            // An unknown type means that the description is probably uninitialized, so its pointers must not be used.
             element(name, desc.dtype)?;
             let rank = checked_rank(name, desc.rank)?;
             let sizes = entries(format_args!("{name}->sizes"), desc.sizes, rank)?;
@@ -61,8 +61,8 @@ impl Described<'_> {
     }
 }
 
-/// The maximum rank. A tensor with elements has at most 62 axes of more than one element, so 256 is more than enough. A
-/// higher rank is probably uninitialized, and then the lists of sizes and strides do not exist.
+/// The maximum rank. A tensor with elements has at most 62 axes of more than one element. A higher rank is probably
+/// uninitialized; its lists of sizes and strides do not exist.
 const MOST_AXES: u32 = 256;
 
 /// A checked description of a tensor.
@@ -74,7 +74,7 @@ pub(crate) struct Descriptor {
     /// The layout of the tensor in a buffer that begins at the start of `reach`.
     layout: Layout,
     reach: Reach,
-    /// The alignment that the data pointer must have, in bytes.
+    /// The required alignment of the data pointer, in bytes.
     alignment: usize,
 }
 
@@ -94,8 +94,7 @@ impl Descriptor {
         Descriptor::new(argument, element, &shape_of(read.sizes)?, read.strides_elems)
     }
 
-    /// Makes the description of a tensor of `shape` with these strides in elements. Without strides, the tensor is
-    /// row-major without gaps.
+    /// Makes the description of a tensor with these strides in elements; without strides, it is row-major without gaps.
     pub(crate) fn new(
         argument: &'static str,
         (dtype, width): (DType, Width),
@@ -115,7 +114,6 @@ impl Descriptor {
         self.dtype
     }
 
-    /// Checks that the tensor has one of the `expected` element types.
     pub(crate) fn check_one_of(&self, expected: &[DType]) -> Result<()> {
         if expected.contains(&self.dtype) {
             return Ok(());
@@ -124,34 +122,31 @@ impl Descriptor {
         Err(DTypeError::DTypeMismatch { argument, expected, got }.into())
     }
 
-    /// Returns the width and packing of the elements.
     pub(crate) fn width(&self) -> Width {
         self.width
     }
 
-    /// Returns the number of the element type in C.
     pub(crate) fn number(&self) -> Option<trundle_dtype> {
         number_of_element(self.dtype, self.width)
     }
 
-    /// Returns the layout of the elements in [`Descriptor::memory`].
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Returns whether the tensor is row-major without gaps.
+    /// Whether the tensor is row-major without gaps.
     pub(crate) fn is_dense(&self) -> bool {
         let Ok(dense) = Layout::row_major(self.layout.shape(), self.width.units()) else {
             return false;
         };
         let strides = dense.strides_bytes().iter().zip(self.layout.strides_bytes());
-        // The strides of axes of one element, and of tensors without elements, do not matter.
+        // Other strides do not matter.
         let has_none = self.layout.shape().elements() == 0;
         let mut strides = strides.zip(self.layout.shape().iter());
         has_none || strides.all(|((dense, own), size)| *size < 2 || dense == own)
     }
 
-    /// Returns the memory that the tensor covers if its element at index 0 of every axis is at `data`.
+    /// The memory of the tensor whose element at index 0 of every axis is at `data`.
     #[inline]
     pub(crate) fn memory(&self, data: *const u8) -> Result<CallerMemory> {
         CallerMemory::new(self.argument, data.cast_mut(), self.reach, self.alignment)
@@ -186,7 +181,7 @@ impl Descriptor {
     }
 }
 
-/// Checks that a rank is not too high. The sizes are read only after this check.
+/// Checks a rank before sizes are read.
 #[inline]
 pub(crate) fn checked_rank(argument: impl Display, rank: u32) -> Result<usize> {
     if rank > MOST_AXES {
@@ -201,21 +196,19 @@ fn bad_rank(argument: &dyn Display, rank: u32) -> Failure {
     Failure::new(TRUNDLE_ERROR_RANK, message)
 }
 
-/// Returns the sizes of a shape in the type that C functions use.
 pub(crate) fn sizes_of(shape: &Shape) -> impl ExactSizeIterator<Item = u64> {
     shape.iter().map(|size| *size as u64)
 }
 
-/// Makes a shape of `sizes`.
 pub(crate) fn shape_of<T: Copy + TryInto<usize>>(sizes: &[T]) -> Result<Shape> {
-    // A size that does not fit becomes `usize::MAX`, which `Shape::new` rejects with a message.
+    // A size that does not fit becomes `usize::MAX`, which `Shape::new` rejects.
     let sizes: Vec<usize> =
         sizes.iter().map(|size| (*size).try_into().unwrap_or(usize::MAX)).collect();
     Ok(Shape::new(sizes)?)
 }
 
-/// Makes a layout whose element at index 0 of every axis is at offset 0. The strides of axes with at most one element
-/// are ignored.
+/// Makes a layout whose element at index 0 of every axis is at offset 0. Strides of axes with at most one element are
+/// ignored.
 fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout> {
     let too_large = || {
         Error::too_large(format!(
@@ -233,11 +226,11 @@ fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout>
     Ok(Layout::strided(shape, 0, &strides.ok_or_else(too_large)?)?)
 }
 
-/// Returns the reach of a tensor, and the offset in the reach of its element at index 0 of every axis. In `layout`,
-/// this element is at offset 0. The returned offset is in bytes, or in elements for sub-byte elements.
+/// The reach of a tensor, and the offset in it of the element at index 0 of every axis, which is at offset 0 in
+/// `layout`. The offset is in bytes, or in elements for sub-byte elements.
 fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
     let units = layout.span(width.units())?;
-    // The element at index 0 begins a group. So sub-byte elements before it take whole groups.
+    // The element at index 0 begins a group, so sub-byte elements before it take whole groups.
     let (group, group_bytes) =
         width.packing().map_or((1, 1), |packing| (packing.group(), packing.group_bytes()));
     let groups = units.start.unsigned_abs().div_ceil(group);
@@ -250,7 +243,6 @@ fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
     Ok((Reach { before, bytes }, groups * group))
 }
 
-/// Returns the alignment of elements of this type in C, in bytes.
 fn alignment(dtype: DType) -> usize {
     match (dtype, dtype.width()) {
         (DType::Bytes(_), _) => 1,

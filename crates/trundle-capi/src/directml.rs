@@ -14,8 +14,8 @@ use super::status::{
     TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_FEATURE_LEVEL, status_of, trundle_status,
 };
 
-/// One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL. A level that is not listed here has the ranks and
-/// types of the highest listed level below it.
+/// One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL. Another level has the ranks and types of the highest
+/// listed level below it.
 pub type trundle_feature_level = u32;
 
 /// No feature level: all types and ranks that the operator supports.
@@ -41,7 +41,7 @@ pub struct TRUNDLE_BUFFER_TENSOR_DESC {
     /// The sizes of the axes, the outermost first: `DimensionCount` entries.
     pub Sizes: *const u32,
     /// The distance between neighbours along each axis, in elements: `DimensionCount` entries. A stride of 0 repeats
-    /// the same elements. NULL stands for a row-major tensor without gaps.
+    /// elements. NULL stands for a row-major tensor without gaps.
     pub Strides: *const u32,
     /// The size of the buffer in bytes.
     pub TotalTensorSizeInBytes: u64,
@@ -61,15 +61,14 @@ pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
     pub Axis: u32,
 }
 
-/// Reverses the first elements of each row along `Axis`, and copies the others. A row consists of the elements with the
-/// same indices on all other axes, and each row has its own length. A length greater than the size of the axis reverses
-/// the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+/// Reverses the first elements of each row along `Axis`, as many as the row's own length, and copies the others. A row
+/// consists of the elements with the same indices on all other axes. A length greater than the size of the axis
+/// reverses the whole row. Same as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
 ///
 /// - `desc`: the tensors and the axis of the operator.
-/// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support the operator at this
-///   level; see trundle_directml_check_reverse_subsequences().
-/// - `input`, `lengths`, `output`: the first bytes of the buffers. The call accesses only bytes that the tensors
-///   cover.
+/// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if the level does not support the operator; see
+///   trundle_directml_check_reverse_subsequences().
+/// - `input`, `lengths`, `output`: the first bytes of the buffers. Only bytes that the tensors cover are accessed.
 ///
 /// Returns the errors of trundle_directml_check_reverse_subsequences().
 #[unsafe(no_mangle)]
@@ -94,8 +93,8 @@ pub unsafe extern "C" fn trundle_directml_reverse_subsequences(
     })
 }
 
-/// Checks a description without moving elements. With a feature level, it also checks four conditions: DirectML
-/// supports the ranks and types at this level; no size is 0; a tensor has at most 2^32 - 1 elements; every
+/// Checks a description without moving elements. With a feature level, it also checks that DirectML supports the ranks
+/// and types at this level, that no size is 0, that a tensor has at most 2^32 - 1 elements, and that every
 /// TotalTensorSizeInBytes is at least the size from trundle_directml_minimum_buffer_bytes().
 ///
 /// - `desc`: the tensors and the axis of the operator.
@@ -116,8 +115,8 @@ pub unsafe extern "C" fn trundle_directml_check_reverse_subsequences(
 }
 
 /// Computes the size of the smallest buffer for a tensor: the bytes of (dot(Sizes - 1, Strides) + 1) elements, rounded
-/// up to a multiple of 4. TotalTensorSizeInBytes is ignored. Same as DirectML's DMLCalcBufferTensorSize, but all
-/// calculations have 64 bits.
+/// up to a multiple of 4. TotalTensorSizeInBytes is ignored. Same as DirectML's DMLCalcBufferTensorSize, but with 64
+/// bits.
 ///
 /// - `desc`: the tensor.
 /// - `bytes`: receives the size in bytes.
@@ -192,7 +191,6 @@ unsafe fn read_tensor<'a>(
     Ok(BufferTensorDesc { data_type, bit_order, sizes, strides, total_tensor_size_in_bytes })
 }
 
-/// Checks the description of an operator. If there is a feature level, also checks that the level supports it.
 fn check(
     operator: &ReverseSubsequencesOperatorDesc<'_>,
     feature_level: trundle_feature_level,
@@ -212,7 +210,6 @@ fn check(
     Ok(operator.check(Some(level))?)
 }
 
-/// Returns the memory that a tensor covers in `buffer`.
 fn memory(
     argument: &'static str,
     tensor: &BufferTensorDesc<'_>,

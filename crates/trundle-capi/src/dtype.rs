@@ -65,25 +65,25 @@ pub const TRUNDLE_DTYPE_U1: trundle_dtype = 24;
 pub const TRUNDLE_DTYPE_U2: trundle_dtype = 25;
 /// Signed 2-bit integer; four in a byte, low bits first.
 pub const TRUNDLE_DTYPE_I2: trundle_dtype = 26;
-/// Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight elements are in the first two bytes, and
-/// the upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+/// Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight are in the first two bytes, and the upper
+/// bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
 pub const TRUNDLE_DTYPE_U3: trundle_dtype = 27;
-/// Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four elements are in the first two bytes, and the
-/// upper bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
+/// Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four are in the first two bytes, and the upper
+/// bits in the third, as in OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
 pub const TRUNDLE_DTYPE_U6: trundle_dtype = 28;
 /// 4-bit index into the quantiles of a normal distribution; packed as TRUNDLE_DTYPE_U4.
 pub const TRUNDLE_DTYPE_NF4: trundle_dtype = 29;
 /// 4-bit float, 2 exponent bits and 1 mantissa bit; packed as TRUNDLE_DTYPE_U4.
 pub const TRUNDLE_DTYPE_F4E2M1: trundle_dtype = 30;
-/// Can be added to a type smaller than a byte. The elements are one stream of bits, which fills each byte from its
-/// lowest bit.
+/// Can be added to a type smaller than a byte. The elements are a stream of bits, which fills each byte from its lowest
+/// bit.
 pub const TRUNDLE_BIT_ORDER_LOW_FIRST: trundle_dtype = 0x1000;
 /// Can be added to a type of 1, 2 or 4 bits. The elements fill each byte from its highest bits.
 pub const TRUNDLE_BIT_ORDER_HIGH_FIRST: trundle_dtype = 0x2000;
-/// Can be added to a type of 3 or 6 bits. The low bits and the upper bits of elements are in different bytes. This is
-/// the default of u3 and u6.
+/// Can be added to a type of 3 or 6 bits. The low and the upper bits of elements are in different bytes. This is the
+/// default of u3 and u6.
 pub const TRUNDLE_BIT_ORDER_SPLIT: trundle_dtype = 0x3000;
-/// TRUNDLE_DTYPE_BYTES + n is the type of any other elements of n bytes, such as structs. They need no alignment.
+/// TRUNDLE_DTYPE_BYTES + n is the type of other elements of n bytes, such as structs. They need no alignment.
 pub const TRUNDLE_DTYPE_BYTES: trundle_dtype = 0x0100_0000;
 
 /// The number and the name of each named type.
@@ -117,7 +117,6 @@ const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F4E2M1, c"f4e2m1", DType::F4E2M1),
 ];
 
-/// The bit orders that can be added to a sub-byte type.
 const ORDERS: [(trundle_dtype, BitOrder); 3] = [
     (TRUNDLE_BIT_ORDER_LOW_FIRST, BitOrder::LowFirst),
     (TRUNDLE_BIT_ORDER_HIGH_FIRST, BitOrder::HighFirst),
@@ -127,7 +126,6 @@ const ORDERS: [(trundle_dtype, BitOrder); 3] = [
 /// The bits of a type number that hold the bit order.
 const ORDER_MASK: trundle_dtype = 0xf000;
 
-/// Returns the element type for a caller's number, and the width or packing of its elements.
 pub(crate) fn element(argument: impl Display, number: trundle_dtype) -> Result<(DType, Width)> {
     let order = ORDERS.iter().find(|(added, _)| *added == number & ORDER_MASK);
     let Some((added, order)) = order.filter(|_| number < TRUNDLE_DTYPE_BYTES) else {
@@ -138,7 +136,6 @@ pub(crate) fn element(argument: impl Display, number: trundle_dtype) -> Result<(
     Ok((dtype, dtype.sub_byte(*order)?))
 }
 
-/// Returns the element type for a caller's number without a bit order.
 pub(crate) fn element_type(argument: impl Display, number: trundle_dtype) -> Result<DType> {
     if number >= TRUNDLE_DTYPE_BYTES {
         return Ok(DType::Bytes((number - TRUNDLE_DTYPE_BYTES).unsigned_abs() as usize));
@@ -151,7 +148,7 @@ pub(crate) fn element_type(argument: impl Display, number: trundle_dtype) -> Res
     })
 }
 
-/// Returns the number of an element type; `None` if C has no number for it.
+/// `None` if C has no number for the type.
 fn number_of(dtype: DType) -> Option<trundle_dtype> {
     if let DType::Bytes(bytes) = dtype {
         return TRUNDLE_DTYPE_BYTES.checked_add(bytes.try_into().ok()?);
@@ -159,7 +156,7 @@ fn number_of(dtype: DType) -> Option<trundle_dtype> {
     NUMBERED.iter().find(|(.., known)| *known == dtype).map(|(number, ..)| *number)
 }
 
-/// Returns the number of an element type with this packing; `None` if C has no number for it.
+/// `None` if C has no number for the type with this packing.
 pub(crate) fn number_of_element(dtype: DType, width: Width) -> Option<trundle_dtype> {
     let number = number_of(dtype)?;
     match width.packing() {
@@ -197,8 +194,8 @@ pub unsafe extern "C" fn trundle_dtype_from_name(
     })
 }
 
-/// Returns the name of an element type, without its bit order. Returns "bytes" for TRUNDLE_DTYPE_BYTES + n, and NULL if
-/// `dtype` is not an element type. The string is static.
+/// Returns the static name of an element type, without its bit order. The name is "bytes" for TRUNDLE_DTYPE_BYTES + n,
+/// and NULL if `dtype` is not an element type.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_dtype_name(dtype: trundle_dtype) -> *const c_char {
     if dtype >= TRUNDLE_DTYPE_BYTES {
@@ -244,7 +241,7 @@ mod tests {
                 let Ok((dtype, width)) = element("data", number + added) else { continue };
                 let code = number_of_element(dtype, width).unwrap();
                 assert_eq!(element("data", code).unwrap(), (dtype, width));
-                // If a type has its default order, the order is not added to its number.
+                // The default order of a type is not added to its number.
                 assert!(code == *number || (added > 0 && code == number + added));
             }
         }
@@ -271,7 +268,7 @@ mod tests {
             assert!(trundle_dtype_name(number).is_null());
         }
         assert_eq!(trundle_dtype_name(high), trundle_dtype_name(TRUNDLE_DTYPE_I4));
-        // In the numbers from TRUNDLE_DTYPE_BYTES on, the bits of the order are a part of the size.
+        // From TRUNDLE_DTYPE_BYTES on, the bits of the order are part of the size.
         let (dtype, _) = element("data", TRUNDLE_DTYPE_BYTES + 0x1000).unwrap();
         assert_eq!(dtype, DType::Bytes(0x1000));
     }

@@ -1,4 +1,4 @@
-//! Errors: a status, which functions return, and a message, which is stored for each thread.
+//! Errors: a status, and a message that is stored for each thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -22,18 +22,16 @@ thread_local! {
 /// ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_last_error() -> *const c_char {
-    // While a thread ends, its thread-local data may already be destroyed.
+    // Thread-local data may already be destroyed while a thread ends.
     LAST_MESSAGE.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// An error: a status and a message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: trundle_status,
     pub(crate) message: String,
 }
 
-/// The result of a function that can fail.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
@@ -41,12 +39,10 @@ impl Failure {
         Failure { status, message: message.into() }
     }
 
-    /// Puts the index of the input before the message.
     pub(crate) fn of_input(self, number: usize) -> Failure {
         self.of("inputs", number)
     }
 
-    /// Puts the index of the output before the message.
     pub(crate) fn of_output(self, number: usize) -> Failure {
         self.of("outputs", number)
     }
@@ -64,13 +60,12 @@ impl Failure {
         Failure::new(TRUNDLE_ERROR_INTERNAL, format!("internal error of the library: {said}"))
     }
 
-    /// Stores the message of the last failed call in this thread.
     fn keep(self) {
         let mut bytes = self.message.into_bytes();
         bytes.retain(|byte| *byte != 0);
         bytes.push(0);
         let message = CStr::from_bytes_until_nul(&bytes).unwrap_or(c"").to_owned();
-        // While the thread ends, the message can no longer be read.
+        // The message cannot be read any more while the thread ends.
         let _ = LAST_MESSAGE.try_with(|last| last.replace(message));
     }
 }
@@ -94,8 +89,8 @@ impl From<trundle_models::Error> for Failure {
     }
 }
 
-/// Returns the error for a lack of memory. This is the only error of planning and running a resolved model, because its
-/// inputs have been checked before.
+/// The error for a lack of memory, which is the only error of planning and running a resolved model, because its inputs
+/// have been checked before.
 pub(crate) fn no_room(error: &trundle_models::Error) -> Failure {
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, error.to_string())
 }
@@ -103,7 +98,7 @@ pub(crate) fn no_room(error: &trundle_models::Error) -> Failure {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Failure {
         match error {
-            // The message about a single operator does not show its position. For chains, see `chain::planning_failed`.
+            // A single operator needs no position; chains show it, see `chain::planning_failed`.
             PlanError::Chain(error) => Failure::from(*error.source),
             PlanError::Layout(error) => Failure::from(error),
             error => Failure::new(TRUNDLE_ERROR_INTERNAL, error.to_string()),
@@ -112,7 +107,7 @@ impl From<PlanError> for Failure {
 }
 
 /// Runs a call with the number of threads that the calling thread has set. Converts an error or a panic to a status,
-/// and stores its message for the thread.
+/// and stores its message.
 pub(crate) fn guarded(call: impl FnOnce() -> Result<()>) -> trundle_status {
     // After a panic, only the output may be incomplete, because no other state is used after the call.
     let outcome = catch_unwind(AssertUnwindSafe(|| threads::within(call)))

@@ -13,14 +13,14 @@ use super::status::trundle_status;
 
 /// Runs trundle_roll() within the memory of `data`. The result has the same description as the input.
 ///
-/// The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. For types whose
-/// elements share bytes, and for some chains, it copies the tensor and needs as much additional memory as the tensor.
-/// If the process ends during the call, the contents of the tensor are undefined.
+/// The call needs additional memory of at most a sixteenth of the tensor, or of 1 MiB if that is more. Types whose
+/// elements share bytes, and some chains, are copied, with as much additional memory as the tensor. If the process ends
+/// during the call, the contents of the tensor are undefined.
 ///
 /// - `data_desc`, `data`: the tensor.
 /// - `shift`, `shift_len`, `axes`, `axes_len`: as in trundle_roll().
 ///
-/// Returns the errors of trundle_roll(), or TRUNDLE_ERROR_OVERLAP if a list lies in the tensor.
+/// Returns the errors of trundle_roll().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_roll_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn trundle_roll_in_place(
 /// - `data_desc`, `data`: the tensor.
 /// - `axes`, `axes_len`: as in trundle_flip().
 ///
-/// Returns the errors of trundle_flip(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
+/// Returns the errors of trundle_flip().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_flip_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -60,13 +60,12 @@ pub unsafe extern "C" fn trundle_flip_in_place(
 }
 
 /// Runs trundle_transpose() within the memory of `data`; see trundle_roll_in_place(). This takes several times as long
-/// as a transpose to other memory.
+/// as to other memory.
 ///
-/// - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and the result is
-///   row-major without gaps too.
+/// - `data_desc`, `data`: the tensor. If the sizes change, it must be row-major without gaps, and stays so.
 /// - `order`, `order_len`: as in trundle_transpose().
 ///
-/// Returns the errors of trundle_transpose(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
+/// Returns the errors of trundle_transpose().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_transpose_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -87,7 +86,7 @@ pub unsafe extern "C" fn trundle_transpose_in_place(
 /// - `data_desc`, `data`: the tensor.
 /// - `lengths_desc`, `lengths`, `axis`: as in trundle_reverse_subsequences().
 ///
-/// Returns the errors of trundle_reverse_subsequences(), or TRUNDLE_ERROR_OVERLAP if the lengths lie in the tensor.
+/// Returns the errors of trundle_reverse_subsequences().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -111,7 +110,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
 /// - `data_desc`, `data`: the tensor.
 /// - `lengths`, `lengths_len`, `axis`, `batch_axis`: as in trundle_reverse_sequence().
 ///
-/// Returns the errors of trundle_reverse_sequence(), or TRUNDLE_ERROR_OVERLAP if the list lies in the tensor.
+/// Returns the errors of trundle_reverse_sequence().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -134,7 +133,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
 ///
 /// - `chain`: as in trundle_chain_plan(). The result must have as many elements as the tensor.
 /// - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be row-major without gaps, and
-///   the result is row-major without gaps too.
+///   stays so.
 ///
 /// Returns the errors of trundle_chain_plan().
 #[unsafe(no_mangle)]

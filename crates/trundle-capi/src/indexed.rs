@@ -1,4 +1,4 @@
-//! What gathers and scatters have in common: they check the tensors of a call, and read its indices from a tensor.
+//! What gathers and scatters share: they check the tensors of a call, and read its indices from a tensor.
 
 use std::ffi::c_void;
 
@@ -15,16 +15,16 @@ use super::scatters::scattering;
 /// The meaning of the indices.
 #[derive(Clone, Copy)]
 pub(crate) enum Indexing {
-    /// Each index is a position on this axis. In the result, the axes of the indices replace this axis.
+    /// Positions on this axis, which the axes of the indices replace in the result.
     Axis(i64),
-    /// Each element that is gathered or written has one index on this axis.
+    /// One index on this axis for each element that is gathered or written.
     Elements(i64),
-    /// Each position has one index for each indexed axis. The number is the number of batch axes before them.
+    /// One index for each indexed axis, after this number of batch axes.
     Nd(u32),
 }
 
 impl Indexing {
-    /// Returns the shape of a gathered tensor, or of the updates of a scatter.
+    /// The shape of a gathered tensor, or of the updates of a scatter.
     fn part_shape(self, shape: &Shape, indices: &Shape) -> Result<Shape> {
         Ok(match self {
             Indexing::Axis(axis) => {
@@ -36,7 +36,7 @@ impl Indexing {
         })
     }
 
-    /// Returns the map from the index of each element that is gathered or written to its index in a tensor of `shape`.
+    /// The map from each gathered or written element to its index in a tensor of `shape`.
     pub(crate) fn index_map(self, shape: &Shape, indices: Indices) -> Result<IndexMap> {
         Ok(match self {
             Indexing::Axis(axis) => Take::new(axis, indices).index_map(shape),
@@ -48,12 +48,12 @@ impl Indexing {
     }
 }
 
-/// The tensors of a gather or a scatter. Their types and shapes fit each other.
+/// The tensors of a gather or a scatter, whose types and shapes fit each other.
 pub(crate) struct Indexed {
     indexing: Indexing,
     pair: Pair,
     indices: Descriptor,
-    /// The updates of a scatter; `None` for a gather.
+    /// `None` for a gather.
     updates: Option<Descriptor>,
 }
 
@@ -112,8 +112,8 @@ impl Indexed {
         unsafe { self.planned(&memory) }
     }
 
-    /// Checks that the output does not overlap an input, and runs the call. `inputs` are the data and, for a scatter,
-    /// the updates.
+    /// Checks that the output does not overlap an input, and runs the call. `inputs` are the data and the updates of a
+    /// scatter.
     ///
     /// # Safety
     /// The memory that the tensors cover belongs to the caller. During the call, no other thread writes to it or reads

@@ -1,4 +1,4 @@
-//! Functions that concatenate or pad tensors, and functions that plan such calls.
+//! Functions that concatenate or pad tensors, and plan such calls.
 
 use std::ffi::c_void;
 
@@ -22,26 +22,25 @@ pub struct trundle_input {
     pub data: *const c_void,
 }
 
-/// The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. Each example shows the elements abcd, padded by three
-/// elements on each side.
+/// The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. The examples pad abcd by three elements on each side.
 pub type trundle_pad_mode = i32;
 
 /// A constant value: vvv abcd vvv.
 pub const TRUNDLE_PAD_CONSTANT: trundle_pad_mode = 0;
 /// The outermost element: aaa abcd ddd.
 pub const TRUNDLE_PAD_EDGE: trundle_pad_mode = 1;
-/// The mirrored elements, without the outermost element: dcb abcd cba.
+/// Mirrored elements, without the outermost: dcb abcd cba.
 pub const TRUNDLE_PAD_REFLECT: trundle_pad_mode = 2;
-/// The mirrored elements, with the outermost element: cba abcd dcb.
+/// Mirrored elements, with the outermost: cba abcd dcb.
 pub const TRUNDLE_PAD_SYMMETRIC: trundle_pad_mode = 3;
 /// The elements from the opposite end: bcd abcd abc.
 pub const TRUNDLE_PAD_WRAP: trundle_pad_mode = 4;
 
 /// Concatenates tensors along one axis. Same as OpenVINO's Concat-1 and numpy's concatenate.
 ///
-/// - `inputs`, `count`: the inputs, with any strides. They must have the same type, and equal sizes on all axes except
+/// - `inputs`, `count`: the inputs, with any strides. They must have one type, and equal sizes on all axes except
 ///   `axis`. Several inputs may share memory.
-/// - `axis`: the axis along which the inputs are concatenated. A negative axis counts from the end.
+/// - `axis`: the axis to concatenate along, which counts from the end if it is negative.
 /// - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of the inputs' sizes.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
@@ -64,10 +63,9 @@ pub unsafe extern "C" fn trundle_concatenate(
 
 /// Plans trundle_concatenate() for tensors with these descriptions.
 ///
-/// - `input_descs`, `count`: the descriptions of the inputs, stored one after another.
+/// - `input_descs`, `count`: the descriptions of the inputs, one after another.
 /// - `axis`, `out_desc`: as in trundle_concatenate().
-/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), which takes the inputs in the same
-///   order, and frees it with trundle_plan_free().
+/// - `plan`: receives the plan, which trundle_plan_run_inputs() runs and the caller frees.
 ///
 /// Returns the errors of trundle_concatenate().
 #[unsafe(no_mangle)]
@@ -90,10 +88,10 @@ pub unsafe extern "C" fn trundle_concatenate_plan(
 /// Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `widths`, `widths_len`: how many elements to add, each 0 or more. The list has two numbers for each axis (before,
-///   after), or one such pair for all axes, or one number for both ends of all axes.
+/// - `widths`, `widths_len`: how many elements to add, each 0 or more. Two numbers for each axis (before, after), or
+///   one such pair for all axes, or one number for both ends of all axes.
 /// - `mode`: one of TRUNDLE_PAD_*.
-/// - `value`: for TRUNDLE_PAD_CONSTANT, one element of the input's type. The other modes do not read it.
+/// - `value`: one element of the input's type, for TRUNDLE_PAD_CONSTANT only.
 /// - `out_desc`, `out`: the output, with the type of the input. Each size is the input's size plus both widths.
 ///
 /// Returns TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if a width is negative or the mode is
@@ -117,7 +115,7 @@ pub unsafe extern "C" fn trundle_pad(
         if mode == TRUNDLE_PAD_CONSTANT {
             others.push(one_element("value", &pair.data, value)?);
         }
-        // The value is read before overlaps are checked. That is safe, because nothing has been written yet.
+        // The value is read before overlaps are checked, which is safe, because nothing has been written yet.
         padding(pair, widths, mode, value)?.run(&[data], &[out], &others)
     })
 }
@@ -126,7 +124,7 @@ pub unsafe extern "C" fn trundle_pad(
 ///
 /// - `data_desc`, `mode`, `out_desc`: as in trundle_pad().
 /// - `widths`, `widths_len`, `value`: as in trundle_pad(); they are read only during this call.
-/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+/// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns the errors of trundle_pad().
 #[unsafe(no_mangle)]
@@ -220,7 +218,6 @@ pub(crate) unsafe fn padding(
     trundle_plan::of_program(&program, vec![pair.data], pair.out)
 }
 
-/// Returns the memory of one element with the type of `like`.
 fn one_element(
     argument: &'static str,
     like: &Descriptor,

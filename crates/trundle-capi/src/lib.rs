@@ -1,11 +1,11 @@
 //! libtrundle: the operators of trundle as C functions, documented in `include/trundle.h`.
 //!
-//! Each function first reads and checks its arguments ([`descriptor`], [`memory`]), then makes views or a plan of
-//! them, and then moves the elements with the crate `trundle`. Errors and panics become a status and a message
-//! ([`error`]). If a call is repeated, it reuses its plan and checks only the addresses again ([`one_shot`]).
+//! Each function first checks its arguments ([`descriptor`], [`memory`]), then makes views or a plan of them, and then
+//! moves the elements with the crate `trundle`. Errors and panics become a status and a message ([`error`]). A repeated
+//! call reuses its plan and checks only the addresses again ([`one_shot`]).
 //!
-//! A C library cannot be linked as a crate, so the fuzz target includes this file as one of its own modules. For this
-//! reason, modules refer to each other by `super::`.
+//! A C library cannot be linked as a crate, so the fuzz target includes this file as one of its own modules, and
+//! modules refer to each other by `super::`.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, reason = "these are C's names")]
 #![allow(clippy::doc_markdown, reason = "comments become those of the header")]

@@ -1,8 +1,8 @@
 //! Checks of the caller's pointers before they are dereferenced.
 //!
-//! The description of a tensor determines the bytes that the tensor covers. It is an error if the tensor reaches
-//! outside the address space, if its pointer is not aligned, or if an output overlaps an input. Otherwise, the tensor
-//! becomes a slice of exactly these bytes.
+//! The description of a tensor determines the bytes that it covers. It is an error if these reach outside the address
+//! space, if a pointer is not aligned, or if an output overlaps an input. Otherwise, the tensor becomes a slice of
+//! these bytes.
 
 use std::fmt::Display;
 
@@ -13,11 +13,11 @@ use super::status::{
 };
 
 /// The maximum length of a list of axes or shifts. An axis may be repeated, so such a list may have more entries than
-/// the tensor has axes, but usually has about as many. A greater length is probably an uninitialized number.
+/// the tensor has axes. A longer list is probably an uninitialized number.
 const MOST_ENTRIES: usize = 1 << 16;
 
 /// The maximum number of bytes of a tensor or a list. The longest virtual addresses have 57 bits (x86-64 with
-/// five-level paging), so the description of a larger tensor is wrong.
+/// five-level paging).
 const MOST_BYTES: usize = if usize::BITS == 64 { 1 << 57 } else { isize::MAX.unsigned_abs() };
 
 /// Checks that `pointer` is aligned and not null.
@@ -26,10 +26,10 @@ pub(crate) fn check_pointer<T>(argument: impl Display, pointer: *const T) -> Res
     check_address(argument, pointer.addr(), align_of::<T>())
 }
 
-/// Checks that an address is not null and a multiple of `alignment`, a power of two.
+/// `alignment` is a power of two.
 #[inline]
 fn check_address(argument: impl Display, address: usize, alignment: usize) -> Result<()> {
-    // Use a mask, because a division would take as long as all other checks of a call together.
+    // A mask, because a division would take as long as all other checks of a call together.
     if address != 0 && address & (alignment - 1) == 0 {
         return Ok(());
     }
@@ -87,7 +87,7 @@ pub(crate) unsafe fn entries<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(first, len) })
 }
 
-/// Checks that `needed` values can be written to a buffer at `first` with space for `capacity` values.
+/// Checks that a buffer with space for `capacity` values can hold `needed` of them.
 pub(crate) fn check_room<T>(
     argument: &'static str,
     first: *mut T,
@@ -123,7 +123,6 @@ pub(crate) unsafe fn list<'a, T>(
     unsafe { entries(argument, first, len) }
 }
 
-/// Checks that `bytes` bytes from `first` on are addressable.
 #[inline]
 fn check_span(argument: impl Display, first: usize, bytes: usize) -> Result<()> {
     if bytes <= MOST_BYTES && first.checked_add(bytes).is_some() {
@@ -145,12 +144,11 @@ fn before_memory(argument: &str, address: usize) -> Failure {
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
 }
 
-/// Checks that no two entries overlap, and sorts the entries by address. An error has the number of an entry that
-/// overlaps another.
+/// Checks that no two entries overlap, and sorts them by address. An error has the number of an overlapping entry.
 pub(crate) fn check_all_apart(all: &mut [(usize, CallerMemory)]) -> Result<(), (usize, Failure)> {
     // Entries without bytes come first.
     all.sort_unstable_by_key(|(number, memory)| (memory.bytes > 0, memory.ends(), *number));
-    // If entries are sorted by address and some overlap, there are two neighbours that overlap.
+    // Of sorted entries that overlap, two are neighbours.
     all.windows(2).try_for_each(|pair| {
         let [(_, one), (number, other)] = pair else { return Ok(()) };
         other.check_apart(one).map_err(|failure| (*number, failure))
@@ -166,7 +164,6 @@ pub(crate) struct Reach {
     pub(crate) bytes: usize,
 }
 
-/// Memory of the caller that a call reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallerMemory {
     argument: &'static str,
@@ -175,8 +172,8 @@ pub(crate) struct CallerMemory {
 }
 
 impl CallerMemory {
-    /// Returns the memory that `reach` covers around `pointer`. The pointer must be a multiple of `alignment`, which is
-    /// a power of two. If `reach` has no bytes, any pointer is valid.
+    /// The memory that `reach` covers around `pointer`, which must be a multiple of `alignment`, a power of two.
+    /// Without bytes, any pointer is valid.
     #[inline]
     pub(crate) fn new(
         argument: &'static str,
@@ -201,14 +198,12 @@ impl CallerMemory {
         CallerMemory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
     }
 
-    /// Returns the memory of a list that [`list`] reads.
     #[inline]
     pub(crate) fn of_list(argument: &'static str, first: *const i64, len: usize) -> CallerMemory {
         let bytes = len.saturating_mul(size_of::<i64>());
         CallerMemory { argument, first: first.cast_mut().cast(), bytes }
     }
 
-    /// Checks that this memory and `other` share no byte.
     #[inline]
     pub(crate) fn check_apart(&self, other: &CallerMemory) -> Result<()> {
         let ((begin, end), (other_begin, other_end)) = (self.ends(), other.ends());

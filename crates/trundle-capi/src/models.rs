@@ -1,4 +1,4 @@
-//! Models whose operators only move elements: functions that open, describe and plan them.
+//! Models whose operators only move elements.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt::Display;
@@ -22,7 +22,7 @@ use super::status::{
     TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status,
 };
 
-/// A model whose operators only move elements. The model does not change, so several threads may use it at once.
+/// A model whose operators only move elements. Several threads may use it at once.
 pub struct trundle_model {
     model: Model,
     /// The names of the inputs as C strings.
@@ -33,24 +33,23 @@ pub struct trundle_model {
 /// To which files symbolic links in a model's folder may lead: one of TRUNDLE_LINKS_*.
 pub type trundle_links = i32;
 
-/// Links may lead only into the folder of the model. Use this for models from untrusted sources.
+/// Links may lead only into the folder of the model, for models from untrusted sources.
 pub const TRUNDLE_LINKS_WITHIN: trundle_links = 0;
-/// Links may lead anywhere. The cache of Hugging Face needs this, because its files are links to other folders.
+/// Links may lead anywhere, as in the cache of Hugging Face, whose files are links to other folders.
 pub const TRUNDLE_LINKS_ANYWHERE: trundle_links = 1;
 
 /// The rank of an input that accepts any rank.
 pub const TRUNDLE_RANK_ANY: u32 = 0xffff_ffff;
 
-/// Opens a model. Its weight files must be in the same folder. docs/models.md lists the supported operators. The files
-/// are not used after the call.
+/// Opens a model, whose weight files must be in the same folder. docs/models.md lists the supported operators. The
+/// files are not used after the call.
 ///
-/// - `path`: a C string. It must end with .onnx for ONNX, or .xml for OpenVINO IR.
+/// - `path`: a C string that ends with .onnx for ONNX, or .xml for OpenVINO IR.
 /// - `links`: one of TRUNDLE_LINKS_*.
 /// - `model`: receives the model, which the caller frees with trundle_model_free().
 ///
 /// Returns TRUNDLE_ERROR_FILE, TRUNDLE_ERROR_MODEL, TRUNDLE_ERROR_NUMBER for unknown `links`, or
-/// TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then lists the names of the operators that compute,
-/// and how often each occurs.
+/// TRUNDLE_ERROR_UNSUPPORTED if the model computes. The message then counts the operators that compute, by name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_open(
     path: *const c_char,
@@ -67,8 +66,8 @@ pub unsafe extern "C" fn trundle_model_open(
     })
 }
 
-/// Writes a description of a model for people: the inputs with their types and sizes, the operators and the outputs. It
-/// has several lines, and may change with any version.
+/// Writes a description of a model for people: inputs with types and sizes, operators and outputs. It has several
+/// lines, and may change with any version.
 ///
 /// - `model`: the model.
 /// - `buffer`, `capacity`, `needed`: as in trundle_plan_describe().
@@ -99,8 +98,8 @@ pub unsafe extern "C" fn trundle_model_output_count(model: *const trundle_model)
     unsafe { model.as_ref() }.map_or(0, |model| model.outputs.len())
 }
 
-/// Returns the name of the input with index `input`, counted from 0, in UTF-8; NULL if there is no such input. The
-/// string is valid until the model is freed.
+/// Returns the name of the input with index `input`, from 0, in UTF-8; NULL if there is no such input. The string is
+/// valid until the model is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_input_name(
     model: *const trundle_model,
@@ -111,8 +110,8 @@ pub unsafe extern "C" fn trundle_model_input_name(
     name.map_or(null(), |name| name.as_ptr())
 }
 
-/// Returns the name of the output with index `output`, counted from 0, in UTF-8; NULL if there is no such output. The
-/// string is valid until the model is freed. trundle_plan_output() gets the type and the sizes of an output.
+/// Returns the name of the output with index `output`, from 0, in UTF-8; NULL if there is no such output. The string is
+/// valid until the model is freed. trundle_plan_output() gets the type and the sizes of an output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_output_name(
     model: *const trundle_model,
@@ -128,9 +127,8 @@ pub unsafe extern "C" fn trundle_model_output_name(
 /// - `model`: the model.
 /// - `input`: the index of the input, from 0.
 /// - `dtype`: receives the element type; may be NULL.
-/// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that may vary is written as -1;
-///   trundle_model_describe() shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to
-///   `rank`, and nothing to `sizes`.
+/// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that may vary is -1; trundle_model_describe()
+///   shows its limits. If the input may have any rank, TRUNDLE_RANK_ANY is written to `rank`, and nothing to `sizes`.
 ///
 /// Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if the input holds strings, or
 /// TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
@@ -200,15 +198,15 @@ pub unsafe extern "C" fn trundle_model_deciding_inputs(
 /// trundle_plan_run_all() runs the plan; it takes the inputs in the same order.
 ///
 /// - `model`: the model, which may be freed before the plan.
-/// - `input_descs`, `count`: the descriptions of all inputs of the model, in the order of the model, stored one after
-///   another. Inputs must be row-major, without gaps.
-/// - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), the
-///   pointer to its data; for any other input, NULL. The elements are read only during this call, but runs of the
-///   plan need valid pointers for these inputs too. `data` may be NULL if no input controls moves.
+/// - `input_descs`, `count`: the descriptions of all inputs of the model, in its order, one after another. Inputs must
+///   be row-major, without gaps.
+/// - `data`: `count` pointers. For an input whose elements control moves (see trundle_model_deciding_inputs()), its
+///   data; for others, NULL. The elements are read only during this call, but runs of the plan need valid pointers for
+///   these inputs too. May be NULL if no input controls moves.
 /// - `plan`: receives the plan, which the caller frees.
 ///
-/// Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model. Returns TRUNDLE_ERROR_MODEL
-/// if the operators do not fit the inputs, or if the data of an input is missing; the message then has its name.
+/// Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if an input does not fit the model, or TRUNDLE_ERROR_MODEL if the
+/// operators do not fit the inputs, or if the data of an input is missing; the message then has its name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_plan(
     model: *const trundle_model,
@@ -222,7 +220,7 @@ pub unsafe extern "C" fn trundle_model_plan(
         made(plan, || {
             let model = object("model", model)?;
             let (model, inputs) = (&model.model, model.described(input_descs, count)?);
-            // For most models, the shapes of the inputs are enough. For other models, copy the data of the inputs.
+            // For most models, the shapes of the inputs are enough; otherwise, copy the data of the inputs.
             let shapes_alone = model.resolve(&given(&inputs, &vec![None; count]));
             let resolved = match shapes_alone {
                 Ok(resolved) => resolved,
@@ -233,7 +231,7 @@ pub unsafe extern "C" fn trundle_model_plan(
     }
 }
 
-/// Frees a model. No call may be using it. NULL is ignored. Plans of the model stay valid.
+/// Frees a model that no call is using. NULL is ignored. Plans of the model stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_free(model: *mut trundle_model) {
     // SAFETY: `model` comes from trundle_model_open(), and no call uses it any more.
@@ -305,8 +303,7 @@ unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<D
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
-/// Plans a model for `inputs`, and allocates the memory for tensors between its passes. Outputs are row-major, without
-/// gaps.
+/// Plans a model, and allocates the memory for tensors between its passes. Outputs are row-major, without gaps.
 fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_plan> {
     let output = |(number, id): (usize, &_)| match resolved.element(*id) {
         ElementType::Fixed(dtype) => {
@@ -320,7 +317,6 @@ fn planned(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<trundle_p
     Ok(trundle_plan { inputs, outputs, moves })
 }
 
-/// Returns the error for an input or output of strings.
 fn holds_strings(what: &dyn Display) -> Failure {
     let message = format!("{what} holds strings, which have no element type in C");
     Failure::new(TRUNDLE_ERROR_DTYPE, message)
@@ -350,7 +346,6 @@ unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<
     inputs.iter().zip(pointers).enumerate().map(copied).collect()
 }
 
-/// Converts the inputs to the form that [`Model::resolve`] takes.
 fn given<'a>(inputs: &[Descriptor], data: &'a [Option<Data>]) -> Vec<Given<'a>> {
     let given = |(own, data): (&Descriptor, &'a Option<Data>)| Given {
         shape: own.layout().shape().clone(),
@@ -359,7 +354,6 @@ fn given<'a>(inputs: &[Descriptor], data: &'a [Option<Data>]) -> Vec<Given<'a>> 
     inputs.iter().zip(data).map(given).collect()
 }
 
-/// Returns the number of the element type of an input.
 fn number_of(input: &Input) -> Result<trundle_dtype> {
     let number = match input.element {
         ElementType::Fixed(dtype) => number_of_element(dtype, dtype.into()),
@@ -368,7 +362,7 @@ fn number_of(input: &Input) -> Result<trundle_dtype> {
     number.ok_or_else(|| holds_strings(&format_args!("input {:?}", input.name)))
 }
 
-/// Returns a size as a number; -1 if it may vary.
+/// -1 for a size that may vary.
 fn size_of_dimension(dimension: &Dimension) -> i64 {
     let size = match dimension {
         Dimension::Fixed(size) => *size,
@@ -390,7 +384,7 @@ fn links_of(links: trundle_links) -> Result<Links> {
     }
 }
 
-/// Converts the caller's path. On Unix, a path may consist of any bytes.
+/// On Unix, a path may consist of any bytes.
 #[cfg(unix)]
 fn path_of(text: &CStr) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
@@ -403,7 +397,7 @@ fn path_of(text: &CStr) -> Result<PathBuf> {
     text.to_str().map(PathBuf::from).map_err(refused)
 }
 
-/// Returns a name as a C string, with NUL bytes escaped.
+/// NUL bytes are escaped.
 fn c_string(name: &str) -> CString {
     CString::new(name.replace('\0', "\\0")).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! Calls of operators whose parameters are lists. Their plans are cached.
+//! Calls of operators whose parameters are lists, with a cache of plans.
 //!
-//! The key of a call in the cache has the contents of all arguments, except the addresses of the data. The addresses
-//! are checked in every call.
+//! The key in the cache has the contents of all arguments, except the addresses of the data, which are checked in every
+//! call.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -21,17 +21,16 @@ thread_local! {
     static PLANS: RefCell<PlanCache<Rc<trundle_plan>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// A list from the caller: its name, the address of its first entry, and its length.
+/// A list: its name, the address of its first entry, and its length.
 type List = (&'static str, *const i64, usize);
 
-/// The cache key: all arguments of a call except the data addresses.
+/// All arguments of a call except the data addresses.
 #[derive(Hash)]
 struct PlanKey<'a, const N: usize> {
     declared: &'static Declaration,
     lists: [&'a [i64]; N],
     data: Described<'a>,
     out: Described<'a>,
-    /// The maximum number of threads.
     threads: usize,
 }
 
@@ -78,7 +77,7 @@ pub(crate) unsafe fn moved<const N: usize>(
                 let key = PlanKey { declared, lists, data, out, threads: trundle::threads() };
                 planned(&PLANS, &key, plan, |made| made.own_bytes())?
             }
-            // An argument is not valid. `plan` reports the first error.
+            // `plan` reports the first error of the arguments.
             _ => plan()?,
         };
         plan.run(&[data], &[out], &others)

@@ -2,7 +2,7 @@
 
 use trundle_onnxruntime::{OrtApiBase, OrtSessionOptions, OrtStatusPtr, register};
 
-/// Registers the custom operators. ONNX Runtime's `RegisterCustomOpsLibrary` calls this function. It is not in the
+/// Registers the custom operators. ONNX Runtime's `RegisterCustomOpsLibrary` calls this function, which is not in the
 /// header.
 ///
 /// # Safety

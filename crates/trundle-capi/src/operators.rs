@@ -16,8 +16,8 @@ use super::status::trundle_status;
 /// Rolls elements along axes: out[(i + shift) mod size] = data[i]. Same as OpenVINO's Roll-7.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `shift`, `shift_len`: shifts in elements, one for each entry of `axes`, or one for all of them.
-/// - `axes`, `axes_len`: axes to roll. Negative axes count from the end. If an axis is repeated, its shifts are added.
+/// - `shift`, `shift_len`: shifts in elements, one for each entry of `axes`, or one for all.
+/// - `axes`, `axes_len`: axes to roll. Negative axes count from the end, and the shifts of a repeated axis are added.
 /// - `out_desc`, `out`: the output, with the sizes and the type of the input.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, or TRUNDLE_ERROR_SHAPE if sizes or list lengths do not match, or
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn trundle_roll(
 /// Plans trundle_roll() for tensors with these descriptions.
 ///
 /// - `data_desc`, `shift`, `shift_len`, `axes`, `axes_len`, `out_desc`: as in trundle_roll().
-/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+/// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns the errors of trundle_roll().
 #[unsafe(no_mangle)]
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn trundle_roll_plan(
 /// Transposes axes: out.sizes[i] = data.sizes[order[i]]. Same as OpenVINO's Transpose-1.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `order`, `order_len`: each axis once, without negative numbers. An empty list reverses the order of the axes.
+/// - `order`, `order_len`: each axis once, without negative numbers. An empty list reverses the axes.
 /// - `out_desc`, `out`: the output, with the transposed sizes and the type of the input.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn trundle_transpose(
 /// Plans trundle_transpose() for tensors with these descriptions.
 ///
 /// - `data_desc`, `order`, `order_len`, `out_desc`: as in trundle_transpose().
-/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+/// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns the errors of trundle_transpose().
 #[unsafe(no_mangle)]
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn trundle_flip(
 /// Plans trundle_flip() for tensors with these descriptions.
 ///
 /// - `data_desc`, `axes`, `axes_len`, `out_desc`: as in trundle_flip().
-/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+/// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns the errors of trundle_flip().
 #[unsafe(no_mangle)]
@@ -143,13 +143,13 @@ pub unsafe extern "C" fn trundle_flip_plan(
     unsafe { planned(data_desc, out_desc, plan, |_| Ok(Flip::new(list("axes", axes, axes_len)?))) }
 }
 
-/// Reverses the first elements of each row along `axis`, and copies the others. A row consists of the elements with the
-/// same indices on all other axes, and each row has its own length. Same as DirectML's
+/// Reverses the first elements of each row along `axis`, as many as the row's own length, and copies the others. A row
+/// consists of the elements with the same indices on all other axes. Same as DirectML's
 /// DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's structs.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the number of elements to reverse in each row. It has the
-///   sizes of the input, but size 1 on `axis`. A length greater than the size of the axis reverses the whole row.
+/// - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the sizes of the input, but size 1 on `axis`. A length
+///   greater than the size of the axis reverses the whole row.
 /// - `axis`: the axis along which elements are reversed; less than the rank.
 /// - `out_desc`, `out`: the output, with the sizes and the type of the input.
 ///
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences(
 ///
 /// - `data_desc`, `axis`, `out_desc`: as in trundle_reverse_subsequences().
 /// - `lengths_desc`, `lengths`: as in trundle_reverse_subsequences(); they are read only during this call.
-/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+/// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns the errors of trundle_reverse_subsequences().
 #[unsafe(no_mangle)]
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence(
 ///
 /// - `data_desc`, `axis`, `batch_axis`, `out_desc`: as in trundle_reverse_sequence().
 /// - `lengths`, `lengths_len`: as in trundle_reverse_sequence(); they are read only during this call.
-/// - `plan`: receives the plan, which the caller runs with trundle_plan_run() and frees with trundle_plan_free().
+/// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns the errors of trundle_reverse_sequence().
 #[unsafe(no_mangle)]

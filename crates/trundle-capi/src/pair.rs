@@ -11,7 +11,7 @@ use super::error::{Failure, Result};
 use super::memory::CallerMemory;
 use super::status::TRUNDLE_ERROR_SHAPE;
 
-/// The checked descriptions of an input and an output of the same type.
+/// The descriptions of an input and an output of the same type.
 pub(crate) struct Pair {
     pub(crate) data: Descriptor,
     pub(crate) out: Descriptor,
@@ -31,13 +31,12 @@ impl Pair {
         Ok(Pair { data, out })
     }
 
-    /// Plans a chain from the input to the output.
     pub(crate) fn plan(&self, chain: &Chain) -> Result<Plan, PlanError> {
         Plan::new(chain, self.data.width(), self.data.layout(), self.out.layout(), None)
     }
 
-    /// Reads the description of the lengths of reverse_subsequences, and checks the description and the axis. No length
-    /// is read. Returns the description and the memory of the lengths.
+    /// Reads and checks the description of the lengths of reverse_subsequences and the axis, but no length. Also
+    /// returns the memory of the lengths.
     ///
     /// # Safety
     /// As [`Descriptor::read`].
@@ -65,7 +64,7 @@ impl Pair {
         Ok((desc, memory))
     }
 
-    /// Checks the batch axis of reverse_sequence and the number of lengths. No length is read.
+    /// Checks the batch axis of reverse_sequence and the number of lengths, but reads no length.
     pub(crate) fn check_batches(&self, lengths: usize, batch_axis: i64) -> Result<()> {
         let shape = self.data.layout().shape();
         let batches = shape[normalize_axis("batch axis", batch_axis, shape.rank())?];
@@ -77,7 +76,7 @@ impl Pair {
         check_shape("out", shape, &self.out)
     }
 
-    /// Checks that the output does not overlap the input or `others`. Returns the memory of the input and the output.
+    /// The memory of the input and the output, which must overlap neither the input nor `others`.
     #[inline]
     pub(crate) fn memory(
         &self,
@@ -85,8 +84,7 @@ impl Pair {
         out: *mut c_void,
         others: &[CallerMemory],
     ) -> Result<(CallerMemory, CallerMemory)> {
-        // This is the order of checks in `trundle_plan::run`, which runs cached calls. So a wrong call has the same
-        // message whether it is cached or not.
+        // `trundle_plan::run`, which runs cached calls, checks in the same order, so a wrong call has one message.
         let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
         let data = self.data.memory(data.cast())?;
@@ -110,7 +108,6 @@ impl Pair {
     }
 }
 
-/// Checks that `argument` has the element type and the packing of `data`.
 pub(crate) fn check_types(
     argument: &'static str,
     data: &Descriptor,
@@ -120,7 +117,6 @@ pub(crate) fn check_types(
     Ok(check_dtype(argument, element(data), element(other))?)
 }
 
-/// Checks that a tensor has the expected sizes.
 pub(crate) fn check_shape(
     argument: &'static str,
     expected: &Shape,

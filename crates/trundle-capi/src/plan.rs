@@ -16,22 +16,20 @@ use super::results::{check_optional, write_sizes, write_words};
 use super::scatters::Scatter;
 use super::status::{TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status};
 
-/// A planned call or model, for tensors with the element types, sizes and strides that were given when the plan was
-/// made. Run it with trundle_plan_run(), trundle_plan_run_inputs(), trundle_plan_run_outputs() or
-/// trundle_plan_run_all().
+/// A planned call or model, for tensors with fixed element types, sizes and strides. Run it with trundle_plan_run(),
+/// trundle_plan_run_inputs(), trundle_plan_run_outputs() or trundle_plan_run_all().
 pub struct trundle_plan {
     pub(crate) inputs: Vec<Descriptor>,
     pub(crate) outputs: Vec<Descriptor>,
     pub(crate) moves: PlanMoves,
 }
 
-/// The work of a plan.
 pub(crate) enum PlanMoves {
     /// A chain from the input to the output.
     Chain(Plan),
     /// A program that makes the output from the inputs.
     Program(ProgramPlan),
-    /// Copies the first input to the output, then writes the updates (the second input) over parts of the output.
+    /// Copies the first input to the output, then writes the updates, the second input.
     Scatter(Box<Scatter>),
     /// Moves a part of the input to each output.
     Parts(Vec<Plan>),
@@ -39,7 +37,7 @@ pub(crate) enum PlanMoves {
 }
 
 impl PlanMoves {
-    /// Moves the elements. The slices are the memory of all inputs and outputs of the plan.
+    /// The slices are the memory of all inputs and outputs.
     fn run(&self, read: &[&[u8]], written: &mut [&mut [u8]]) -> Result<()> {
         match (self, read, written) {
             (PlanMoves::Chain(plan), [data], [out]) => Ok(plan.run(data, out)?),
@@ -60,18 +58,16 @@ impl PlanMoves {
 }
 
 impl trundle_plan {
-    /// Plans a single operator.
     pub(crate) fn of_op(pair: Pair, op: impl Into<Op>) -> Result<trundle_plan> {
         Ok(trundle_plan::of_chain(pair, &Chain::new().then(op))?)
     }
 
-    /// Plans a chain with one input.
     pub(crate) fn of_chain(pair: Pair, chain: &Chain) -> Result<trundle_plan, PlanError> {
         let moves = PlanMoves::Chain(pair.plan(chain)?);
         Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], moves })
     }
 
-    /// Plans a program, and allocates the memory for tensors between its passes.
+    /// Also allocates the memory for tensors between passes.
     pub(crate) fn of_program(
         program: &Program,
         inputs: Vec<Descriptor>,
@@ -82,7 +78,7 @@ impl trundle_plan {
         Ok(trundle_plan { inputs, outputs: vec![out], moves: PlanMoves::Program(plan) })
     }
 
-    /// Plans a call whose output has no elements. A run reads nothing.
+    /// Plans a call whose output has no elements, and which reads nothing.
     pub(crate) fn of_nothing(pair: Pair) -> Result<trundle_plan> {
         let (shape, width) = described(&pair.out);
         let mut program = Program::new();
@@ -94,7 +90,7 @@ impl trundle_plan {
         Ok(trundle_plan { inputs: vec![pair.data], outputs: vec![pair.out], moves })
     }
 
-    /// The size in bytes of a plan of a single chain. The plan cache needs it.
+    /// The size in bytes of a plan of a single chain, for the plan cache.
     pub(crate) fn own_bytes(&self) -> usize {
         match &self.moves {
             PlanMoves::Chain(plan) => plan.own_bytes(),
@@ -102,7 +98,7 @@ impl trundle_plan {
         }
     }
 
-    /// If the plan is a model or has several inputs, adds the index of the input to an error.
+    /// Adds the index of the input to an error, if the plan is a model or has several inputs.
     fn of_input(&self, number: usize, failure: Failure) -> Failure {
         match matches!(self.moves, PlanMoves::Model(_)) || self.inputs.len() > 1 {
             true => failure.of_input(number),
@@ -110,7 +106,7 @@ impl trundle_plan {
         }
     }
 
-    /// If the plan is a model or a split, adds the index of the output to an error.
+    /// Adds the index of the output to an error, if the plan is a model or a split.
     fn of_output(&self, number: usize, failure: Failure) -> Failure {
         match self.moves {
             PlanMoves::Model(_) | PlanMoves::Parts(_) => failure.of_output(number),
@@ -121,8 +117,7 @@ impl trundle_plan {
     /// Checks the memory of all tensors, and runs the plan.
     ///
     /// The outputs must not overlap each other, the inputs, or `others`, which is other memory that the call reads. The
-    /// memory of all outputs is collected first. Then each input is compared with this memory, so no list of the
-    /// inputs' memory is necessary.
+    /// memory of all outputs is collected first, so no list of the inputs' memory is necessary.
     ///
     /// # Safety
     /// The memory that the tensors cover belongs to the caller. During the call, no other thread writes to it or reads
@@ -205,23 +200,22 @@ impl fmt::Display for trundle_plan {
     }
 }
 
-/// The shape and the width of a tensor, in the form that a program takes.
+/// The shape and the width of a tensor, for a program.
 pub(crate) fn described(own: &Descriptor) -> (&Shape, Width) {
     (own.layout().shape(), own.width())
 }
 
 /// Runs a plan with one input and one output. Several threads may run the same plan at once.
 ///
-/// - `plan`: the plan. For a plan with more inputs or outputs, use trundle_plan_run_inputs(),
-///   trundle_plan_run_outputs() or trundle_plan_run_all().
-/// - `data`, `out`: the tensors, with the descriptions that were given when the plan was made.
+/// - `plan`: the plan. Plans with more inputs or outputs need trundle_plan_run_inputs(), trundle_plan_run_outputs() or
+///   trundle_plan_run_all().
+/// - `data`, `out`: the tensors, with the descriptions of the plan.
 ///
-/// Returns TRUNDLE_ERROR_SHAPE if the plan has more than one input or output, and TRUNDLE_ERROR_OVERLAP if the output
-/// overlaps the input.
+/// Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
 ///
-/// A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan; but
-/// a run that begins while another thread runs the same plan allocates its own buffers. If a move has too many pieces
-/// for one plan, each run plans it piece by piece; trundle_plan_describe() then says "in tiles".
+/// A run allocates no memory, with two exceptions. Buffers for tensors between passes are allocated with the plan, but
+/// a run while another thread runs the same plan allocates its own. A move with too many pieces for one plan is planned
+/// piece by piece in each run; trundle_plan_describe() then says "in tiles".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run(
     plan: *const trundle_plan,
@@ -235,12 +229,12 @@ pub unsafe extern "C" fn trundle_plan_run(
 /// Runs a plan with several inputs and one output.
 ///
 /// - `plan`: the plan.
-/// - `inputs`, `count`: the data of all inputs, in the order of the plan, with the descriptions that were given when
-///   the plan was made. Inputs may share memory.
-/// - `out`: the output, with the description that was given when the plan was made.
+/// - `inputs`, `count`: the data of all inputs, in the order and with the descriptions of the plan. Inputs may share
+///   memory.
+/// - `out`: the output, with the description of the plan.
 ///
-/// Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
-/// are more than 64 inputs, it also allocates a list.
+/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and a list for more than
+/// 64 inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_inputs(
     plan: *const trundle_plan,
@@ -259,12 +253,12 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
 /// Runs a plan with one input and several outputs.
 ///
 /// - `plan`: the plan.
-/// - `data`: the input, with the description that was given when the plan was made.
-/// - `outputs`, `count`: the memory of all outputs, in the order of the plan, with the descriptions that were given
-///   when the plan was made. Outputs must not overlap each other.
+/// - `data`: the input, with the description of the plan.
+/// - `outputs`, `count`: the memory of all outputs, in the order and with the descriptions of the plan. They must not
+///   overlap each other.
 ///
-/// Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
-/// are more than 64 outputs, it also allocates lists.
+/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
+/// outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_outputs(
     plan: *const trundle_plan,
@@ -286,8 +280,8 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
 /// - `inputs`, `input_count`: as in trundle_plan_run_inputs().
 /// - `outputs`, `output_count`: as in trundle_plan_run_outputs(). No output may overlap an input.
 ///
-/// Returns the errors of trundle_plan_run(). A run allocates memory in the same cases as trundle_plan_run(). If there
-/// are more than 64 inputs or outputs, it also allocates lists. The constants that a model moves count as inputs.
+/// Returns the errors of trundle_plan_run(). It allocates memory as trundle_plan_run() does, and lists for more than 64
+/// inputs or outputs. The constants that a model moves count as inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_all(
     plan: *const trundle_plan,
@@ -342,14 +336,13 @@ pub unsafe extern "C" fn trundle_plan_output(
     })
 }
 
-/// Writes a description of a plan for people. It has the passes over memory and, for each pass, the operators, the
-/// source of every element, the loops, the kernels and the threads. It has several lines, and may change with any
-/// version.
+/// Writes a description of a plan for people. It has the passes over memory and, for each, the operators, the source of
+/// every element, the loops, the kernels and the threads. It has several lines, and may change with any version.
 ///
 /// - `plan`: the plan.
-/// - `buffer`, `capacity`: a buffer of `capacity` bytes for the description in UTF-8 and a NUL. With a capacity of 0,
-///   only `needed` is written, and `buffer` may be NULL.
-/// - `needed`: receives the size of the description in bytes, including the NUL; may be NULL.
+/// - `buffer`, `capacity`: a buffer of `capacity` bytes for the text in UTF-8 and a NUL. With a capacity of 0, only
+///   `needed` is written, and `buffer` may be NULL.
+/// - `needed`: receives the size of the text in bytes, including the NUL; may be NULL.
 ///
 /// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small.
 #[unsafe(no_mangle)]
@@ -370,7 +363,7 @@ pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
     unsafe { free(plan) };
 }
 
-/// Checks that the caller gives as many tensors as the plan has.
+/// The caller must give as many tensors as the plan has.
 fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
     if given == planned {
         return Ok(());

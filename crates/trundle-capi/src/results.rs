@@ -6,7 +6,6 @@ use std::fmt::Display;
 use super::error::Result;
 use super::memory::{check_pointer, check_room};
 
-/// Checks that a pointer for an optional result is null or aligned.
 pub(crate) fn check_optional<T>(argument: &'static str, pointer: *const T) -> Result<()> {
     match pointer.is_null() {
         true => Ok(()),
@@ -14,8 +13,8 @@ pub(crate) fn check_optional<T>(argument: &'static str, pointer: *const T) -> Re
     }
 }
 
-/// Writes `words` and a NUL to `buffer`. Writes their number of bytes, with the NUL, to `needed`, which may be null.
-/// With a capacity of 0, only `needed` is written.
+/// Writes `words` and a NUL to `buffer`, and their number of bytes, with the NUL, to `needed`, which may be null. With
+/// a capacity of 0, only `needed` is written.
 ///
 /// # Safety
 /// If `needed` is aligned and not null, a number can be written to it. If `buffer` is not null, `capacity` bytes can

@@ -1,4 +1,4 @@
-//! Scatters: functions that copy a tensor and then write updates at indices.
+//! Scatters: copy a tensor, then write updates at indices.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -19,12 +19,12 @@ use super::status::trundle_status;
 /// numpy's put_along_axis does the same, but without the copy.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its
-///   size must be at most the input's size; if it is smaller, only the first positions are updated. Indices from
-///   -size to -1 count from the end of the axis. If several updates have the same destination, the last one in
-///   row-major order wins.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis`, its size
+///   is at most the input's size; if it is smaller, only the first positions are updated. Indices from -size to -1
+///   count from the end of the axis. If several updates have the same destination, the last one in row-major order
+///   wins.
 /// - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
-/// - `axis`: the axis that the indices refer to. A negative axis counts from the end.
+/// - `axis`: the axis of the indices, which counts from the end if it is negative.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///
 /// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
@@ -53,8 +53,7 @@ pub unsafe extern "C" fn trundle_scatter_elements(
 ///
 /// - `data_desc`, `updates_desc`, `axis`, `out_desc`: as in trundle_scatter_elements().
 /// - `indices_desc`, `indices`: as in trundle_scatter_elements(); they are read only during this call.
-/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
-///   and frees it with trundle_plan_free().
+/// - `plan`: receives the plan, which trundle_plan_run_inputs() runs on the data and the updates, and the caller frees.
 ///
 /// Returns the errors of trundle_scatter_elements().
 #[unsafe(no_mangle)]
@@ -78,15 +77,15 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
 }
 
 /// Copies the input, then writes the elements or slices of `updates` at indices on several axes. Each row along the
-/// last axis of `indices` is one position: it has an index for each of the first axes of `data`. Same as ScatterND of
-/// ONNX and ScatterNDUpdate of OpenVINO, without a reduction.
+/// last axis of `indices` has an index for each of the first axes of `data`. Same as ScatterND of ONNX and
+/// ScatterNDUpdate of OpenVINO, without a reduction.
 ///
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64. Negative and repeated indices are treated as in
 ///   trundle_scatter_elements().
 /// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are the sizes of the indices
-///   without the last one, followed by the sizes of the input's axes that have no index. If there is a single update
-///   of one element, it may have any number of axes of size 1.
+///   without the last one, then the sizes of the input's axes that have no index. A single update of one element may
+///   have any number of axes of size 1.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///
 /// Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the
@@ -114,8 +113,7 @@ pub unsafe extern "C" fn trundle_scatter_nd(
 ///
 /// - `data_desc`, `updates_desc`, `out_desc`: as in trundle_scatter_nd().
 /// - `indices_desc`, `indices`: as in trundle_scatter_nd(); they are read only during this call.
-/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_inputs(), on the data and the updates,
-///   and frees it with trundle_plan_free().
+/// - `plan`: receives the plan, which trundle_plan_run_inputs() runs on the data and the updates, and the caller frees.
 ///
 /// Returns the errors of trundle_scatter_nd().
 #[unsafe(no_mangle)]
@@ -137,7 +135,6 @@ pub unsafe extern "C" fn trundle_scatter_nd_plan(
     }
 }
 
-/// A planned scatter.
 pub(crate) struct Scatter {
     copy: Plan,
     put: Put,
@@ -145,16 +142,14 @@ pub(crate) struct Scatter {
     threads: usize,
 }
 
-/// How the updates are written.
 enum Put {
-    /// At indices along one axis of contiguous row-major tensors. The indices are in range.
+    /// At indices, which are in range, along one axis of contiguous row-major tensors.
     Along { along: Along, indices: Arc<[i64]> },
     /// At positions in tensors of any layout.
     Planned(ScatterPlan),
 }
 
 impl Scatter {
-    /// Copies the data to `out`, then writes the updates.
     pub(crate) fn run(&self, data: &[u8], updates: &[u8], out: &mut [u8]) -> Result<()> {
         self.copy.run(data, out)?;
         Ok(match &self.put {
@@ -177,7 +172,6 @@ impl fmt::Display for Scatter {
     }
 }
 
-/// Plans a scatter.
 pub(crate) fn scattering(
     indexing: Indexing,
     pair: Pair,
@@ -206,7 +200,7 @@ pub(crate) fn scattering(
     Ok(trundle_plan { inputs: vec![pair.data, updates], outputs: vec![pair.out], moves })
 }
 
-/// Returns the layout of the updates. If there is a single update, the layout has no axes.
+/// A single update has a layout without axes.
 fn counted(updates: &Layout, shape: &Shape) -> Result<Layout> {
     Ok(match shape.rank() {
         0 => Layout::strided(shape, updates.offset_bytes(), &[])?,
@@ -214,15 +208,15 @@ fn counted(updates: &Layout, shape: &Shape) -> Result<Layout> {
     })
 }
 
-/// Expresses a scatter as a scatter along a single axis of contiguous row-major tensors. The indices must be in range.
-/// Returns `None` if that is not possible or if there are no elements.
+/// Expresses a scatter, whose indices are in range, as one along a single axis of contiguous row-major tensors; `None`
+/// if that is not possible, or if there are no elements.
 fn along(
     indexing: Indexing,
     shape: &Shape,
     indices: &Indices,
     width: usize,
 ) -> Option<(Along, Arc<[i64]>)> {
-    // If the tensor has no elements, the product of its other sizes may overflow.
+    // Without elements, the product of the other sizes may overflow.
     if indices.values().is_empty() || shape.elements() == 0 || width == 0 {
         return None;
     }
@@ -238,7 +232,7 @@ fn along(
             let along = Along { outer, size: shape[axis], count: own[axis], inner, width };
             Some((along, Arc::clone(indices.values())))
         }
-        // With batch axes, the indices are relative to each batch. `Kind::Axis` is only for gathers.
+        // With batch axes, the indices are relative to each batch. `Indexing::Axis` is only for gathers.
         Indexing::Axis(_) | Indexing::Nd(1..) => None,
         Indexing::Nd(0) => {
             let (together, positions) = own.split_last()?;
@@ -250,7 +244,7 @@ fn along(
     }
 }
 
-/// Converts each of `count` groups of indices to one row-major number. A group has an index for each of `sizes`.
+/// Converts each of `count` groups of indices, one for each of `sizes`, to one row-major number.
 fn numbers_of(indices: &[i64], sizes: &[usize], count: usize) -> Arc<[i64]> {
     let sizes: Vec<i64> = sizes.iter().map(|size| size.cast_signed() as i64).collect();
     let number = |group: usize| {

@@ -1,4 +1,4 @@
-//! The function that splits a tensor, and the function that plans such a call.
+//! The function that splits a tensor, and plans such a call.
 
 use std::ffi::c_void;
 
@@ -22,12 +22,12 @@ pub struct trundle_output {
     pub data: *mut c_void,
 }
 
-/// Splits a tensor into consecutive parts along one axis. It is the inverse of trundle_concatenate(). Same as
-/// OpenVINO's Split-1 and VariadicSplit-1, and numpy's split.
+/// Splits a tensor into consecutive parts along one axis, the inverse of trundle_concatenate(). Same as OpenVINO's
+/// Split-1 and VariadicSplit-1, and numpy's split.
 ///
 /// - `data_desc`, `data`: the input.
-/// - `outputs`, `count`: the parts. They must have the type of the input, and its sizes on all axes except `axis`.
-///   Their sizes on `axis` must add up to the input's size. They may have any strides, but must not overlap each other.
+/// - `outputs`, `count`: the parts. They must have the type of the input, and its sizes on all axes except `axis`,
+///   where their sizes add up to the input's. They may have any strides, but must not overlap each other.
 /// - `axis`: the axis to split. A negative axis counts from the end.
 ///
 /// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER if `count` is 0.
@@ -52,9 +52,8 @@ pub unsafe extern "C" fn trundle_split(
 /// Plans trundle_split() for tensors with these descriptions.
 ///
 /// - `data_desc`, `axis`: as in trundle_split().
-/// - `output_descs`, `count`: the descriptions of the parts, stored one after another.
-/// - `plan`: receives the plan. The caller runs it with trundle_plan_run_outputs(), which takes the parts in the same
-///   order, and frees it with trundle_plan_free().
+/// - `output_descs`, `count`: the descriptions of the parts, one after another.
+/// - `plan`: receives the plan, which trundle_plan_run_outputs() runs and the caller frees.
 ///
 /// Returns the errors of trundle_split().
 #[unsafe(no_mangle)]

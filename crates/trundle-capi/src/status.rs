@@ -24,7 +24,7 @@ pub const TRUNDLE_ERROR_DTYPE: trundle_status = 6;
 pub const TRUNDLE_ERROR_SHAPE: trundle_status = 7;
 /// An axis is out of range or repeated.
 pub const TRUNDLE_ERROR_AXIS: trundle_status = 8;
-/// A sequence length is negative or greater than the size of the axis, and the operator does not allow that.
+/// A sequence length is out of range, in an operator that does not clamp lengths.
 pub const TRUNDLE_ERROR_LENGTH: trundle_status = 9;
 /// The memory of an output overlaps an input, a list, or another output.
 pub const TRUNDLE_ERROR_OVERLAP: trundle_status = 10;
@@ -74,7 +74,7 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
         Error::DType(_) => TRUNDLE_ERROR_DTYPE,
         Error::Layout(LayoutError::OverlappingLayout { .. }) => TRUNDLE_ERROR_SELF_OVERLAP,
         Error::Layout(_) => TRUNDLE_ERROR_BUFFER_SIZE,
-        // No C function can cause the other errors: missing index maps, invalid moves and stopped runs.
+        // No C function can cause missing index maps, invalid moves or stopped runs.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn status_of_model(error: &ModelError) -> trundle_status {
         }
         ModelError::Unsupported(_) => TRUNDLE_ERROR_UNSUPPORTED,
         ModelError::Input(_) => TRUNDLE_ERROR_SHAPE,
-        // The other errors mean a stopped run. No C function can stop a run.
+        // The other errors mean a stopped run, which no C function can cause.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

@@ -8,7 +8,7 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// Returns the version of the running library, such as "0.1.0". The string is static. TRUNDLE_VERSION is the version of
+/// Returns the version of the running library, such as "0.1.0", as a static string. TRUNDLE_VERSION is the version of
 /// the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_version() -> *const c_char {

@@ -1,5 +1,5 @@
-//! Compiles the C and C++ examples and the examples in the documents with warnings as errors, links them to the
-//! shared and to the static library, and runs them.
+//! Compiles the C and C++ examples, also in documents, with warnings as errors, links them to both libraries, and runs
+//! them.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -29,7 +29,6 @@ const SEQUENCES: &str = "2 1 3 4 8 7 6 5 11 10 9 12 \n2 1 3 4 8 7 6 5 11 10 9 12
 const DOCUMENT: &str = "1 4\n2 5\n3 6\n";
 const MODELS: &str = "1\n";
 
-/// A compiler and its language standard.
 struct Compiler {
     program: &'static str,
     standard: &'static str,
@@ -46,7 +45,6 @@ fn root() -> PathBuf {
     package().join("../..")
 }
 
-/// Runs a command that must succeed, and returns its output.
 fn output(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -54,8 +52,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Builds both libraries in the profile of the tests, because cargo does not build them for a test. Returns their
-/// folder.
+/// The folder of both libraries, which cargo does not build for a test.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap();
@@ -74,7 +71,7 @@ fn libraries() -> PathBuf {
 }
 
 impl Compiler {
-    /// Returns whether the compiler is installed. If it is not, prints a line, even if the test passes.
+    /// Prints a line if the compiler is not installed, even if the test passes.
     fn is_there(&self) -> bool {
         let there = Command::new(self.program).arg("--version").output().is_ok();
         if !there {
@@ -96,8 +93,7 @@ impl Compiler {
         command
     }
 
-    /// Compiles an example, links it to each library, and runs both programs in the folder of the models. Both must
-    /// print `expected`.
+    /// Links an example to each library, and runs it in the folder of the models. Both programs must print `expected`.
     fn try_example(&self, source: &Path, expected: &str) {
         let (libraries, folder) = (libraries(), tempfile::tempdir().unwrap());
         let program = folder.path().join("example");

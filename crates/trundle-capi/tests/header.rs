@@ -1,9 +1,7 @@
-//! Checks that trundle.h is the output of cbindgen for the sources.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
 
-/// Returns macros with the version of the package.
 fn version_macros() -> String {
     format!(
         r#"

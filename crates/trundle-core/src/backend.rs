@@ -8,19 +8,18 @@ use crate::{Move, Result};
 
 /// A device that plans and runs [`Move`]s, such as the CPU or a GPU.
 ///
-/// The crate `trundle-testing` has tests that run on any backend.
+/// `trundle-testing` has tests for any backend.
 pub trait Backend {
-    /// Memory for elements: bytes of the host, or memory of a device.
+    /// Memory of the host or of a device.
     type Buffer: ?Sized;
 
-    /// A plan: all decisions about a move that are made before it runs. `Display` prints the decisions and the reasons
-    /// for them.
+    /// A plan: all decisions that are made before a move runs. `Display` prints them with their reasons.
     type Plan: Display;
 
     /// Plans `work`.
     fn plan(&self, work: &Move) -> Self::Plan;
 
-    /// Plans several moves to one destination as one pass. Each move has its own source.
+    /// Plans several moves to one destination as one pass, each move from its own source.
     ///
     /// The moves write disjoint bytes, and together write the whole destination. Returns `None` if it is as fast to run
     /// the moves one by one.
@@ -29,7 +28,7 @@ pub trait Backend {
         None
     }
 
-    /// The limits for planning programs for this backend.
+    /// The limits for planning programs.
     fn budget(&self) -> Budget;
 
     /// Allocates a buffer of `bytes` bytes that are all 0.
@@ -52,20 +51,19 @@ pub trait Backend {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is too short for its planned layout.
-    /// Nothing has been written in this case.
+    /// Nothing has been written then.
     fn run(&self, plan: &Self::Plan, src: &Self::Buffer, dst: &mut Self::Buffer) -> Result<()> {
         self.run_while(plan, src, dst, &|| true)
     }
 
     /// Runs a plan as [`Backend::run`] until it is finished or `go_on` returns false.
     ///
-    /// Before each part of the work, including the first, the thread that runs the part calls `go_on`. Several threads
-    /// may call it at the same time. After it has returned false, no thread starts another part, and this function
-    /// returns when the running parts have ended.
+    /// Threads call `go_on` before each part of the work, including the first, possibly at the same time. After it has
+    /// returned false, no thread starts another part, and this function returns when the running parts have ended.
     ///
     /// # Errors
     /// The errors of [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. Any of
-    /// the elements may have been written in this case.
+    /// the elements may have been written then.
     fn run_while(
         &self,
         plan: &Self::Plan,
@@ -75,12 +73,12 @@ pub trait Backend {
     ) -> Result<()>;
 }
 
-/// A plan for several moves to one destination in one pass. [`Backend::plan_pass`] makes it.
+/// A plan for several moves to one destination in one pass, made by [`Backend::plan_pass`].
 pub trait PassPlan<Buffer: ?Sized>:
     Debug + Display + Send + Sync + UnwindSafe + RefUnwindSafe
 {
-    /// Moves the elements from `sources` to `dst` until all are moved or `go_on` returns false. `sources` has the
-    /// source of each planned move, in the same order.
+    /// Moves the elements from `sources` to `dst` until all are moved or `go_on` returns false. There is one source for
+    /// each planned move, in the same order.
     ///
     /// # Errors
     /// As [`Backend::run_while`].

@@ -27,9 +27,9 @@ refusals! {
         } => "elements of {expected} are expected, got {got}";
         /// The elements of a slice have another size than the elements that a plan moves.
         WidthMismatch {
-            /// The size of the elements that the plan moves, in bytes.
+            /// The size in bytes of the elements that the plan moves.
             moved: usize,
-            /// The size of the elements of the slice, in bytes.
+            /// The size in bytes of an element of the slice.
             got: usize,
         } => "this plan moves {moved}-byte elements, but the buffer has {got}-byte elements";
         /// No element type has this name.
@@ -69,8 +69,8 @@ fn names(dtypes: &[DType], between: &str) -> String {
     dtypes.iter().map(DType::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// Declares the named element types. There is one line `Variant "name" bytes` for each type of whole bytes, and one
-/// line `Variant "name" bits order` for each sub-byte type.
+/// Declares the named element types: a line `Variant "name" bytes` for each type of whole bytes, a line `Variant "name"
+/// bits order` for each sub-byte type.
 macro_rules! dtypes {
     (
         bytes { $($variant:ident $name:literal $bytes:literal, $doc:literal;)* }
@@ -98,8 +98,8 @@ macro_rules! dtypes {
             /// Every named type, in the order of the variants.
             pub const NAMED: &'static [DType] = &[$(DType::$variant,)* $(DType::$packed),*];
 
-            /// The number of bytes that a [`Layout`](crate::Layout) counts for one element: the size of the element, or
-            /// 1 for sub-byte types, see [`Width::units`]. It is 0 only for `Bytes(0)`.
+            /// The bytes that a [`Layout`](crate::Layout) counts for one element: its size, or 1 for sub-byte types,
+            /// see [`Width::units`]. 0 only for `Bytes(0)`.
             pub const fn width(self) -> usize {
                 match self {
                     $(DType::$variant => $bytes,)*
@@ -184,8 +184,7 @@ dtypes! {
 impl DType {
     /// The element type of the Rust type `T`.
     ///
-    /// For numbers, `bool`, and their `MaybeUninit`, it is a named type. For any other `T` it is `Bytes` with the size
-    /// of `T`.
+    /// Numbers, `bool` and their `MaybeUninit` have named types; any other `T` gives `Bytes` of its size.
     ///
     /// ```
     /// # use trundle_core::DType;
@@ -214,10 +213,10 @@ impl DType {
 }
 
 impl DType {
-    /// The width of elements of this type if they are packed in `order`.
+    /// The width of elements of this type that are packed in `order`.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchPacking`] if this is not a sub-byte type, or if it cannot be packed in this order.
+    /// [`DTypeError::NoSuchPacking`] if this is not a sub-byte type, or cannot be packed in this order.
     pub fn sub_byte(self, order: BitOrder) -> Result<Width, DTypeError> {
         let packing = self.packing().and_then(|own| own.with_order(order));
         packing.map(Width::SubByte).ok_or(DTypeError::NoSuchPacking { dtype: self, order })

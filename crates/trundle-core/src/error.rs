@@ -1,4 +1,4 @@
-//! The error type of the crate, with one variant for each kind of error.
+//! The error type of the crate.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for an object that is too large to be addressed. `what` describes the object.
+    /// The error for an object, described by `what`, that is too large to be addressed.
     pub fn too_large(what: impl Into<String>) -> Error {
         Error::Shape(ShapeError::TooLarge { what: what.into() })
     }

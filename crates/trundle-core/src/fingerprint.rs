@@ -1,14 +1,14 @@
-//! Fingerprints: numbers that identify a value and are the same on every machine and with every compiler.
+//! Fingerprints: numbers that identify a value on every machine and with every compiler.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A type whose values have a fingerprint that is the same on every machine.
 ///
-/// A run that continues an interrupted run compares fingerprints to check that both produce the same bytes.
+/// A run that continues an interrupted run compares fingerprints to check that it produces the same bytes.
 ///
-/// Use the macro [`fingerprint!`](crate::fingerprint!) to implement this trait for types with fields. If a field
-/// is missing in the macro's list, the code does not compile.
+/// The macro [`fingerprint!`](crate::fingerprint!) implements this trait for types with fields; it does not compile if
+/// a field is missing.
 ///
 /// # Law
 /// Equal values have equal fingerprints, in every build on every machine. Unequal values of one type feed
@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// little-endian with a fixed width, which is eight bytes for `usize` and `isize`. Values of variable length begin
 /// with their length.
 ///
-/// Two unequal values have the same fingerprint with a probability of 1 in 2^128. The fingerprint is not
-/// cryptographic: someone can construct unequal values with the same fingerprint.
+/// Two unequal values have the same fingerprint with a probability of 1 in 2^128. The fingerprint is not cryptographic:
+/// collisions can be constructed.
 ///
 /// ```
 /// use trundle_core::{Fingerprint, ops::Roll};
@@ -27,8 +27,8 @@ use std::sync::Arc;
 /// assert_ne!(by_one.fingerprint(), Roll::new(&[2], &[0]).fingerprint());
 /// ```
 pub trait Fingerprint {
-    /// The names of the parts of the type, for tests that cover all parts. For a struct, these are the fields. For an
-    /// enum, these are each `tag` and each `tag.field`.
+    /// The names of the parts of the type, for tests that cover them all: the fields of a struct; each `tag` and
+    /// `tag.field` of an enum.
     #[doc(hidden)]
     const PARTS: &'static [&'static str] = &[];
 
@@ -53,7 +53,7 @@ impl Digest {
         Digest(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
 
-    /// Adds bytes. If the data has a variable length, the caller must add the length first.
+    /// Adds bytes. The caller must add the length of variable data first.
     pub fn add(&mut self, bytes: &[u8]) {
         const PRIME: u128 = (1 << 88) + (1 << 8) + 0x3b;
         for byte in bytes {
@@ -75,9 +75,8 @@ impl Default for Digest {
 
 /// Implements [`Fingerprint`] for a struct or an enum, in the crate that declares it.
 ///
-/// The macro takes a list of all fields or variants. If one is missing, the code does not compile. Each variant has
-/// a tag, which must not change if the variant is renamed or moved. Fields that do not affect any byte of a result
-/// are listed after `except`.
+/// It does not compile if a field or a variant is missing in the list. Each variant has a tag, which must not change if
+/// the variant is renamed or moved. Fields that do not affect any byte of a result are listed after `except`.
 ///
 /// ```
 /// use trundle_core::{Fingerprint, fingerprint};
@@ -206,7 +205,7 @@ impl<T: Fingerprint> Fingerprint for [T] {
 }
 
 impl<T: Fingerprint, const N: usize> Fingerprint for [T; N] {
-    /// Feeds no length, because the length is part of the type.
+    /// Feeds no length: the type has it.
     fn feed(&self, digest: &mut Digest) {
         self.iter().for_each(|each| each.feed(digest));
     }

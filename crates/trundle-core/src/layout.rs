@@ -61,8 +61,8 @@ pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Res
 /// A stride may be 0 (a broadcast), negative (a reversed view), or not a multiple of the element size (a field
 /// of a structured array). [`Layout::check_within`] checks that a layout fits a buffer.
 ///
-/// The layout of a tensor of sub-byte elements describes the tensor as if each element took one byte. So its
-/// offset and its strides count elements.
+/// The layout of sub-byte elements describes them as if each took one byte, so its offset and its strides count
+/// elements.
 ///
 /// ```
 /// use trundle_core::{Layout, Shape};
@@ -96,7 +96,7 @@ impl Layout {
 
     /// A contiguous column-major layout (the first axis varies fastest, as in Fortran) at the start of a buffer.
     ///
-    /// `width` has the same meaning as for [`Layout::row_major`].
+    /// `width` is as for [`Layout::row_major`].
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the elements take more than `isize::MAX` bytes.
@@ -122,7 +122,7 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes: 0, strides_bytes })
     }
 
-    /// A layout with any strides, in bytes, one for each axis.
+    /// A layout with any strides in bytes, one for each axis.
     ///
     /// The element at index 0, 0, ..., 0 begins `offset_bytes` bytes after the start of the buffer.
     ///
@@ -145,8 +145,7 @@ impl Layout {
         }
         let mut strides_bytes = vec![0; shape.rank()];
         if shape.elements() > 0 {
-            // Go through the merged axes from the last one. `left` is the number of elements of the current merged axis
-            // that are not used yet, `stride` is their stride.
+            // The elements of the current run that are not used yet, and their stride.
             let mut runs = self.runs().into_iter().rev();
             let (mut left, mut stride) = (1, 0);
             for (axis, size) in shape.iter().enumerate().rev().filter(|(_, size)| **size > 1) {
@@ -164,10 +163,9 @@ impl Layout {
         Some(Layout { shape: shape.clone(), offset_bytes: self.offset_bytes, strides_bytes })
     }
 
-    /// Merges adjacent axes whose elements have one common stride. Returns the size and the stride in bytes of each
-    /// merged axis.
+    /// Merges adjacent axes whose elements have one common stride, into runs with a size and a stride in bytes.
     ///
-    /// The tensor must not be empty. Axes of size 1 are omitted.
+    /// The tensor must not be empty; axes of size 1 are omitted.
     pub fn runs(&self) -> Vec<(usize, isize)> {
         let mut runs: Vec<(usize, isize)> = Vec::with_capacity(self.strides_bytes.len());
         for (size, stride) in self.shape.iter().zip(&self.strides_bytes).filter(|(n, _)| **n > 1) {
@@ -201,10 +199,9 @@ impl Layout {
         self.offset_bytes.wrapping_add_signed(steps_to(index, &self.strides_bytes))
     }
 
-    /// The range of bytes from the first to the last byte of any element, for elements of `width` bytes. The range is
-    /// empty for an empty tensor.
+    /// The range from the first to the last byte of any element of `width` bytes; empty for an empty tensor.
     ///
-    /// The range may begin before the start of the buffer: see [`Layout::check_within`].
+    /// It may begin before the buffer: see [`Layout::check_within`].
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if a byte offset does not fit an `isize`.
@@ -254,10 +251,10 @@ impl Layout {
     /// sub-byte elements take one byte each.
     ///
     /// # Errors
-    /// [`LayoutError::OverlappingLayout`] if two elements share a byte, and also for a few interleaved layouts of three
-    /// or more axes for which the search takes too long. [`ShapeError::TooLarge`] as in [`Layout::span`].
+    /// [`LayoutError::OverlappingLayout`] if two elements share a byte, and for a few interleaved layouts of three or
+    /// more axes for which the search takes too long. [`ShapeError::TooLarge`] as in [`Layout::span`].
     pub fn check_writable(&self, width: usize) -> Result<()> {
-        // Fails if a sum of strides in the following code could overflow.
+        // After this check, no sum of strides can overflow.
         self.span(width)?;
         let element = width as u128;
         let axes = self.shape.iter().zip(&self.strides_bytes).filter(|(size, _)| **size > 1).map(
@@ -266,7 +263,7 @@ impl Layout {
                 most: (size - 1) as u128,
             },
         );
-        // Accept a row-major layout without allocating a list.
+        // A row-major layout needs no allocated list.
         if self.shape.elements() == 0 || width == 0 || nested(axes.clone(), element) {
             return Ok(());
         }
@@ -287,18 +284,17 @@ impl Layout {
     }
 }
 
-/// The number of index differences that [`overlaps`] tries before it gives up.
 const MOST_SEARCH_STEPS: usize = 1 << 20;
 
-/// An axis of the overlap check. Two indices on it differ by at most `most`.
+/// An axis, with the largest difference of two indices on it.
 #[derive(Clone, Copy)]
 struct Reach {
     stride: u128,
     most: u128,
 }
 
-/// Whether each stride is at least the extent of all following axes together. `axes` are in order of decreasing
-/// stride. True for every slice and every permutation of a contiguous layout.
+/// Whether each stride is at least the extent of all following axes, in order of decreasing stride. True for every
+/// slice and permutation of a contiguous layout.
 fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     let mut inner = width;
     axes.rev().all(|axis| {
@@ -308,18 +304,17 @@ fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     })
 }
 
-/// Whether two elements at different indices are less than `width` bytes apart. Also true if no `steps` remain.
-///
-/// Let d be the difference of two indices: |d[axis]| ≤ most. The function searches for a d ≠ 0 with
-/// |Σ stride · d| < width. It is enough to search for d whose first nonzero entry is positive.
+/// Whether two elements at different indices are less than `width` bytes apart; also true if no `steps` remain.
+/// Searches for a difference d ≠ 0 with |d[axis]| ≤ most and |Σ stride · d| < width. Its first nonzero entry can be
+/// assumed positive.
 fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     let Some((outer, inner)) = axes.split_first() else { return false };
     let reach: u128 = inner.iter().map(|axis| axis.stride * axis.most).sum();
-    // d[outer] = 0: the indices differ only on the inner axes.
+    // The indices differ only on the inner axes.
     if overlaps(inner, width, steps) {
         return true;
     }
-    // d[outer] > 0: the differences on the inner axes must reduce the distance to less than the width.
+    // The differences on the inner axes must reduce the distance to less than the width.
     let furthest =
         (reach + width - 1).checked_div(outer.stride).unwrap_or(outer.most).min(outer.most);
     (1..=furthest).any(|difference| {
@@ -339,14 +334,13 @@ fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) 
     if stride == 0 {
         return comes_within(inner, distance, width, steps);
     }
-    // Try only differences that the inner axes can still compensate.
     let slack = reach + width - 1;
     let least = div_ceil(-distance - slack, stride).max(-most);
     let greatest = (-distance + slack).div_euclid(stride).min(most);
     (least..=greatest).any(|d| comes_within(inner, distance + stride * d, width, steps))
 }
 
-/// Division rounded towards positive infinity, for a positive divisor.
+/// Rounds towards positive infinity, for a positive divisor.
 fn div_ceil(dividend: i128, divisor: i128) -> i128 {
     -(-dividend).div_euclid(divisor)
 }
@@ -384,7 +378,6 @@ mod tests {
         assert!(matches!(far.span(1), Err(ShapeError::TooLarge { .. })));
     }
 
-    /// Checks the law of `check_writable` byte by byte.
     fn bytes_are_distinct(layout: &Layout, width: usize) -> bool {
         let mut seen = HashSet::new();
         let mut distinct = true;

@@ -1,4 +1,4 @@
-//! The device-independent core of trundle: descriptions of data movements, without memory, threads or files.
+//! The device-independent core of trundle: describes data movements, without memory, threads or files.
 //!
 //! Three types say which source element each destination element gets. An [`Op`] has the parameters of an
 //! operator's specification, an [`IndexMap`] maps coordinates to coordinates, and a [`Move`] has byte offsets.

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// How elements of 1, 2, 3, 4 or 6 bits share bytes.
 ///
-/// A *group* is the smallest number of elements that fill whole bytes. The groups of a tensor follow each other
-/// without padding, also at the ends of rows.
+/// A *group* is the smallest number of elements that fill whole bytes. Groups follow each other without padding, also
+/// at the ends of rows.
 ///
 /// | bits | elements of a group | bytes of a group |
 /// |---|---|---|
@@ -51,7 +51,7 @@ impl fmt::Display for BitOrder {
 }
 
 impl Packing {
-    /// Creates the packing of elements of `bits` bits in this order; `None` for an unsupported combination.
+    /// The packing of elements of `bits` bits in this order; `None` if unsupported.
     pub const fn new(bits: u8, order: BitOrder) -> Option<Packing> {
         match (bits, order) {
             (1 | 2 | 4, BitOrder::LowFirst | BitOrder::HighFirst)
@@ -60,7 +60,7 @@ impl Packing {
         }
     }
 
-    /// The packing with the same number of bits in another order; `None` for an unsupported combination.
+    /// The same number of bits in another order; `None` if unsupported.
     pub const fn with_order(self, order: BitOrder) -> Option<Packing> {
         Packing::new(self.bits, order)
     }
@@ -87,8 +87,8 @@ impl Packing {
 
     /// The size of `elements` packed elements, in bytes.
     ///
-    /// If the last group is incomplete, it takes only the bytes that its elements need. In the order
-    /// [`Split`](BitOrder::Split) it always takes three bytes.
+    /// An incomplete last group takes only the bytes that its elements need, but all three if it is
+    /// [split](BitOrder::Split).
     pub const fn bytes(self, elements: usize) -> usize {
         let (groups, rest) = (elements / self.group(), elements % self.group());
         let tail = match self.order {
@@ -98,8 +98,8 @@ impl Packing {
         groups * self.group_bytes() + tail
     }
 
-    /// The position of a bit of an element: the offset of a byte in the buffer, and a bit of that byte. Bits are
-    /// counted from the least significant one.
+    /// Where a bit of an element is: the offset of a byte, and a bit of that byte, counted from the least significant
+    /// one.
     const fn bit_position(self, element: usize, bit: usize) -> (usize, usize) {
         let (bits, start) = (self.bits(), element / self.group() * self.group_bytes());
         let within = element % self.group();
@@ -159,8 +159,7 @@ pub enum Width {
 crate::fingerprint!(enum Width { "bytes" Bytes(bytes), "packed" SubByte(packing) });
 
 impl Width {
-    /// The size of an element in the units of a [`Layout`](crate::Layout): its bytes, or 1 for a sub-byte element,
-    /// because layouts describe sub-byte elements as if each took one byte.
+    /// The size of an element in the units of a [`Layout`](crate::Layout): its bytes, or 1 for a sub-byte element.
     pub const fn units(self) -> usize {
         match self {
             Width::Bytes(bytes) => bytes,
@@ -215,7 +214,6 @@ mod tests {
         Packing::new(bits, order).unwrap()
     }
 
-    /// Each case has bytes, and the elements that they contain according to the specification of a file format.
     #[test]
     fn elements_lie_where_the_formats_say() {
         use BitOrder::{HighFirst, LowFirst, Split};

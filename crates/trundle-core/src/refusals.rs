@@ -1,7 +1,5 @@
-//! A macro for error types.
-
-/// Declares an error type. Each variant has fields and a message. A field that the message does not use is named
-/// after `unused`.
+/// Declares an error type from its variants, each with fields and a message. A field that the message does not use is
+/// named after `unused`.
 macro_rules! refusals {
     (
         $(#[$doc:meta])*

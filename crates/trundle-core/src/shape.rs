@@ -53,7 +53,7 @@ refusals! {
             /// The requested shape.
             to: Shape,
         } => "shape {from} has {}, but shape {to} has {}", elements_of(from.elements()), to.elements();
-        /// The sizes of a reshape do not give the number of elements of the shape, or have -1 more than once.
+        /// The sizes of a reshape do not have the shape's number of elements, or have -1 more than once.
         SizesDoNotFit {
             /// The current shape.
             shape: Shape,
@@ -91,7 +91,6 @@ refusals! {
     }
 }
 
-/// Describes the valid axes of a tensor of this rank, for the end of a message.
 fn axes_of(rank: usize, negative_allowed: bool) -> String {
     let least = if negative_allowed { format!("-{rank}") } else { "0".to_owned() };
     match rank.checked_sub(1) {
@@ -100,7 +99,6 @@ fn axes_of(rank: usize, negative_allowed: bool) -> String {
     }
 }
 
-/// Compares the numbers of elements of `sizes` and `shape`, for the end of a message.
 fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
     let elements = shape.elements();
     let inferred = sizes.iter().filter(|size| **size == -1).count();
@@ -119,12 +117,11 @@ fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
     format!("{have}, but shape {shape} has {elements}")
 }
 
-/// Formats a number of elements.
 fn elements_of(count: usize) -> String {
     if count == 1 { "1 element".to_owned() } else { format!("{count} elements") }
 }
 
-/// The product of the nonnegative sizes; `None` if it overflows.
+/// `None` if the product overflows.
 pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
     let known = || sizes.iter().filter(|size| **size >= 0);
     if known().any(|size| *size == 0) {
@@ -166,14 +163,14 @@ pub fn check_shape(
     }
 }
 
-/// The sizes of a tensor's axes, from the outermost to the innermost. The number of elements fits an `isize`.
+/// The sizes of a tensor's axes, the outermost first. The number of elements fits an `isize`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Shape(Vec<usize>);
 
 crate::fingerprint!(struct Shape(sizes));
 
 impl Shape {
-    /// Creates a shape from its sizes, the outermost first. Without sizes, the shape has rank 0 and one element.
+    /// Creates a shape from its sizes, the outermost first. Without sizes, it has rank 0 and one element.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if a size or the product of all sizes exceeds `isize::MAX`.
@@ -204,7 +201,7 @@ impl Shape {
         if self.0.contains(&0) { 0 } else { self.0.iter().product() }
     }
 
-    /// The number of bytes that a contiguous tensor of this shape takes, with elements of `width`.
+    /// The number of bytes of a contiguous tensor of this shape, with elements of `width`.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if the number exceeds `isize::MAX`.
@@ -287,7 +284,6 @@ fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     false
 }
 
-/// The distance from index 0, 0, ..., 0 to `index`: `Σ index[axis] · strides[axis]`.
 pub(crate) fn steps_to(index: &[usize], strides: &[isize]) -> isize {
     index.iter().zip(strides).map(|(i, stride)| i.cast_signed() * stride).sum()
 }
@@ -296,7 +292,7 @@ pub(crate) fn row_major_number(sizes: &[usize], index: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
 }
 
-/// The row-major strides of a contiguous table, in entries. The stride along an axis of size 1 is 0.
+/// The row-major strides in entries, 0 along axes of size 1.
 pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; sizes.len()];
     let mut entries = 1;
@@ -345,7 +341,7 @@ impl fmt::Display for Brackets<'_> {
     }
 }
 
-/// Converts an axis to its number from the front. A negative axis counts from the end.
+/// Counts an axis from the front; a negative axis counts from the end.
 ///
 /// # Errors
 /// [`ShapeError::AxisOutOfRange`] with the name `argument` if the axis is outside `-rank..rank`.
@@ -357,7 +353,7 @@ pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<
         .ok_or(ShapeError::AxisOutOfRange { argument, axis, rank, negative_allowed: true })
 }
 
-/// Converts several axes as [`normalize_axis`], and checks that they are different.
+/// [`normalize_axis`] for axes that must be different.
 pub(crate) fn normalize_distinct_axes(
     argument: &'static str,
     axes: &[i64],
@@ -381,12 +377,11 @@ pub struct Permutation(Vec<usize>);
 crate::fingerprint!(struct Permutation(order));
 
 impl Permutation {
-    /// Creates a permutation from `order`, which must have each number of `0..rank` once. Negative axes are not
-    /// allowed.
+    /// Creates a permutation from `order`, which must have each of `0..rank` once, without negative axes.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] if `order` is not a
-    /// permutation. The errors call the argument `order`.
+    /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`], with the name
+    /// `order`, if it is not a permutation.
     pub fn new(order: &[i64], rank: usize) -> Result<Permutation, ShapeError> {
         check_sizes(("order", order.len()), ("the shape of the tensor", rank))?;
         let mut seen = vec![false; rank];
@@ -408,7 +403,7 @@ impl Permutation {
         Ok(Permutation(axes))
     }
 
-    /// The permutation that reverses the order of the axes: `rank - 1, ..., 1, 0`.
+    /// The permutation `rank - 1, ..., 1, 0`.
     pub fn inverting(rank: usize) -> Permutation {
         Permutation((0..rank).rev().collect())
     }

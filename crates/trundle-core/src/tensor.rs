@@ -1,14 +1,14 @@
-//! Tensors: buffers with a layout and an element type. There are read-only views, writable views and owned tensors.
+//! Tensors: buffers with a layout and an element type, as read-only views, writable views and owned tensors.
 //!
-//! A buffer is either a slice of bytes, which hold elements of any type, or a slice of the elements themselves.
-//! Elements of one type are never reinterpreted as another type.
+//! A buffer is a slice of bytes, which hold elements of any type, or a slice of the elements themselves. Elements are
+//! never reinterpreted as another type.
 
 use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 
 /// A read-only view of a tensor: a borrowed buffer with a layout.
 ///
-/// `T` is the type of the items of the buffer. It is either `u8`, and the [`DType`] describes the elements in the
-/// bytes, or the type of the elements, which may be any type that is `Copy`.
+/// `T` is the item type of the buffer. It is either `u8`, for bytes that the [`DType`] describes, or the type of the
+/// elements, which may be any type that is `Copy`.
 ///
 /// ```
 /// use trundle_core::{DType, Shape, TensorView};
@@ -48,12 +48,12 @@ impl<'a, T> TensorView<'a, T> {
     }
 }
 
-/// A writable view of a tensor. No two of its elements share a byte, or a bit if they are sub-byte elements.
+/// A writable view of a tensor, in which no two elements share a byte, or a bit if they are sub-byte elements.
 ///
-/// Writing a tensor does not change bytes and bits outside its elements. So a view can be a part of a larger tensor.
+/// Bytes and bits outside the elements keep their values, so a view can be a part of a larger tensor.
 ///
-/// `T` is the type of the items of the buffer, as in a [`TensorView`]. It may also be
-/// [`MaybeUninit`](std::mem::MaybeUninit) of such a type, for uninitialised memory.
+/// `T` is the item type of the buffer, as in a [`TensorView`], or [`MaybeUninit`](std::mem::MaybeUninit) of such a
+/// type, for uninitialised memory.
 #[derive(Debug)]
 pub struct TensorViewMut<'a, T = u8> {
     buffer: &'a mut [T],
@@ -77,7 +77,7 @@ impl<'a, T> TensorViewMut<'a, T> {
     /// Replaces the layout.
     ///
     /// # Errors
-    /// The errors of a new view with this layout. After an error the view is unchanged.
+    /// The errors of a new view with this layout. The view is then unchanged.
     pub fn set_layout(&mut self, layout: Layout) -> Result<()> {
         layout.check_within("out", self.width, size_of_val(self.buffer))?;
         layout.check_writable(self.width.units())?;
@@ -86,11 +86,10 @@ impl<'a, T> TensorViewMut<'a, T> {
     }
 }
 
-/// Defines the constructors of a view. Writable views also reject layouts with overlapping elements.
 macro_rules! view {
     ($View:ident, $($mut:ident)?) => {
         impl<'a> $View<'a> {
-            /// Creates a view of bytes as elements of `dtype`. The layout must stay within `bytes`.
+            /// Creates a view of bytes as elements of `dtype`, with a layout that stays within `bytes`.
             ///
             /// # Errors
             /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) or
@@ -105,7 +104,7 @@ macro_rules! view {
                 $View { buffer: bytes, dtype, width: dtype.into(), layout }.checked()
             }
 
-            /// Creates a view of sub-byte elements that are packed in `order`, not in the default order of their type.
+            /// Creates a view of sub-byte elements packed in `order` instead of the default order of their type.
             ///
             /// # Errors
             /// [`DTypeError::NoSuchPacking`](crate::DTypeError::NoSuchPacking) if the type has no such order, and
@@ -147,8 +146,7 @@ macro_rules! view {
 
             /// Creates a view of a slice of elements with any strides, also zero and negative ones.
             ///
-            /// The offset and the strides count elements. The element at index 0, 0, ..., 0 is
-            /// `elements[offset_elems]`.
+            /// `offset_elems` is the position of the element at index 0, 0, ..., 0; the strides count elements too.
             ///
             /// # Errors
             /// [`ShapeError::SizesDiffer`] if the number of strides differs from the number of axes,
@@ -181,7 +179,6 @@ macro_rules! view {
 view!(TensorView,);
 view!(TensorViewMut, mut);
 
-/// Defines the accessors of all tensor types.
 macro_rules! described {
     ($Tensor:ty) => {
         impl<T> $Tensor {
@@ -212,13 +209,12 @@ described!(TensorView<'_, T>);
 described!(TensorViewMut<'_, T>);
 described!(Tensor<T>);
 
-/// The size of an element in bytes. It must not be 0, because elements without bytes have no position.
+/// The size of an element in bytes. Elements without bytes have no position.
 const fn element_bytes<T>() -> usize {
     const { assert!(size_of::<T>() > 0, "elements of a tensor have at least one byte") };
     size_of::<T>()
 }
 
-/// The layout of elements of type `T`, from an offset and strides that count elements.
 fn strided<T>(shape: &Shape, offset_elems: usize, strides_elems: &[isize]) -> Result<Layout> {
     let too_large = || ShapeError::TooLarge {
         what: format!(
@@ -233,8 +229,8 @@ fn strided<T>(shape: &Shape, offset_elems: usize, strides_elems: &[isize]) -> Re
 
 /// An owned, contiguous, row-major tensor.
 ///
-/// `T` is the type of the items of the buffer, as in a [`TensorView`]. If an operator makes a tensor of sub-byte
-/// elements, the unused bits of the last byte or group are 0.
+/// `T` is the item type of the buffer, as in a [`TensorView`]. Operators set the unused bits of the last byte or group
+/// of sub-byte elements to 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor<T = u8> {
     buffer: Vec<T>,
@@ -253,7 +249,7 @@ impl Tensor {
         Ok(Tensor { buffer: vec![0; shape.bytes(dtype)?], dtype, width: dtype.into(), layout })
     }
 
-    /// Creates a tensor from the bytes of its elements: contiguous, row-major and in native byte order.
+    /// Creates a tensor from its bytes: contiguous, row-major and in native byte order.
     ///
     /// Surplus bytes are dropped.
     ///
@@ -275,7 +271,7 @@ impl Tensor {
 }
 
 impl<T> Tensor<T> {
-    /// Creates a tensor from its elements in row-major order. Surplus elements are dropped.
+    /// Creates a tensor from its elements in row-major order, without surplus elements.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if there are too few elements for `shape`.
@@ -287,8 +283,7 @@ impl<T> Tensor<T> {
         Self::of(elements, DType::of::<T>(), Width::Bytes(size_of::<T>()), shape)
     }
 
-    /// Creates a tensor from its elements in row-major order, with the element type of `view`. Surplus elements are
-    /// dropped.
+    /// Creates a row-major tensor with the element type of `view`, without surplus elements.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`.
@@ -303,7 +298,7 @@ impl<T> Tensor<T> {
         Ok(Tensor { buffer, dtype, width, layout })
     }
 
-    /// The buffer: the elements in row-major order, or the bytes that hold them.
+    /// The elements in row-major order, or the bytes that hold them.
     pub fn as_slice(&self) -> &[T] {
         &self.buffer
     }
@@ -313,13 +308,13 @@ impl<T> Tensor<T> {
         self.buffer
     }
 
-    /// Returns a read-only view of the tensor.
+    /// A read-only view.
     pub fn view(&self) -> TensorView<'_, T> {
         let Tensor { buffer, dtype, width, layout } = self;
         TensorView { buffer, dtype: *dtype, width: *width, layout: layout.clone() }
     }
 
-    /// Returns a writable view of the tensor.
+    /// A writable view.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T> {
         let Tensor { buffer, dtype, width, layout } = self;
         TensorViewMut { buffer, dtype: *dtype, width: *width, layout: layout.clone() }

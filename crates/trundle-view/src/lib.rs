@@ -1,7 +1,7 @@
 //! Draws slices of tensors, in a terminal or as PNG.
 //!
-//! A [`Slice`] selects the [`DrawnAxes`] of a tensor. [`Pixels`] hold the elements along these axes. A
-//! [`Drawing`] holds the resulting [`Picture`] and describes how to read it.
+//! A [`Slice`] selects the [`DrawnAxes`] of a tensor, and [`Pixels`] hold the elements along them. A [`Drawing`] holds
+//! the [`Picture`] and describes how to read it.
 #![forbid(unsafe_code)]
 
 mod phantom;

@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use trundle::{Error, Result, Shape};
 
-/// An ellipsoid of the phantom. The volume is the cube -1..=1 in its coordinates.
+/// The volume is the cube -1..=1 in an ellipsoid's coordinates.
 #[derive(Clone, Copy)]
 struct Ellipsoid {
-    /// The number, in tenths, that is added to every voxel inside. Integers avoid rounding errors in sums.
+    /// Added to every voxel inside, in tenths. Integers avoid rounding errors.
     tenths: i32,
     /// The half axes along x, y and z.
     half_axes: [f64; 3],
     centre: [f64; 3],
-    /// The rotation in degrees about the line through the centre in the z direction, from x towards y.
+    /// About the z direction through the centre, from x towards y.
     degrees: f64,
 }
 
@@ -57,10 +57,10 @@ const VOXEL: usize = 4;
 /// Returns the phantom as little-endian f32, contiguous in row-major order, with the shape (n, n, n) for
 /// the axes (z, y, x).
 ///
-/// The values are from 0 to 1: 1 in the skull, 0.2 in the brain, 0 in the ventricles and outside. Each is a
-/// number of tenths, rounded to f32. Along an axis of n voxels, voxel i is at -1 + 2·i/(n - 1), as in
-/// `phantom3d`, but z and y decrease from 1 to -1. The first plane is the top of the head and the first row
-/// of a plane is its front, so that a picture of a plane with the first row on top is upright.
+/// The values are numbers of tenths, rounded to f32: 1 in the skull, 0.2 in the brain, 0 in the ventricles and outside.
+/// Along an axis of n voxels, voxel i is at -1 + 2·i/(n - 1), as in `phantom3d`, but z and y decrease from 1 to -1. The
+/// first plane is the top of the head and the first row of a plane its front, so a picture with the first row on top is
+/// upright.
 ///
 /// # Errors
 /// [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge) if n³ voxels take more bytes than can be addressed or
@@ -77,7 +77,6 @@ pub fn volume(n: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Appends the n·n voxels of plane `z` of a phantom with n planes to `bytes`.
 pub(crate) fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
     let height = -coordinate(z, n);
     for y in 0..n {
@@ -85,12 +84,12 @@ pub(crate) fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Returns the coordinate of voxel `index` of `n` voxels along an axis, in -1..=1.
+/// In -1..=1.
 fn coordinate(index: usize, n: usize) -> f64 {
     if n == 1 { 0.0 } else { (2.0 * index as f64 - (n - 1) as f64) / (n - 1) as f64 }
 }
 
-/// Returns the columns of a row at which the value changes, in order. Each comes with its change in tenths.
+/// The columns of a row at which the value changes, in order, each with its change in tenths.
 fn changes(n: usize, y: f64, z: f64) -> Vec<(usize, i32)> {
     let mut changes = Vec::with_capacity(2 * ELLIPSOIDS.len());
     for ellipsoid in &ELLIPSOIDS {
@@ -103,7 +102,7 @@ fn changes(n: usize, y: f64, z: f64) -> Vec<(usize, i32)> {
     changes
 }
 
-/// Appends a row of `n` voxels. Its value is 0 before the first of the changes.
+/// The value is 0 before the first change.
 fn append_row(n: usize, changes: &[(usize, i32)], bytes: &mut Vec<u8>) {
     let mut tenths = 0;
     let mut column = 0;
@@ -119,8 +118,7 @@ fn append_row(n: usize, changes: &[(usize, i32)], bytes: &mut Vec<u8>) {
 }
 
 fn voxel(tenths: i32) -> [u8; VOXEL] {
-    // The division in f64 gives the f32 that is nearest to the number of tenths. A sum of f32 would be
-    // rounded repeatedly.
+    // The division in f64 gives the nearest f32; sums of f32 would be rounded repeatedly.
     ((f64::from(tenths) / 10.0) as f32).to_le_bytes()
 }
 
@@ -133,10 +131,10 @@ impl Ellipsoid {
         u * u + v * v + w * w <= 1.0
     }
 
-    /// Returns the columns of the row at `y` and `z`, out of `n`, that are inside the ellipsoid.
+    /// The columns, out of `n`, of the row at `y` and `z` that are inside.
     ///
-    /// Along a row, the surface is the solution of p·dx² + 2·q·dx + r = 0. A rounded solution may be off by
-    /// one voxel, so [`Ellipsoid::contains`] decides for the voxels at both ends.
+    /// Along a row, the surface is p·dx² + 2·q·dx + r = 0. Its rounded solution may be off by one voxel, so
+    /// [`Ellipsoid::contains`] decides at both ends.
     fn columns(&self, n: usize, y: f64, z: f64) -> Range<usize> {
         let [a, b, c] = self.half_axes;
         let (sin, cos) = self.degrees.to_radians().sin_cos();
@@ -145,7 +143,7 @@ impl Ellipsoid {
         let q = dy * sin * cos * (1.0 / (a * a) - 1.0 / (b * b));
         let r = dy * dy * ((sin / a).powi(2) + (cos / b).powi(2)) + (dz / c).powi(2) - 1.0;
         let discriminant = q * q - p * r;
-        // If a row only touches the surface, rounding may make the discriminant slightly negative.
+        // Where a row only touches the surface, rounding may make the discriminant negative.
         if discriminant < -1e-9 {
             return 0..0;
         }
@@ -181,7 +179,7 @@ mod tests {
         bytes.as_chunks().0.iter().map(|voxel| f32::from_le_bytes(*voxel)).collect()
     }
 
-    /// Returns the value at a point as defined: the sum over all ellipsoids that contain the point.
+    /// The sum over all ellipsoids that contain the point.
     fn value_at(point: [f64; 3]) -> f32 {
         let inside = ELLIPSOIDS.iter().filter(|ellipsoid| ellipsoid.contains(point));
         (f64::from(inside.map(|ellipsoid| ellipsoid.tenths).sum::<i32>()) / 10.0) as f32

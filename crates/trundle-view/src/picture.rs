@@ -1,4 +1,4 @@
-//! Pictures in memory, and functions that write them to a terminal or as PNG.
+//! Pictures in memory, and their output in a terminal and as PNG.
 
 pub(crate) mod draw;
 pub(crate) mod png;
@@ -9,20 +9,17 @@ use std::ops::Range;
 /// A picture in grey or in colour, with at least one pixel and eight bits for each channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// The width in pixels, at least 1.
     width: usize,
-    /// The height in pixels, at least 1.
     height: usize,
-    /// The number of bytes of a pixel: 1 for grey, from 0 (black) to 255 (white), or 3 for red, green and
-    /// blue.
+    /// The bytes of a pixel: 1 for grey, from 0 (black) to 255 (white), or 3 for red, green and blue.
     channels: usize,
     bytes: Vec<u8>,
 }
 
-/// A picture whose long side has fewer pixels is enlarged, so that people can see it.
+/// Smaller pictures are enlarged, so that people can see them.
 const LEAST_LONG_SIDE: usize = 256;
 
-/// A picture whose short side has fewer pixels, such as a picture of a vector, is widened.
+/// Thinner pictures, such as of a vector, are widened.
 const LEAST_SHORT_SIDE: usize = 16;
 
 impl Picture {
@@ -35,8 +32,8 @@ impl Picture {
         if self.channels == 3 { [pixel[0], pixel[1], pixel[2]] } else { [pixel[0]; 3] }
     }
 
-    /// Returns the picture with another size, at least one pixel. Each new pixel is the mean of the pixels
-    /// that it covers. If an axis becomes longer, pixels are repeated along it.
+    /// Returns the picture in another size of at least one pixel. Each new pixel is the mean of the pixels that it
+    /// covers. Pixels are repeated along an axis that becomes longer.
     #[must_use]
     pub fn resized(&self, width: usize, height: usize) -> Picture {
         let (width, height) = (width.max(1), height.max(1));
@@ -66,7 +63,6 @@ impl Picture {
     }
 
     /// Repeats each pixel a whole number of times, if the picture is too small or too thin to be seen.
-    /// Otherwise returns the picture unchanged.
     #[must_use]
     pub fn enlarged(self) -> Picture {
         let both = LEAST_LONG_SIDE.div_ceil(self.width.max(self.height));
@@ -80,10 +76,10 @@ impl Picture {
     }
 }
 
-/// Divides `among` elements into `parts` equal parts, and returns the range of part `index`. If there are
-/// more parts than elements, each part has one element, and elements occur in several parts.
+/// The range of part `index`, if `among` elements are divided into `parts` equal parts. If there are more parts than
+/// elements, each part has one element, and elements repeat.
 fn share(index: usize, parts: usize, among: usize) -> Range<usize> {
-    // The product of two sizes may overflow usize, but not u128. The quotients are at most `among`.
+    // The product of two sizes may overflow usize. The quotients are at most `among`.
     let bound = |index: usize| (index as u128 * among as u128 / parts as u128) as usize;
     let start = bound(index);
     start..bound(index + 1).max(start + 1)

@@ -6,8 +6,7 @@ use trundle_formats::StoredDType;
 use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
 use crate::slice::DrawnAxes;
 
-/// The memory that drawing takes for each pixel, in bytes: 3 for the picture, and 3 for a copy with another
-/// size.
+/// The memory that drawing takes for each pixel, in bytes: 3 for the picture, and 3 for a resized copy.
 pub const PICTURE_BYTES: usize = 6;
 
 /// The elements of a slice in memory: all of them, or only every n-th row and every m-th column.
@@ -15,19 +14,19 @@ pub const PICTURE_BYTES: usize = 6;
 pub struct Pixels {
     element: StoredDType,
     bytes: Vec<u8>,
-    /// The layout of the elements. Its axes are row, column and channel.
+    /// The axes are row, column and channel.
     layout: Layout,
     /// The numbers of rows and columns of the whole slice.
     of: (usize, usize),
-    /// The distance between two drawn rows, and between two drawn columns.
+    /// The distances between drawn rows and columns.
     steps: (usize, usize),
 }
 
 impl Pixels {
     /// Makes the pixels of a slice.
     ///
-    /// `bytes` has the drawn elements, as a row-major tensor with these `sizes`. `shape` is the shape of
-    /// the whole tensor. `steps` has the distance between drawn elements along each axis.
+    /// `bytes` is a row-major tensor with these `sizes`, of the drawn elements. `shape` is the shape of the whole
+    /// tensor. `steps` has their distance along each axis.
     ///
     /// # Errors
     /// If the elements cannot be addressed in memory.
@@ -54,19 +53,19 @@ impl Pixels {
         (self.layout.shape()[0], self.layout.shape()[1])
     }
 
-    /// Returns the number of channels: 1, or 3 or 4 for colours.
+    /// 1, or 3 or 4 for colours.
     pub(crate) fn channels(&self) -> usize {
         self.layout.shape()[2]
     }
 
-    /// Returns the number that an element represents; NaN if it represents none.
+    /// NaN if the element represents no number.
     pub(crate) fn value(&self, row: usize, column: usize, channel: usize) -> f64 {
         let at = self.layout.offset_of(&[row, column, channel]);
         self.element.value_at(&self.bytes, at).unwrap_or(f64::NAN)
     }
 
-    /// Draws the elements. `range` has the values that are drawn black and white; without it, the elements
-    /// determine them.
+    /// Draws the elements. `range` has the values that are drawn black and white; by default the elements determine
+    /// them.
     pub fn drawn(&self, range: Option<(f64, f64)>) -> Drawing {
         let (channels, dtype) = (self.channels(), self.element.dtype());
         if channels > 1 {
@@ -103,7 +102,7 @@ impl Pixels {
     }
 }
 
-/// Returns whether elements of this type represent numbers. Only such elements can be drawn.
+/// Whether elements of this type represent numbers, so that they can be drawn.
 pub fn has_numbers(element: &StoredDType) -> bool {
     element.value(&vec![0; element.width().units()]).is_some()
 }

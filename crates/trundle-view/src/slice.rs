@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use trundle::{DType, Shape};
 
-/// A slice to draw. For each axis of a tensor it has an index, or `:` for the whole axis.
+/// A slice to draw: an index for each axis of a tensor, or `:` for the whole axis.
 ///
-/// If the slice has two whole axes, the first runs downwards and the second to the right. One whole axis
-/// makes a picture of one row. Three whole axes make a picture in colour; see [`DrawnAxes::channels`].
+/// Of two whole axes, the first runs downwards and the second to the right. One whole axis makes a single row. Three
+/// make a picture in colour; see [`DrawnAxes::channels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice(Vec<AxisSelection>);
 
@@ -16,7 +16,7 @@ pub struct Slice(Vec<AxisSelection>);
 enum AxisSelection {
     /// The whole axis, written `:`.
     All,
-    /// One index. A negative index counts from the end.
+    /// A negative index counts from the end.
     Index(i64),
 }
 
@@ -33,7 +33,7 @@ pub struct DrawnAxes {
     pub channels: Option<usize>,
 }
 
-/// The axis names of a tensor, from its file: one entry for each axis, or no entries.
+/// The axis names of a tensor, from its file: one for each axis, or none.
 pub type AxisNames = [Option<String>];
 
 /// The reason why a slice was refused.
@@ -113,7 +113,7 @@ pub enum SliceError {
 impl FromStr for Slice {
     type Err = SliceError;
 
-    /// Parses a text with one entry for each axis, separated by commas.
+    /// Parses one entry for each axis, separated by commas.
     fn from_str(text: &str) -> Result<Slice, SliceError> {
         let entry = |(axis, entry): (usize, &str)| match entry.trim() {
             ":" => Ok(AxisSelection::All),
@@ -129,9 +129,8 @@ impl FromStr for Slice {
 impl Slice {
     /// Returns the default slice: the last two axes, in the middle of all others.
     ///
-    /// If the last axis has colour channels, the slice draws it and the two axes before it. Axes of size 1
-    /// at the end are skipped as long as two other axes remain, because a grey picture often has the shape
-    /// (h, w, 1).
+    /// If the last axis has colour channels, the slice draws it and the two axes before it. Axes of size 1 at the end
+    /// are skipped as long as two others remain: a grey picture often has the shape (h, w, 1).
     pub fn middle(shape: &Shape, dtype: DType, names: &AxisNames) -> Slice {
         let mut end = shape.rank();
         while end > 2 && shape[end - 1] == 1 {
@@ -147,8 +146,7 @@ impl Slice {
         Slice(shape.iter().enumerate().map(entry).collect())
     }
 
-    /// Returns the axes to draw, and the indices along the other axes, for a tensor with this shape and
-    /// element type. A tensor of rank 0 makes a picture of one pixel.
+    /// Returns the axes to draw, and the indices along the others. A tensor of rank 0 makes a picture of one pixel.
     ///
     /// # Errors
     /// Any [`SliceError`] except [`SliceError::Entry`].
@@ -173,7 +171,7 @@ impl Slice {
         Ok(DrawnAxes { indices, rows: drawn.pop(), columns, channels })
     }
 
-    /// Checks every entry against its axis. Returns the drawn axes.
+    /// Checks every entry against its axis.
     fn drawn_axes(&self, shape: &Shape) -> Result<Vec<usize>, SliceError> {
         let Slice(entries) = self;
         if entries.len() != shape.rank() {
@@ -199,8 +197,8 @@ impl Slice {
     }
 }
 
-/// Returns the position of the channels among three drawn axes. If both the last and the first axis could
-/// be the channels, the last axis is used, because (h, w, c) is more common than (c, h, w).
+/// The position of the channels among three drawn axes. The last axis comes before the first, because (h, w, c) is more
+/// common than (c, h, w).
 fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usize, SliceError> {
     let preferred = [2, 0, 1].into_iter().filter(|at| is_channels(shape[drawn[*at]]));
     let preferred: Vec<usize> = preferred.collect();
@@ -219,9 +217,8 @@ fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usiz
     })
 }
 
-/// Returns whether the last axis has colour channels. Its name decides; if it has no name, the sizes of the
-/// other axes must be like a picture's. Only a u8 tensor may have more axes at the front, such as a batch
-/// of images.
+/// Whether the last axis has colour channels. Its name decides; without a name, the other axes must have the sizes of a
+/// picture. Only a u8 tensor may have more axes at the front, such as a batch of images.
 fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
     let [before @ .., rows, columns, channels] = sizes else { return false };
     if !is_channels(*channels) {
@@ -251,7 +248,7 @@ fn is_channels(size: usize) -> bool {
     matches!(size, 3 | 4)
 }
 
-/// Returns the index, counted from the front; `None` if it is outside an axis of this size.
+/// `None` if the index is outside the axis.
 fn position(index: i64, size: usize) -> Option<usize> {
     let from_front = if index < 0 { i128::from(index) + size as i128 } else { i128::from(index) };
     usize::try_from(from_front).ok().filter(|position| *position < size)
@@ -272,7 +269,6 @@ impl fmt::Display for Slice {
     }
 }
 
-/// Describes the valid indices of an axis, for messages.
 fn indices(size: usize) -> String {
     match size.checked_sub(1) {
         None => ": the axis has size 0".to_owned(),
@@ -280,7 +276,6 @@ fn indices(size: usize) -> String {
     }
 }
 
-/// Describes how many axes can be drawn for a tensor of this rank, for messages.
 fn drawable(rank: usize) -> &'static str {
     match rank {
         1 => "1",
@@ -299,8 +294,7 @@ mod tests {
         Shape::new(sizes).unwrap()
     }
 
-    /// Draws a slice of a contiguous tensor. Returns whether it is in colour, and its offset in bytes, its
-    /// shape and its strides.
+    /// Whether a slice is in colour, and its offset in bytes, its shape and its strides.
     fn plane(text: &str, sizes: &[usize], dtype: DType) -> (bool, usize, Vec<usize>, Vec<isize>) {
         let layout = Layout::row_major(&shape(sizes), dtype.width()).unwrap();
         let slice: Slice = match text {

@@ -1,4 +1,4 @@
-//! Chains: sequences of operators, which run in one pass over memory if possible.
+//! Chains: sequences of operators, in one pass over memory if possible.
 
 mod open;
 
@@ -32,7 +32,7 @@ pub use open::{OpenChain, Slot};
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     ops: Vec<Op>,
-    /// The parsed string of the chain, or an equivalent one, for error messages.
+    /// The parsed string, or an equivalent one, for error messages.
     text: String,
     /// The range of each operator in `text`, in bytes.
     spans: Vec<Range<usize>>,
@@ -44,7 +44,7 @@ impl Chain {
         Chain::default()
     }
 
-    /// Appends the operator `op`, which is applied to the result of the previous operators.
+    /// Appends an operator.
     #[must_use]
     pub fn then(mut self, op: impl Into<Op>) -> Chain {
         let op = op.into();
@@ -60,8 +60,7 @@ impl Chain {
 
     /// Parses a chain from a string in the chain language, see [`notation`].
     ///
-    /// `read_numbers` is called for each argument that names a file. It must return the lengths or indices in the
-    /// file.
+    /// `read_numbers` is called for each argument that names a file, and returns the lengths or indices in it.
     ///
     /// # Errors
     /// [`ParseError::Notation`] if `text` does not parse or if lengths are out of range; [`ParseError::Read`]
@@ -80,7 +79,7 @@ impl Chain {
     ///
     /// # Errors
     /// The errors of [`Chain::parse`]. Also [`ParseError::Notation`] for an unknown axis name, and for a stage that
-    /// cannot be applied to a tensor with these axis names.
+    /// does not fit these names.
     pub fn parse_named<E>(
         text: &str,
         names: &mut AxisNames,
@@ -119,8 +118,8 @@ impl Chain {
 
     /// The tensors that the chain takes as inputs.
     ///
-    /// The first is the unnamed tensor, unless the first operator does not use it. The named tensors follow, each
-    /// once, in the order of their first use.
+    /// The first is the unnamed tensor, unless the first operator does not use it; then follows each named tensor once,
+    /// in the order of first use.
     pub fn inputs(&self) -> Vec<&Operand> {
         let mut inputs: Vec<&Operand> = Vec::new();
         let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
@@ -138,7 +137,7 @@ impl Chain {
 
     /// Whether the chain only moves the elements of one tensor.
     ///
-    /// If true, [`Chain::steps`] succeeds for every shape that fits the operators.
+    /// If so, [`Chain::steps`] succeeds for every shape that fits.
     pub fn is_map(&self) -> bool {
         self.ops.iter().all(Op::is_map)
     }
@@ -157,7 +156,7 @@ impl Chain {
         Ok(steps)
     }
 
-    /// Applies the operators to `data` within the memory of `data`, in as few passes as possible.
+    /// Applies the operators to `data` within its memory, in as few passes as possible.
     ///
     /// `data` becomes a view of the result. See [`transpose_in_place`](crate::transpose_in_place).
     ///
@@ -172,8 +171,8 @@ impl Chain {
     /// ```
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit its input shape. [`PlanError::Layout`] if the result has
-    /// another number of elements than `data`, or if it has another shape and `data` is not row-major.
+    /// [`PlanError::Chain`] for an operator that does not fit. [`PlanError::Layout`] if the result has another number
+    /// of elements, or another shape while `data` is not row-major.
     pub fn move_in_place<T: Copy + 'static>(
         &self,
         data: &mut TensorViewMut<'_, T>,
@@ -193,7 +192,7 @@ impl Chain {
     ///
     /// Returns `None` if the chain splits, merges, inserts or drops axes, or does not fit these shapes.
     pub fn axes_kept(&self, inputs: impl AsRef<[Shape]>) -> Option<Vec<usize>> {
-        // Use 1 for sizes of 0, since the index map of an empty tensor does not tell which axis is which.
+        // The index map of an empty tensor does not distinguish its axes, so sizes of 0 become 1.
         let not_empty = |shape: &Shape| {
             let sizes: Vec<usize> = shape.iter().map(|size| (*size).max(1)).collect();
             Shape::new(sizes).ok()
@@ -205,7 +204,7 @@ impl Chain {
 
     /// Converts the chain to a program, for [inputs](Chain::inputs) with these shapes and this element type.
     ///
-    /// The program has at least one tensor for each operator. The last tensor is the only output.
+    /// It has at least one tensor for each operator, and the last is the only output.
     ///
     /// Law: to find the origin of an output element, apply the index maps of the operators to its index, from the
     /// last operator to the first.
@@ -224,8 +223,8 @@ impl Chain {
     ///
     /// # Errors
     /// [`ChainError`] for the first operator that does not fit its inputs, has a constant that the type cannot
-    /// represent, or makes a tensor that is too large to address. Also [`ChainError`] if the number of shapes differs
-    /// from the number of inputs.
+    /// represent, or makes a tensor that is too large to address. Also if the number of shapes differs from the number
+    /// of inputs.
     pub fn program(
         &self,
         inputs: impl AsRef<[Shape]>,
@@ -234,10 +233,9 @@ impl Chain {
         self.program_with(inputs, dtype.into(), |number| number.element(dtype, dtype))
     }
 
-    /// Converts the chain to a program for elements of a given width, as [`Chain::program`].
+    /// [`Chain::program`] for elements of a given width.
     ///
-    /// `constant` encodes the constant that an operator inserts, such as the value of a padding, as a buffer of one
-    /// element.
+    /// `constant` encodes an operator's constant, such as the value of a padding, as a buffer of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -253,7 +251,6 @@ impl Chain {
         program.with_output(made).map_err(|source| self.error(0, &shape, source))
     }
 
-    /// Creates a program that has only inputs, with the given shapes. Returns the program and the inputs.
     fn given(
         &self,
         inputs: &[Shape],
@@ -268,10 +265,10 @@ impl Chain {
         Ok((program, given))
     }
 
-    /// Adds the operators of the chain to a program, and returns the tensor with the result.
+    /// Adds the operators of the chain to a program, and returns the result.
     ///
-    /// `inputs` has a tensor of the program for each of the [inputs](Chain::inputs) of the chain. All must have the
-    /// same width. `constant` encodes the constant that an operator inserts as a buffer of one element.
+    /// `inputs` has a tensor for each of the [inputs](Chain::inputs) of the chain, all of one width. `constant` encodes
+    /// an operator's constant as a buffer of one element.
     ///
     /// # Errors
     /// As [`Chain::program`], and the errors of `constant`.
@@ -286,10 +283,10 @@ impl Chain {
         })
     }
 
-    /// The number of indices that the scatters of the chain keep in memory, not counting the lists of indices that are
-    /// written in the chain.
+    /// The number of indices that scatters keep in memory, in addition to the lists in the chain, for
+    /// [inputs](Chain::inputs) of these shapes.
     ///
-    /// `inputs` are the shapes of the [inputs](Chain::inputs). See [`Program::indices_of_update`].
+    /// See [`Program::indices_of_update`].
     ///
     /// # Errors
     /// As [`Chain::program`].
@@ -307,7 +304,7 @@ impl Chain {
         Ok(indices)
     }
 
-    /// Calls `make` for each operator with its operands, in order. `make` adds the operator's result to the program.
+    /// `make` adds the result of each operator to the program.
     fn made(
         &self,
         program: &mut Program,
@@ -334,7 +331,6 @@ impl Chain {
         Ok(last)
     }
 
-    /// The program of the chain for elements of 0 bytes, to find shapes.
     fn shapes(&self, inputs: impl AsRef<[Shape]>) -> Result<Program, ChainError> {
         self.program_with(inputs, NO_BYTES, |_| Ok(Vec::new()))
     }
@@ -354,7 +350,6 @@ impl Chain {
             input: input.clone(),
             source: Box::new(source),
             text: self.text.clone(),
-            // A chain without operators has no ranges.
             span: self.spans.get(stage).cloned().unwrap_or_default(),
             suggestion: None,
         };
@@ -369,10 +364,10 @@ impl Chain {
     }
 }
 
-/// The element width of programs that are made only to find shapes.
+/// For programs that are made only to find shapes.
 const NO_BYTES: Width = Width::Bytes(0);
 
-/// For each axis of a tensor, the corresponding axis of the first input. `None` if there is no such axis.
+/// For each axis of a tensor, the corresponding axis of the first input, if there is one.
 fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -381,7 +376,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
         Made::Joined { parts, .. } => parts.iter().find_map(|part| axes_kept(program, *part)),
         Made::Moved { from, map } => {
             let before = axes_kept(program, *from)?;
-            // The index map of an empty tensor does not tell which axis is which.
+            // The map of an empty tensor does not distinguish its axes.
             let kept = map.axes_kept().filter(|_| map.in_shape().elements() > 0)?;
             Some(kept.into_iter().map(|axis| before[axis]).collect())
         }
@@ -389,7 +384,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
 }
 
 impl PartialEq for Chain {
-    /// Compares the operators. The parsed strings of the chains may differ.
+    /// Compares the operators, not the strings.
     fn eq(&self, other: &Chain) -> bool {
         self.ops == other.ops
     }
@@ -400,7 +395,7 @@ impl Eq for Chain {}
 impl FromStr for Chain {
     type Err = NotationError;
 
-    /// Parses a chain as [`Chain::parse`], but without files: lengths and indices must be lists.
+    /// [`Chain::parse`] without files: lengths and indices must be lists.
     fn from_str(text: &str) -> Result<Chain, NotationError> {
         Chain::parse(text, |_, _| Err(())).map_err(|error| match error {
             ParseError::Notation(error) => error,
@@ -416,7 +411,7 @@ impl FromStr for Chain {
 }
 
 impl fmt::Display for Chain {
-    /// Writes the operators as stages of the chain language. `{:#}` abbreviates long lists of lengths.
+    /// Writes the operators as stages of the chain language; `{:#}` abbreviates long lists of lengths.
     ///
     /// Law: without `#`, the output parses to an equal chain, unless the chain is empty or has lengths of several
     /// axes.
@@ -443,7 +438,7 @@ pub enum ParseError<E> {
     Read {
         /// The argument: `lengths` or `indices`.
         argument: &'static str,
-        /// The error of the caller's function that reads the file.
+        /// The caller's error.
         error: E,
         /// The file name.
         file: String,
@@ -469,8 +464,7 @@ impl<E: fmt::Display> fmt::Display for ParseError<E> {
 
 /// The reason why an operator of a chain does not fit its input shape.
 ///
-/// Prints several lines: the message, the chain with carets under the operator or the part at fault, and a
-/// suggestion if there is one.
+/// Prints several lines: the message, the chain with carets under the fault, and a suggestion if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChainError {
@@ -480,11 +474,11 @@ pub struct ChainError {
     pub input: Shape,
     /// The error of the operator.
     pub source: Box<Error>,
-    /// The whole chain as a string.
+    /// The whole chain.
     pub text: String,
-    /// The range in `text` of the operator, or of the part of a pattern that does not fit, in bytes.
+    /// The range in `text` of the operator, or of a wrong part of a pattern, in bytes.
     pub span: Range<usize>,
-    /// A suggestion in one line how to correct the chain.
+    /// A correction, in one line.
     pub suggestion: Option<String>,
 }
 

@@ -16,8 +16,8 @@ use crate::planned::{Planned, planned};
 
 /// Shifts elements along axes, with wrap-around: `out[(i + shift) mod size] = data[i]`.
 ///
-/// `shift` is in elements. It has one entry for each entry of `axes`, or one entry for all axes. Negative axes count
-/// from the end. If an axis is repeated, its shifts are added. The result has the shape of `data`.
+/// `shift`, in elements, has one entry for each entry of `axes`, or one for all. Negative axes count from the end. The
+/// shifts of a repeated axis are added. The result has the shape of `data`.
 ///
 /// Source: OpenVINO's Roll-7.
 ///
@@ -30,8 +30,8 @@ use crate::planned::{Planned, planned};
 /// ```
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`] if there are more or fewer shifts than axes, [`ShapeError::AxisOutOfRange`] for an
-/// axis that `data` does not have, and the errors of [`contiguous`].
+/// [`ShapeError::SizesDiffer`] if the numbers of shifts and axes differ, [`ShapeError::AxisOutOfRange`] for an axis
+/// that `data` does not have, and the errors of [`contiguous`].
 pub fn roll<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     shift: &[i64],
@@ -54,7 +54,7 @@ pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
 
-/// Applies [`roll`] within the memory of `data`. If possible, the scratch memory is [small](crate::Plan::in_place).
+/// Applies [`roll`] within the memory of `data`. If possible, it takes [little](crate::Plan::in_place) scratch memory.
 ///
 /// # Errors
 /// As [`roll`].
@@ -68,7 +68,7 @@ pub fn roll_in_place<T: Copy + 'static>(
 
 /// Permutes the axes: `out.shape[i] == data.shape[order[i]]`.
 ///
-/// `order` must have each axis once, without negative numbers. An empty `order` reverses the order of the axes.
+/// `order` must have each axis once, without negative numbers. If empty, it reverses the axes.
 ///
 /// Source: OpenVINO's Transpose-1.
 ///
@@ -102,9 +102,9 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
 
 /// Applies [`transpose`] within the memory of `data`, which becomes a view of the transposed tensor.
 ///
-/// If the shape changes, `data` must be row-major, and the result is row-major too. This function is slower than a
-/// transpose to a new tensor. It needs scratch memory of at most a sixteenth of the tensor, but at least 1 MiB. If
-/// this memory is not enough, it copies the whole tensor.
+/// If the shape changes, `data` must be row-major, and stays so. This is slower than a transpose to a new tensor, and
+/// takes scratch memory of up to a sixteenth of the tensor, or 1 MiB if that is more. If that is not enough, it copies
+/// the whole tensor.
 ///
 /// ```
 /// use trundle::{Shape, TensorViewMut, transpose_in_place};
@@ -159,7 +159,7 @@ pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
 }
 
-/// Applies [`flip`] within the memory of `data`. The scratch memory is [small](crate::Plan::in_place).
+/// Applies [`flip`] within the memory of `data`. It takes [little](crate::Plan::in_place) scratch memory.
 ///
 /// # Errors
 /// As [`flip`].
@@ -172,8 +172,8 @@ pub fn flip_in_place<T: Copy + 'static>(
 
 /// Rotates `data` by 90 degrees, `k` times, in the plane of two axes.
 ///
-/// The rotation is from the first axis towards the second; with a negative `k`, from the second towards the first.
-/// Negative axes count from the end. After an odd number of rotations, the sizes of the two axes are swapped.
+/// The rotation is from the first axis towards the second, or back with a negative `k`. Negative axes count from the
+/// end. After an odd number of rotations, the sizes of the two axes are swapped.
 ///
 /// Source: numpy's `rot90`.
 ///
@@ -225,12 +225,11 @@ pub fn rot90_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Rot90::DECLARATION, &[&[k], &axes])), data.shape())?], data)
 }
 
-/// Reverses the first elements of each row along `axis`, and keeps the others. Each row has its own length.
+/// Reverses the first elements of each row along `axis`, as many as the row's own length, and keeps the others.
 ///
-/// A row consists of the elements with the same indices on all other axes. `lengths` is a tensor of u32 or u64 with
-/// the number of elements to reverse in each row. It has the shape of `data`, but size 1 on `axis`. A length
-/// greater than the size of the axis reverses the whole row. A negative axis counts from the end. The result has the
-/// shape of `data`.
+/// A row consists of the elements with the same indices on all other axes. `lengths` is a tensor of u32 or u64 with the
+/// shape of `data`, but size 1 on `axis`. A length greater than the size of the axis reverses the whole row. A negative
+/// axis counts from the end. The result has the shape of `data`.
 ///
 /// Source: DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 ///
@@ -273,8 +272,8 @@ where
     by_table_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
-/// Applies [`reverse_subsequences`] within the memory of `data`. If possible, the scratch memory is
-/// [small](crate::Plan::in_place).
+/// Applies [`reverse_subsequences`] within the memory of `data`. If possible, it takes [little](crate::Plan::in_place)
+/// scratch memory.
 ///
 /// # Errors
 /// As [`reverse_subsequences`].
@@ -289,8 +288,8 @@ pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
 
 /// Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and keeps the others.
 ///
-/// `lengths` has one entry for each index of `batch_axis`. An entry is from 0 to the size of `axis`. Negative axes
-/// count from the end. The result has the shape of `data`.
+/// `lengths` has one entry, from 0 to the size of `axis`, for each index of `batch_axis`. Negative axes count from the
+/// end. The result has the shape of `data`.
 ///
 /// Source: ReverseSequence of ONNX, TensorFlow and OpenVINO.
 ///
@@ -330,8 +329,8 @@ pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(sequence(lengths, axis, batch_axis), data, out)
 }
 
-/// Applies [`reverse_sequence`] within the memory of `data`. If possible, the scratch memory is
-/// [small](crate::Plan::in_place).
+/// Applies [`reverse_sequence`] within the memory of `data`. If possible, it takes [little](crate::Plan::in_place)
+/// scratch memory.
 ///
 /// # Errors
 /// As [`reverse_sequence`].
@@ -352,16 +351,15 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 
 /// Copies `data`, which may have any strides, to a new contiguous row-major tensor.
 ///
-/// Source: PyTorch's `Tensor.contiguous`. But this function also copies a tensor that is contiguous.
+/// Source: PyTorch's `Tensor.contiguous`, but this function also copies a contiguous tensor.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed. This is only possible if `data` has
-/// a stride of 0.
+/// [`ShapeError::TooLarge`] if the result has more bytes than can be addressed, which takes a stride of 0.
 pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }
 
-/// Copies `data` to `out`, which must have the same shape and element type. Both may have any strides.
+/// Copies `data` to `out`, which must have the same shape and element type, but may have other strides.
 ///
 /// Source: numpy's `copyto`, without casts and broadcasting.
 ///
@@ -376,7 +374,7 @@ pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
 }
 
 /// A borrowed operator: its declaration and the values of its parameters. The values are copied only when a plan is
-/// made. `None` stands for a copy of the elements.
+/// made. `None` copies the elements.
 type OpRef<'a> = Option<(&'static Declaration, &'a [&'a [i64]])>;
 
 fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
@@ -387,7 +385,7 @@ fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
     }
 }
 
-/// The key of the plan cache: everything that determines a plan.
+/// Everything that determines a plan: the key of the cache.
 #[derive(Clone, Copy, Debug, Hash)]
 struct PlanKey<'a> {
     op: OpRef<'a>,
@@ -395,7 +393,6 @@ struct PlanKey<'a> {
     data: &'a Layout,
     /// The layout of the destination; `None` for a new tensor.
     out: Option<&'a Layout>,
-    /// The maximum number of threads.
     threads: usize,
 }
 
@@ -406,7 +403,6 @@ impl PlanKey<'_> {
     }
 }
 
-/// Applies `op` to `data`. Uses a cached plan if there is one.
 fn moved<T: Copy + 'static>(op: OpRef<'_>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     let (width, from) = (data.width(), data.layout());
     let key = PlanKey { op, width, data: from, out: None, threads: threads() };
@@ -424,7 +420,7 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
     planned(&key, PlanKey::plan)?.run_into(data, out)
 }
 
-/// Applies `op` to `data` without the plan cache, because lengths and indices usually differ in each call.
+/// Without the plan cache, because lengths and indices usually differ in each call.
 pub(crate) fn by_table<T: Copy + 'static>(
     op: impl Into<Op>,
     data: &TensorView<'_, T>,
@@ -443,7 +439,7 @@ pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
     plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
 }
 
-/// Applies `maps` one after another within the memory of `data`. `data` becomes a view of the result.
+/// Applies `maps` in order within the memory of `data`, which becomes a view of the result.
 pub(crate) fn moved_in_place<T: Copy + 'static>(
     maps: &[IndexMap],
     data: &mut TensorViewMut<'_, T>,
@@ -464,7 +460,6 @@ pub(crate) fn moved_in_place<T: Copy + 'static>(
     data.set_layout(dst)
 }
 
-/// The layout of a result with shape `shape` that replaces a tensor with layout `src`.
 fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
     if shape == src.shape() {
         return Ok(src.clone());
@@ -505,7 +500,6 @@ pub fn check_dtype(
     }
 }
 
-/// Plans `map` for a source with layout `data`. The destination has the layout `out`, or is a new contiguous tensor.
 pub(crate) fn plan(
     map: &IndexMap,
     width: Width,
@@ -532,7 +526,6 @@ mod tests {
     use super::*;
     use crate::internal::plan_cache::PlanCache;
 
-    /// The names of the parameters of a call.
     fn parameters(call: &PlanKey<'_>) -> Vec<String> {
         let Some((declared, arguments)) = call.op else { return vec!["copy".to_owned()] };
         assert_eq!(arguments.len(), declared.parameters.len(), "{}", declared.name);
@@ -542,7 +535,7 @@ mod tests {
         all
     }
 
-    /// Pairs of a parameter and a call. The call differs from the first or from the previous one in this parameter.
+    /// Calls that differ from the first or the previous one in the parameter that they come with.
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, PlanKey<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);

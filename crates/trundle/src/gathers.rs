@@ -52,8 +52,8 @@ pub fn take_into<T: Copy + 'static, D: Destination<T>>(
 /// Takes one element along an axis for each position of `indices`.
 ///
 /// For axis 1 of a tensor of rank 3, `out[i, j, k] = data[i, indices[i, j, k], k]`. `indices` must have the rank of
-/// `data`. On all axes except `axis`, sizes of 1 are broadcast. Negative axes and indices count from the end. The
-/// result has the size of `indices` on `axis`, and the broadcast sizes on all other axes.
+/// `data`. Sizes of 1 are broadcast on the other axes. Negative axes and indices count from the end. The result has the
+/// size of `indices` on `axis`, and the broadcast sizes on the others.
 ///
 /// Source: ONNX's GatherElements; numpy's `take_along_axis`.
 ///
@@ -91,7 +91,6 @@ pub fn take_along_axis_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(TakeAlongAxis::new(axis, listed(indices)?), data, out)
 }
 
-/// Copies the elements of a view to [`Indices`] of the same shape.
 fn listed(indices: &TensorView<'_, i64>) -> Result<Indices> {
     let layout = indices.layout();
     let mut values = Vec::with_capacity(layout.shape().elements());

@@ -16,7 +16,7 @@ const LEAST_SCRATCH: usize = 1 << 20;
 
 /// A plan that moves a tensor within its own buffer, made by [`Plan::in_place`](crate::Plan::in_place).
 ///
-/// A run cannot be cancelled, because until it ends the buffer holds neither the old tensor nor the new one.
+/// A run cannot be cancelled: until it ends, the buffer holds neither the old tensor nor the new one.
 #[derive(Clone, Debug)]
 pub struct InPlacePlan {
     passes: Vec<InPlacePass>,
@@ -24,7 +24,6 @@ pub struct InPlacePlan {
 
 #[derive(Clone, Debug)]
 struct InPlacePass {
-    /// The indices of the operators that the pass runs.
     stages: Range<usize>,
     plan: trundle_cpu::InPlacePlan,
 }
@@ -35,7 +34,7 @@ pub(crate) fn usual_scratch(bytes: usize) -> usize {
 }
 
 impl InPlacePlan {
-    /// Plans `maps`, which are applied one after another, from layout `src` to layout `dst` in the same buffer.
+    /// Plans `maps`, applied in order, from layout `src` to layout `dst` in the same buffer.
     ///
     /// Returns `None` if a pass needs more than `most_scratch` bytes of scratch memory or cannot run in place.
     pub(crate) fn new(
@@ -55,7 +54,7 @@ impl InPlacePlan {
             at = pass.stages.end;
             passes.push(pass);
         }
-        // If there are no maps, nothing is moved, so `src` and `dst` must be equal.
+        // Without maps, nothing is moved.
         Ok((!maps.is_empty() || src == dst).then_some(InPlacePlan { passes }))
     }
 
@@ -69,16 +68,16 @@ impl InPlacePlan {
         self.passes.iter().map(|pass| pass.plan.passes()).sum()
     }
 
-    /// Moves the elements of `buffer`, which has the bytes of a tensor with the planned layout.
+    /// Moves the elements of `buffer`, the bytes of a tensor with the planned layout.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for the planned layout.
-    /// Nothing has been written in this case.
+    /// Nothing has been written then.
     pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
         self.run_slice(buffer)
     }
 
-    /// Moves the elements of a slice. Their type must have the planned width.
+    /// Moves the elements of a slice, whose type must have the planned width.
     ///
     /// # Errors
     /// The errors of [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) if the
@@ -90,11 +89,9 @@ impl InPlacePlan {
 
     /// Moves values that own memory to their new positions in the slice.
     ///
-    /// Each value is moved; no value is cloned or dropped. The element width of the plan must be the size of a value in
-    /// bytes.
+    /// No value is cloned or dropped. The plan's element width must be the size of a value.
     ///
-    /// If the caller's thread pool panics during the run, the process aborts, because the slice may contain a value
-    /// twice.
+    /// If the caller's thread pool panics during the run, the process aborts, because the slice may have a value twice.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -119,7 +116,6 @@ impl InPlacePlan {
     }
 }
 
-/// The layouts of the tensor before the first and after the last operator.
 struct EndLayouts<'a> {
     src: &'a Layout,
     dst: &'a Layout,
@@ -129,7 +125,7 @@ struct EndLayouts<'a> {
 impl EndLayouts<'_> {
     /// The layout of the tensor after the first `stages` of `maps`.
     ///
-    /// Returns `None` if the shape has changed, the source is not contiguous, and more maps follow.
+    /// `None` if the shape has changed, the source is not contiguous, and more maps follow.
     fn after(&self, maps: &[IndexMap], stages: usize) -> Result<Option<Layout>> {
         if stages == maps.len() {
             return Ok(Some(self.dst.clone()));
@@ -145,8 +141,8 @@ impl EndLayouts<'_> {
         Layout::row_major(shape, self.width.units()).map(Some)
     }
 
-    /// Plans the longest sequence of operators, starting with the operator `first`, that can run in place as one pass.
-    /// Returns `None` if the operator `first` cannot run in place.
+    /// Plans the longest sequence of operators from `first` that can run in place as one pass. `None` if not even
+    /// `first` can.
     fn longest_pass(
         &self,
         maps: &[IndexMap],
@@ -172,7 +168,6 @@ impl EndLayouts<'_> {
     }
 }
 
-/// The error for a plan that needs more scratch memory than the limit.
 pub(crate) fn not_in_place(bytes: usize, most_scratch: Option<usize>) -> Error {
     Error::Move(MoveError::NotInPlace {
         bytes,

@@ -13,8 +13,8 @@ use crate::programs;
 
 /// Concatenates tensors along an axis.
 ///
-/// The tensors must have the same element type, and equal sizes on all axes except `axis`. A negative axis counts from
-/// the end. The size of the result on `axis` is the sum of the tensors' sizes.
+/// The tensors must have one element type, and equal sizes on all axes except `axis`. A negative axis counts from the
+/// end.
 ///
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
 ///
@@ -51,9 +51,9 @@ pub fn concatenate_into<T: Copy + 'static>(
     assembled(parts, &concatenation(parts, axis)?, &[], out)
 }
 
-/// Stacks tensors of the same shape and type along a new axis of the result.
+/// Stacks tensors of the same shape and type along a new axis.
 ///
-/// The size of the new axis is the number of tensors. A negative axis counts from the end of the result's axes.
+/// A negative axis counts from the end of the result's axes.
 ///
 /// Source: numpy's `stack`.
 ///
@@ -86,8 +86,8 @@ pub fn stack_into<T: Copy + 'static>(
 
 /// Pads a tensor with a constant.
 ///
-/// For each axis, `widths` has the numbers of elements to add before and after the tensor. `value` is one element: a
-/// slice of length 1, or, if `T` is `u8` and the tensor has another element type, the bytes of one element.
+/// `widths` has the numbers of elements before and after the tensor on each axis. `value` is one element: a slice of
+/// length 1, or its bytes if the tensor is of bytes with another element type.
 ///
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
@@ -135,7 +135,7 @@ fn stacked<T>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Program> {
     programs::stacked(&of_one_type(parts)?, axis)
 }
 
-/// Checks that all tensors have the same type. Returns their shapes and widths.
+/// The shapes and widths of tensors, which must have one type.
 fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, Width)>> {
     let types = |part: &TensorView<'_, T>| (part.dtype(), part.width());
     for part in parts {
@@ -144,7 +144,7 @@ fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, 
     Ok(parts.iter().map(|part| (part.shape(), part.width())).collect())
 }
 
-/// Builds the program that pads a tensor. It has zeros instead of `value`; `Slices::buffer_of` replaces them.
+/// Builds a padding with zeros, which `Slices::buffer_of` replaces.
 fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> Result<Program> {
     let width = data.width();
     let element = vec![0; width.bytes(width.units())];
@@ -154,7 +154,7 @@ fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> R
 }
 
 fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> Result<Tensor<T>> {
-    // `parts` is not empty, because a program without parts is an error.
+    // There is a first part, because a program without parts is an error.
     let any = parts.iter().map(TensorView::buffer).find_map(<[T]>::first);
     let mut out =
         new_tensor(&parts[0], program, any.map(std::slice::from_ref).unwrap_or_default())?;
@@ -162,7 +162,7 @@ fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> 
     Ok(out)
 }
 
-/// Allocates a tensor for the output of a program. All its items are copies of the first item of `any`.
+/// Allocates a tensor for the output of a program, filled with the first item of `any`.
 fn new_tensor<T: Copy + 'static>(
     like: &TensorView<'_, T>,
     program: &Program,
@@ -179,7 +179,6 @@ fn new_tensor<T: Copy + 'static>(
     Tensor::like(like, buffer, shape)
 }
 
-/// Plans and runs a program on tensors, and writes the result to `out`.
 fn assembled<T: Copy + 'static>(
     inputs: &[TensorView<'_, T>],
     program: &Program,
@@ -195,7 +194,6 @@ fn assembled<T: Copy + 'static>(
     assembled_by(&moves, device, inputs, fill, out)
 }
 
-/// Runs the moves of a program on tensors.
 fn assembled_by<T: Copy + 'static>(
     moves: &ProgramMoves,
     device: Device,
@@ -208,12 +206,12 @@ fn assembled_by<T: Copy + 'static>(
     moves.runner(Slices { device, fill, any })?.run(&buffers, &mut [out.buffer_mut()])
 }
 
-/// A backend for one run. Its buffers are slices of any type.
+/// A backend for one run, with slices of any type as buffers.
 struct Slices<'a, T> {
     device: Device,
-    /// The constant of the program; empty if it has none.
+    /// Empty without a constant.
     fill: &'a [T],
-    /// The value of all items of new buffers.
+    /// Fills new buffers.
     any: T,
 }
 
@@ -241,8 +239,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
         Ok(buffer.into())
     }
 
-    /// Returns `fill`, and ignores the bytes of the constant in the program. A program has bytes, but a value of `T`
-    /// may have uninitialised bytes.
+    /// Ignores the bytes of the constant in the program: a value of `T` may have uninitialised bytes.
     fn buffer_of(&self, _: &[u8]) -> Result<Box<[T]>> {
         Ok(self.fill.into())
     }
@@ -255,7 +252,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
         plan.run_buffer_into(src, dst)
     }
 
-    /// Runs a plan after one call of `go_on`.
+    /// Calls `go_on` once.
     fn run_while(
         &self,
         plan: &CpuPlan,

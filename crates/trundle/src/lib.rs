@@ -1,9 +1,9 @@
 //! Moves the elements of tensors: rolls, transposes, flips, reversals, gathers, scatters and joins.
 //!
-//! A chain of operators runs in one pass over memory if the operators can be combined. Each result is exactly
-//! what the published specification of its operator says.
+//! Operators run in one pass over memory if they can be combined. Each result is exactly what the published
+//! specification of its operator says.
 //!
-//! This example reverses the colour channels of an image and moves them to the front:
+//! Reversing the colour channels of an image and moving them to the front:
 //!
 //! ```
 //! use trundle::{Chain, Plan, Shape};
@@ -45,11 +45,11 @@
 //! | a kernel library or buffers of your own | [`lowering`] |
 //! | an output element whose source you want to know | [`Op::index_map`], then [`IndexMap::source_of`] |
 //!
-//! Layouts may have any strides, including zero and negative ones: [`Layout::strided`]. Elements may have any
-//! width in bytes ([`DType`]) or share bytes ([`Packing`]). If an argument is invalid, a function writes nothing
-//! and returns an [`Error`] with the argument and the values.
+//! Layouts may have any strides, including zero and negative ones: [`Layout::strided`]. Elements may have any width in
+//! bytes ([`DType`]) or share bytes ([`Packing`]). If an argument is invalid, a function returns an [`Error`] with the
+//! argument and the values, and writes nothing.
 //!
-//! This example applies one operator to a slice, and others to a strided view of the slice:
+//! One operator on a slice, and others on a strided view of it:
 //!
 //! ```
 //! use trundle::{Shape, TensorView};
@@ -66,7 +66,7 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! This example writes to uninitialised memory, the spare capacity of a vector:
+//! Writing to uninitialised memory, the spare capacity of a vector:
 //!
 //! ```
 //! use trundle::{Shape, TensorView, TensorViewMut};
@@ -82,7 +82,7 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! This example limits one call to two threads, and runs another on a pool of the caller:
+//! Limiting one call to two threads, and running another on a pool of the caller:
 //!
 //! ```
 //! use trundle::{Shape, TensorView, ThreadPool, with_pool, with_threads};
@@ -156,7 +156,6 @@ pub use trundle_cpu::{
     view_mut_from_raw_parts, with_pool, with_threads,
 };
 
-// Plans, chains and errors can be sent to other threads and shared between them.
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}
     is_shared::<(Plan, ProgramPlan, InPlacePlan)>();

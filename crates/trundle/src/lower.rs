@@ -12,11 +12,10 @@ use trundle_core::{
 use crate::lowering::{BufferId, Device, Moves, PlannedPart, PlannedPass, Runner, Step};
 use crate::runner::temporary_bytes;
 
-/// The work of one step.
 #[derive(Clone, Debug)]
 pub(crate) enum StepMoves {
     One(Move),
-    /// The moves of a whole tensor, tile by tile.
+    /// A whole tensor, tile by tile.
     Tiles(Tiles),
 }
 
@@ -36,22 +35,21 @@ impl StepMoves {
     }
 }
 
-/// How to move a tensor that has too many boxes for one move.
+/// What to do with a tensor that has too many boxes for one move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooMany {
-    /// Move the tensor in tiles, between contiguous buffers.
+    /// In tiles, between contiguous buffers.
     Tiles,
-    /// Move the tensor by one move of the composed maps. Each tensor of the program must be moved from the previous
-    /// tensor.
+    /// By one move of the composed maps. Requires that each tensor of the program is moved from the previous one.
     Directly,
 }
 
-/// The layouts of the inputs, and the layout of the only output.
+/// The layouts of the inputs and of the only output.
 pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 
 /// The moves that make the only output of a [`Program`], for given layouts of the inputs and the output.
 ///
-/// A [`Runner`] runs the moves on any backend; a [`ProgramPlan`](crate::ProgramPlan) runs them on the CPU.
+/// A [`Runner`] runs them on any backend, a [`ProgramPlan`](crate::ProgramPlan) on the CPU.
 ///
 /// ```
 /// use trundle::lowering::{Backend, Device, ProgramMoves};
@@ -73,18 +71,17 @@ pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ProgramMoves {
-    /// The moves. The index of a temporary buffer is the index of its tensor in the program.
+    /// A temporary buffer has the index of its tensor.
     pub(crate) steps: Vec<Step<StepMoves>>,
-    /// The passes of the program. Each part of a pass has the index of its step, which holds the move.
+    /// Each part of a pass has the index of its step, which holds the move.
     pub(crate) passes: Vec<PlannedPass>,
     pub(crate) constants: Vec<Vec<u8>>,
 }
 
 impl ProgramMoves {
-    /// Lowers the only output of `program` to moves. They read inputs with the layouts `inputs` and write the output
-    /// with the layout `out`.
+    /// Lowers the only output of `program` to moves that read and write tensors of these layouts.
     ///
-    /// `budget` usually is the budget of a [backend](Backend::budget).
+    /// `budget` usually comes from a [backend](Backend::budget).
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if the program does not have exactly one output,
@@ -105,11 +102,11 @@ impl ProgramMoves {
         ProgramMoves::lowered(&simplified, layouts, budget.clone(), TooMany::Tiles)
     }
 
-    /// Lowers `program` for the given layouts. With `layouts` of `None`, all tensors are contiguous and row-major.
+    /// Lowers `program` for the given layouts, or for row-major ones.
     ///
     /// # Errors
     /// [`Error`] for a layout that cannot be addressed or written, and [`MoveError::NotOnePass`] if
-    /// [`TooMany::Directly`] needs one move for a map that cannot be one move.
+    /// [`TooMany::Directly`] meets a map that cannot be one move.
     pub(crate) fn lowered(
         program: &Program,
         layouts: Option<Layouts<'_>>,
@@ -130,8 +127,7 @@ impl ProgramMoves {
         if direct.put_passes(true)? {
             return Ok(direct.moves);
         }
-        // The output has gaps, and axes that are split or merged cross them. So write a contiguous result, and copy
-        // it to the output by a separate move.
+        // Split or merged axes cross gaps of the output, so a separate move copies the result there.
         let mut through_copy = lowering(budget);
         through_copy.put_passes(false)?;
         if let (Some((_, out)), [output]) = (layouts, through_copy.outputs[..].as_ref()) {
@@ -160,12 +156,12 @@ impl ProgramMoves {
         })
     }
 
-    /// The bytes of the constant buffers. Each has one element.
+    /// The constant buffers, of one element each.
     pub fn constants(&self) -> Vec<&[u8]> {
         self.constants.iter().map(Vec::as_slice).collect()
     }
 
-    /// The number of passes over memory. All moves that write the same tensor are one pass.
+    /// The number of passes over memory. All moves to the same tensor are one pass.
     pub fn passes(&self) -> usize {
         self.steps.iter().map(|step| step.target).collect::<BTreeSet<_>>().len()
     }
@@ -190,7 +186,6 @@ impl ProgramMoves {
     }
 }
 
-/// The outputs of a program, each once.
 pub(crate) fn outputs(program: &Program) -> Vec<TensorId> {
     let mut seen = BTreeSet::new();
     program.outputs().iter().copied().filter(|output| seen.insert(*output)).collect()
@@ -202,17 +197,16 @@ struct Lowering<'a> {
     layouts: Option<Layouts<'a>>,
     budget: Budget,
     too_many: TooMany,
-    /// The inputs that an earlier step copies to a contiguous buffer.
+    /// The inputs that are made contiguous first.
     contiguous: BTreeSet<TensorId>,
     constant_of: BTreeMap<TensorId, usize>,
     moves: ProgramMoves,
 }
 
 impl Lowering<'_> {
-    /// Lowers the passes of the program. If `direct`, the passes write outputs in the given layouts; otherwise they
-    /// write contiguous buffers.
+    /// Lowers the passes of the program, to outputs in the given layouts if `direct`, otherwise to contiguous buffers.
     ///
-    /// Returns false if the program cannot be written directly in the layouts.
+    /// Returns false if the layouts cannot be written directly.
     fn put_passes(&mut self, direct: bool) -> Result<bool> {
         let layouts = match (direct, self.layouts) {
             (true, Some((_, out))) => {
@@ -229,7 +223,7 @@ impl Lowering<'_> {
             let out = self.layouts.filter(|_| index.is_some()).map(|(_, out)| out);
             let mut parts = Vec::new();
             let reads = match reads.is_empty() && self.too_many == TooMany::Directly {
-                // A tensor without elements gets a move too, because each pass of a chain is one move.
+                // A tensor without elements gets a move too: each pass of a chain is one move.
                 true => vec![Read { from: last, regions: None }],
                 false => reads,
             };
@@ -283,7 +277,6 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// Makes one move of the composed maps from one tensor to a later tensor.
     fn composed(&self, from: TensorId, target: TensorId, out: Option<&Layout>) -> Result<Move> {
         let (width, contiguous) = (self.program.tensor(target).width, self.packed(target)?);
         let (src, dst) = (self.layout(from)?, out.unwrap_or(&contiguous));
@@ -308,8 +301,7 @@ impl Lowering<'_> {
         self.moves.steps.push(Step { source, target, work });
     }
 
-    /// The buffer with a tensor to read. An input or a constant is read from its own buffer, even if it is also an
-    /// output.
+    /// Inputs and constants are read from their own buffer, even if they are outputs.
     fn source(&mut self, id: TensorId) -> BufferId {
         match &self.program.tensor(id).made {
             Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
@@ -328,8 +320,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A contiguous buffer with a tensor to read. If the tensor's layout is not contiguous, adds a step that copies
-    /// it.
+    /// The buffer to read a tensor from, which is made contiguous if it is not.
     fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
         let layout = self.layout(id)?;
         if !self.is_contiguous(id, &layout) {
@@ -340,7 +331,6 @@ impl Lowering<'_> {
         Ok(self.source(id))
     }
 
-    /// The layout for reading a tensor.
     fn layout(&self, id: TensorId) -> Result<Layout> {
         match (&self.program.tensor(id).made, self.layouts) {
             (Made::Given(input), Some((inputs, _))) if !self.contiguous.contains(&id) => {
@@ -350,7 +340,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// The contiguous row-major layout of a tensor.
     fn packed(&self, id: TensorId) -> Result<Layout> {
         let tensor = self.program.tensor(id);
         Layout::row_major(&tensor.shape, tensor.width.units())
@@ -361,8 +350,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Composes the maps from one tensor to a later tensor. Each tensor of the program must be moved from the previous
-/// tensor.
+/// Composes the maps from one tensor to a later one, each moved from the previous one.
 ///
 /// # Errors
 /// The errors of [`IndexMap::then`].
@@ -375,20 +363,19 @@ pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Re
     })
 }
 
-/// One pass over memory. A pass usually runs one or more neighbouring operators of a chain.
+/// One pass over memory, which usually runs one or more neighbouring operators of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPass {
-    /// The indices of the operators that the pass completes. Empty for a copy, and for a pass that does only a part of
-    /// an operator.
+    /// The indices of the operators that the pass completes. Empty for a copy, and for a pass that does only part of an
+    /// operator.
     pub stages: Range<usize>,
     /// The map from indices of the pass's output to indices of its input.
     pub map: IndexMap,
 }
 
-/// Makes one move of a map between two layouts. Returns `None` if the map has too many boxes for one pass on
-/// `device`.
+/// Makes one move of a map between two layouts; `None` if it has too many boxes for one pass on `device`.
 ///
-/// This does not build a program, because most calls have one operator and are planned every time.
+/// This builds no program, because most calls have one operator and are planned every time.
 ///
 /// # Errors
 /// As [`chain_passes`].
@@ -405,14 +392,13 @@ pub(crate) fn one_move(
     }
 }
 
-/// Lowers `maps`, which are applied one after another, to passes from layout `src` to layout `dst`. The budget of
-/// `device` determines which maps share a pass. Returns the passes and their moves.
+/// Lowers `maps`, applied in order, to passes from layout `src` to layout `dst`, with as few passes as the budget of
+/// `device` allows.
 ///
 /// The tensors between two passes are contiguous. [`ChainPass::stages`] are indices of `maps`.
 ///
 /// # Errors
-/// [`Error`] if `src` does not have the input shape of the maps, if `dst` does not have their output shape, or if a
-/// layout cannot be addressed or written.
+/// [`Error`] if a layout does not have the shape of its end of the maps, or cannot be addressed or written.
 pub(crate) fn chain_passes(
     maps: Vec<IndexMap>,
     width: Width,
@@ -421,7 +407,7 @@ pub(crate) fn chain_passes(
     device: &Device,
 ) -> Result<(Vec<ChainPass>, Vec<Move>)> {
     let stages = maps.len();
-    // If the composed map has one layer, planning it without a program takes half the time.
+    // Planning a composed map of one layer without a program takes half the time.
     let whole = match &maps[..] {
         [] => None,
         [first, rest @ ..] => {
@@ -456,11 +442,10 @@ pub(crate) fn chain_passes(
     joined((passes, moves), width, (src, dst), device)
 }
 
-/// Joins neighbouring passes if their composed map can run as one pass.
+/// Joins neighbouring passes whose composed map can run as one.
 ///
-/// A program is pulled back through one map after another. An intermediate map may need a pass of its own although
-/// the composed map is simple enough for one pass. For example, a slice with a step cannot be pulled back through
-/// partly reversed rows.
+/// A program is pulled back through one map after another, so an intermediate map may need a pass although the composed
+/// map does not. For example, a slice with a step cannot be pulled back through partly reversed rows.
 fn joined(
     (passes, moves): (Vec<ChainPass>, Vec<Move>),
     width: Width,
@@ -489,15 +474,14 @@ fn joined(
     Ok((joined_passes, joined_moves))
 }
 
-/// A program with one input that applies maps one after another.
 struct MapProgram {
     program: Program,
-    /// For each tensor, the number of maps that have been completely applied.
+    /// For each tensor, the number of completely applied maps.
     reached: Vec<usize>,
 }
 
 impl MapProgram {
-    /// Builds the program. A map that would have too many blocks is split, with a tensor for each part.
+    /// A map that would have too many blocks is split into several tensors.
     fn new(maps: Vec<IndexMap>, width: Width, src: &Layout, budget: &Budget) -> Result<MapProgram> {
         let mut program = Program::new();
         let mut last = program.given(src.shape().clone(), width)?;
@@ -521,7 +505,6 @@ impl MapProgram {
         TensorId(self.reached.len() - 1)
     }
 
-    /// The tensor that is in a buffer.
     fn tensor(&self, id: BufferId) -> TensorId {
         match id {
             BufferId::Input(index) | BufferId::Temporary(index) => TensorId(index),
@@ -572,7 +555,7 @@ mod tests {
         };
         let (from, to) =
             (Layout::row_major(&whole, 1).unwrap(), Layout::row_major(&parts, 1).unwrap());
-        // Both layouts have a gap of one byte after each row.
+        // Rows with a gap of one byte.
         let gaps_from = Layout::strided(&whole, 0, &[5, 1]).unwrap();
         let gaps_to = Layout::strided(&parts, 0, &[7, 1]).unwrap();
         assert_eq!(stages(&from, &to), [false]);

@@ -12,7 +12,7 @@
 //! | [`ProgramMoves`] | the moves of a program for inputs and an output of any layouts, for any backend |
 //!
 //! [`Plan::passes`](crate::Plan::passes), [`Plan::moves`](crate::Plan::moves) and
-//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return these representations of a chain. Each can be printed.
+//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return these representations of a chain; each can be printed.
 //!
 //! ```
 //! use trundle::lowering::{Backend, Device, Move, Runner};
@@ -41,5 +41,5 @@ pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 /// The backend of this crate's functions.
 pub type Device = trundle_cpu::Cpu;
 
-/// The plan that [`Device`] makes for a move: kernels, tiles and tasks.
+/// How [`Device`] runs a move.
 pub type CpuPlan = <Device as Backend>::Plan;

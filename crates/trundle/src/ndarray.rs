@@ -1,4 +1,4 @@
-//! Conversions from and to arrays of the crate ndarray. This module needs the feature `ndarray`.
+//! Conversions from and to arrays of the crate ndarray, with the feature `ndarray`.
 //!
 //! ```
 //! use ndarray::{array, s};
@@ -16,8 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An array must have no gaps between its elements, but its axes may have any order and direction. To view a part of an
-//! array, pass the whole array to [`part`], because the view also borrows the elements in the gaps of the part.
+//! An array must have no gaps, but its axes may have any order and direction. To view a part, pass the whole array to
+//! [`part`], because the view also borrows the elements in the gaps of the part.
 
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
 use trundle_core::{Error, LayoutError, Shape, Tensor, TensorView, TensorViewMut};
@@ -85,7 +85,6 @@ pub fn array_of<A>(tensor: Tensor<A>) -> Result<ArrayD<A>, ShapeError> {
     ArrayD::from_shape_vec(sizes, tensor.into_vec())
 }
 
-/// The memory layout of a part of an array.
 struct ViewLayout<A> {
     /// The element at index 0, 0, ..., 0; `None` if the part is empty.
     first: Option<*const A>,
@@ -101,7 +100,7 @@ impl<A> ViewLayout<A> {
         Ok(ViewLayout { first, shape, strides: part.strides().to_vec() })
     }
 
-    /// The position in the array's memory of the first element of the part. `elements` is the memory of the array.
+    /// The position of the part's first element in the array's memory.
     fn offset(&self, elements: &[A]) -> Result<usize, ShapeError> {
         let Some(first) = self.first else { return Ok(0) };
         if !elements.as_ptr_range().contains(&first) {

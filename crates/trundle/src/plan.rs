@@ -14,8 +14,8 @@ use crate::planned::run_in_turn;
 
 /// A chain that is planned for one element width, one source layout and one destination layout.
 ///
-/// A plan runs on bytes or on slices of any type. Runs on bytes do not allocate. If the plan has several passes,
-/// runs on slices allocate the tensors between the passes.
+/// Runs on bytes do not allocate. Runs on slices of any type allocate the tensors between passes, if there are several
+/// passes.
 ///
 /// `{plan}` shows the operators, the index map, the move and the CPU plan of each pass.
 ///
@@ -33,8 +33,7 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share the memory for the tensors between passes. If two runs overlap in time, the second run allocates memory
-/// of its own.
+/// Clones share the memory for the tensors between passes; if two runs overlap in time, the second allocates its own.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
@@ -94,10 +93,9 @@ impl Plan {
     /// threads; with `None` it is [the default](crate::threads).
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit its input shape, takes several tensors or has a
-    /// constant. For several tensors or a constant, use a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if
-    /// `dst` has another shape than the result or has overlapping elements, or if there is not enough memory for the
-    /// tensors between passes.
+    /// [`PlanError::Chain`] for an operator that does not fit its input shape, takes several tensors or has a constant;
+    /// for the last two, use a [`ProgramPlan`](crate::ProgramPlan). [`PlanError::Layout`] if `dst` has another shape
+    /// than the result or has overlapping elements, or if there is not enough memory for the tensors between passes.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,
@@ -108,7 +106,7 @@ impl Plan {
         Plan::of(chain, width.into(), src, Some(dst), threads)
     }
 
-    /// Plans `chain` for a source with layout `src` and a contiguous row-major destination, as [`Plan::new`].
+    /// [`Plan::new`] to a contiguous row-major destination.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -140,8 +138,7 @@ impl Plan {
         Ok(Plan { chain: chain.clone(), passes, moves, width, src: src.clone(), dst, runner })
     }
 
-    /// Plans `chain` for a source of `shape` and a destination that are both contiguous and row-major, as
-    /// [`Plan::new`].
+    /// [`Plan::new`] from and to contiguous row-major tensors.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -156,23 +153,22 @@ impl Plan {
         Plan::to_row_major(chain, width, &src, threads)
     }
 
-    /// Moves the elements from `src` to `dst`, which are the bytes of buffers with the planned layouts.
+    /// Moves the elements from `src` to `dst`, the bytes of buffers with the planned layouts.
     ///
     /// Bytes of `dst` outside the elements stay unchanged.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is too short for its planned layout.
-    /// Nothing has been written in this case.
+    /// Nothing has been written then.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.runner.run(&[src], &mut [dst])
     }
 
     /// Runs the plan as [`Plan::run`] until it is finished or `go_on` returns false.
     ///
-    /// Use it for moves that a user may cancel or that have a time limit. The work is divided into parts that take
-    /// microseconds to milliseconds. Before each part, the thread that runs the part calls `go_on`; several threads may
-    /// call it at the same time. After `go_on` has returned false, no thread begins another part, and this function
-    /// returns when the parts in progress have ended.
+    /// This is for moves that a user may cancel or that have a time limit. The work is divided into parts of
+    /// microseconds to milliseconds. Threads call `go_on` before each part, possibly at the same time. After it has
+    /// returned false, no thread begins another part, and this function returns when the parts in progress have ended.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -190,7 +186,7 @@ impl Plan {
     ///
     /// # Errors
     /// The errors of [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false. `dst` may
-    /// be partly written in this case.
+    /// be partly written then.
     pub fn run_while(
         &self,
         src: &[u8],
@@ -200,7 +196,7 @@ impl Plan {
         self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// Moves the elements of `src` to `dst`. The element type must have the planned width.
+    /// Moves the elements of `src` to `dst`, whose type must have the planned width.
     ///
     /// If the plan has several passes, allocates the tensors between them.
     ///
@@ -213,7 +209,7 @@ impl Plan {
         })
     }
 
-    /// Moves the elements of `src` to a new vector. The type of the elements must have the planned width.
+    /// Moves the elements of `src`, whose type must have the planned width, to a new vector.
     ///
     /// If the plan has several passes, also allocates the tensors between them.
     ///
@@ -224,9 +220,9 @@ impl Plan {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
 
-    /// Moves the elements of `src` to uninitialised memory, as [`Plan::run_slice`].
+    /// [`Plan::run_slice`] to uninitialised memory.
     ///
-    /// Returns the part of `dst` that the destination layout covers. All its elements are initialised.
+    /// Returns the part of `dst` that the destination layout covers, initialised.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -252,8 +248,8 @@ impl Plan {
 
     /// Moves values that own memory to their new positions in the vector.
     ///
-    /// Each value is moved; no value is cloned or dropped. The element width of the plan must be the size of a value in
-    /// bytes, and both planned layouts must be contiguous.
+    /// No value is cloned or dropped. The plan's element width must be the size of a value, and both layouts must be
+    /// contiguous.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -272,8 +268,8 @@ impl Plan {
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
     /// [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for values of another size,
     /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if the plan would lose or repeat a value,
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
-    /// `values` are unchanged after an error.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory. `values` are unchanged
+    /// then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
         for plan in self.cpu_plans() {
             plan.check_owned::<T>(values.len())?;
@@ -289,7 +285,7 @@ impl Plan {
     /// Plans the same move within one buffer, so that the result replaces the source.
     ///
     /// The source and the destination layout must be equal, or both must be without gaps. `max_scratch` limits the
-    /// scratch memory in bytes; with `None` the limit is a sixteenth of the tensor, but at least 1 MiB.
+    /// scratch memory in bytes; `None` stands for a sixteenth of the tensor, but at least 1 MiB.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -318,7 +314,7 @@ impl Plan {
 
     /// Moves the elements within `buffer`: [in place](Plan::in_place) if possible, otherwise through a copy.
     ///
-    /// Each call plans the move in place. For many calls, call [`Plan::in_place`] once instead.
+    /// Each call plans the move; for many calls, use [`Plan::in_place`].
     ///
     /// # Errors
     /// As [`Plan::run`].
@@ -438,7 +434,6 @@ mod tests {
         assert_eq!(plan.passes().len(), 3);
         assert_eq!(plan.scratch_bytes(), 12);
         let rows = [[1u8, 10], [2, 20], [3, 30]].concat();
-        // After one operator: 2 30, 1 20, 3 10. After two: 3 20, 1 30, 2 10. After three: 1 10, 3 30, 2 20.
         assert_eq!(plan.run_slice(&rows).unwrap(), [1, 10, 3, 30, 2, 20]);
         assert!(plan.to_string().contains("pass 2: stage 3 does not compose"));
     }
@@ -452,7 +447,6 @@ mod tests {
             Plan::row_major(&chain, width, &Shape::new([3, 2]).unwrap(), Some(1)).unwrap()
         };
         let expected = [4, 3, 0, 5, 2, 1];
-        // Elements with padding bytes.
         let padded: Vec<(u8, u32)> = (0..6).map(|number| (number, u32::MAX)).collect();
         let by_pairs = plan(twice, size_of::<(u8, u32)>());
         assert_eq!(by_pairs.passes().len(), 2);
@@ -468,7 +462,7 @@ mod tests {
         let (mut values, by_words) = (words(), plan(twice, size_of::<String>()));
         by_words.run_owned(&mut values).unwrap();
         assert!(values.iter().map(|word| word.parse::<u8>().unwrap()).eq(expected));
-        // The last pass would lose values, so no pass may run.
+        // The last pass would lose values, so none may run.
         let loses = plan(&format!("{twice} | slice(0, 2)"), size_of::<String>());
         assert!(loses.passes().len() > 1);
         let mut values = words();
@@ -483,7 +477,7 @@ mod tests {
         let shift: Vec<i64> = (1..=rank).map(|axis| axis * 5 % 3).collect();
         let chain = Chain::new().then(Roll::new(&shift, &axes)).then(Flip::new(&[4]));
         let shape = Shape::new(sizes).unwrap();
-        // This roll leaves some axes unchanged, so one pass is enough.
+        // Some axes are unchanged, so one pass is enough.
         assert_eq!(Plan::row_major(&chain, 4, &shape, None).unwrap().passes().len(), 1);
         let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
         let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();

@@ -1,4 +1,4 @@
-//! A plan cache for each thread, for the functions that plan and run one operator in one call.
+//! A plan cache for each thread, for functions that plan and run one operator.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,14 +12,12 @@ use crate::internal::plan_cache::{self, PlanCache};
 use crate::lowering::{CpuPlan, Device};
 
 thread_local! {
-    /// The plans of this thread. They are in an `Rc`, not an `Arc`, to avoid atomic operations.
+    /// An `Rc` avoids atomic operations.
     static PLANS: RefCell<PlanCache<Rc<Planned>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// The plan of a call of one operator.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    /// One plan for each pass.
     pub(crate) plans: Vec<CpuPlan>,
     pub(crate) out_shape: Shape,
 }
@@ -30,14 +28,14 @@ impl Planned {
         Planned { plans, out_shape: out_shape.clone() }
     }
 
-    /// Runs the plan and returns a new tensor. The plan must have been made for a new tensor.
+    /// The plan must have been made for a new tensor.
     pub(crate) fn run<T: Copy + 'static>(&self, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
         let last = CpuPlan::run_to_vec;
         let moved = run_in_turn(self.plans.iter(), data.buffer(), CpuPlan::run_to_vec, last)?;
         Tensor::like(data, moved, &self.out_shape)
     }
 
-    /// Runs the plan and writes `out`. The plan must have been made for the layout of `out`.
+    /// The plan must have been made for the layout of `out`.
     pub(crate) fn run_into<T: Copy + 'static, D: Destination<T>>(
         &self,
         data: &TensorView<'_, T>,
@@ -46,7 +44,7 @@ impl Planned {
         self.run_buffer(data.buffer(), out.buffer_mut())
     }
 
-    /// Runs as [`Planned::run_into`] on the buffers of the tensors.
+    /// [`Planned::run_into`] on the buffers of the tensors.
     pub(crate) fn run_buffer<T: Copy + 'static, D: Destination<T>>(
         &self,
         src: &[T],
@@ -56,14 +54,13 @@ impl Planned {
         run_in_turn(self.plans.iter(), src, CpuPlan::run_to_vec, last)
     }
 
-    /// The approximate size of the plans in bytes.
     fn own_bytes(&self) -> usize {
         self.plans.iter().map(CpuPlan::own_bytes).sum()
     }
 }
 
-/// Returns the plan of a call from the cache of this thread. If the cache does not have it, calls `plan` and caches the
-/// result. Errors are not cached.
+/// Returns the plan of a call from the cache of this thread, or calls `plan` and caches the result, unless it is an
+/// error.
 #[inline]
 pub(crate) fn planned<C: Hash, E>(
     call: &C,
@@ -72,8 +69,8 @@ pub(crate) fn planned<C: Hash, E>(
     plan_cache::planned(&PLANS, call, || plan(call).map(Rc::new), |planned| planned.own_bytes())
 }
 
-/// Runs the passes of a chain one after another. `each` runs a pass and returns a new vector, which the next pass
-/// reads. `last` runs the last pass.
+/// Runs the passes of a chain in order. `each` returns a new vector, which the next pass reads. `last` runs the last
+/// pass.
 #[inline]
 pub(crate) fn run_in_turn<'p, T: Copy, R>(
     mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,
@@ -95,7 +92,6 @@ mod tests {
 
     use super::*;
 
-    /// A plan that copies `rows` rows of `columns` bytes, with a gap after each row.
     fn copy(rows: usize, columns: usize) -> Planned {
         let shape = Shape::new([rows, columns]).unwrap();
         let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
@@ -104,7 +100,7 @@ mod tests {
         Planned::of(&[work], &Device::default(), &shape)
     }
 
-    /// Requests the plan of `call`. Returns whether it was not in the cache.
+    /// Whether the plan of `call` was not in the cache.
     fn is_new(call: u64, plan: impl FnOnce() -> Planned) -> bool {
         let mut made = false;
         let plan = |_: &u64| {

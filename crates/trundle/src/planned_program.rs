@@ -9,7 +9,7 @@ use trundle_core::{Backend, Move, Result};
 use crate::lower::{ProgramMoves, TooMany, outputs};
 use crate::runner::{Plans, Runner};
 
-/// A [`Program`] that is planned on a backend: its passes in order, with their sources and plans.
+/// A [`Program`] planned on a backend: its passes in order, with their sources and plans.
 ///
 /// ```
 /// use trundle::lowering::{Device, PlannedProgram};
@@ -30,21 +30,20 @@ use crate::runner::{Plans, Runner};
 pub struct PlannedProgram<B: Backend> {
     passes: Vec<PlannedPass>,
     outputs: Vec<TensorId>,
-    /// The size in bytes of each tensor that a pass writes.
     bytes: BTreeMap<TensorId, usize>,
     runner: Runner<B>,
 }
 
-/// A pass, which writes one tensor.
+/// A pass: it writes one tensor.
 #[derive(Clone, Debug)]
 pub struct PlannedPass {
     /// The tensor that the pass writes.
     pub target: TensorId,
-    /// One part for each tensor that the pass reads. Each part is a step of the runner.
+    /// One part, which is a step of the runner, for each tensor that the pass reads.
     pub parts: Vec<PlannedPart>,
-    /// The tensors between the sources and the target. This pass does not need them in memory.
+    /// The intermediate tensors, which this pass does not need in memory.
     pub via: Vec<TensorId>,
-    /// The tensors whose memory can be freed after this pass: no later pass reads them, and they are not outputs.
+    /// The tensors, except outputs, that no later pass reads.
     pub released: Vec<TensorId>,
 }
 
@@ -53,7 +52,7 @@ pub struct PlannedPass {
 pub struct PlannedPart {
     /// The tensor that the part reads.
     pub from: TensorId,
-    /// The move. `None` if one move would have too many boxes, so that the tensor is moved in tiles.
+    /// The move; `None` if it would have too many boxes, so that the tensor is moved in tiles.
     pub work: Option<Move>,
     /// The index of the step in the runner.
     pub step: usize,
@@ -72,7 +71,7 @@ impl<B: Backend> PlannedProgram<B> {
         PlannedProgram::within(backend, program, budget)
     }
 
-    /// Plans all outputs of `program` with the given budget, as [`PlannedProgram::new`].
+    /// [`PlannedProgram::new`] with another budget.
     ///
     /// # Errors
     /// As [`PlannedProgram::new`].
@@ -81,7 +80,7 @@ impl<B: Backend> PlannedProgram<B> {
         let steps: Vec<_> = lowered.steps().collect();
         let runner = Runner::new(backend, &steps, &lowered.constants())?;
         let ProgramMoves { steps, mut passes, .. } = lowered;
-        // There is one step for each part, in the same order.
+        // One step for each part, in order.
         let parts = passes.iter_mut().flat_map(|pass| &mut pass.parts);
         parts.zip(steps).for_each(|(part, step)| part.work = step.work.one());
         let bytes = |pass: &PlannedPass| (pass.target, program.tensor(pass.target).bytes());
@@ -89,8 +88,8 @@ impl<B: Backend> PlannedProgram<B> {
         Ok(PlannedProgram { passes, outputs: outputs(program), bytes, runner })
     }
 
-    /// Allocates the memory for tensors between passes now, so that the first run of the
-    /// [`runner`](PlannedProgram::runner) need not.
+    /// Allocates the memory for tensors between passes now instead of in the first run of the
+    /// [`runner`](PlannedProgram::runner).
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the backend does not have enough memory.
@@ -104,8 +103,7 @@ impl<B: Backend> PlannedProgram<B> {
         &self.passes
     }
 
-    /// The tensor of each output of the runner. If the program has the same tensor as several outputs, it is listed
-    /// once.
+    /// The tensor of each output of the runner, listed once even if it is several outputs of the program.
     pub fn outputs(&self) -> &[TensorId] {
         &self.outputs
     }
@@ -120,7 +118,7 @@ impl<B: Backend> PlannedProgram<B> {
         &self.runner.steps()[part.step].work
     }
 
-    /// The number of bytes that a pass writes: the size of its tensor.
+    /// The number of bytes that a pass writes.
     pub fn bytes_of(&self, pass: &PlannedPass) -> usize {
         self.bytes[&pass.target]
     }
@@ -130,8 +128,7 @@ impl<B: Backend> PlannedProgram<B> {
         self.passes.iter().map(|pass| self.bytes_of(pass)).fold(0, usize::saturating_add)
     }
 
-    /// The largest number of bytes that outputs and intermediate tensors take at a time during
-    /// [`run_new`](PlannedProgram::run_new).
+    /// The peak size in bytes of outputs and intermediate tensors during [`run_new`](PlannedProgram::run_new).
     pub fn peak_bytes(&self) -> usize {
         let (mut live, mut peak) = (0usize, 0);
         for pass in &self.passes {
@@ -143,7 +140,7 @@ impl<B: Backend> PlannedProgram<B> {
         peak
     }
 
-    /// Runs all passes, and writes each of the [outputs](PlannedProgram::outputs) to a new buffer.
+    /// Runs all passes to new buffers, one for each of the [outputs](PlannedProgram::outputs).
     ///
     /// `done` is called after each pass.
     ///
@@ -165,7 +162,7 @@ impl<B: Backend> PlannedProgram<B> {
             }
         })?;
         next.into_iter().chain(passes).for_each(done);
-        // An output without elements has no buffer yet, because no step writes it.
+        // No step writes an output without elements.
         let output = |at: usize| {
             let written = outputs.remove(&at);
             written.map_or_else(|| self.runner.backend().buffer(0), Ok)

@@ -8,9 +8,9 @@ use trundle_core::{Backend, Layout, Result};
 use crate::lower::only_output;
 use crate::lowering::{Device, ProgramMoves, Runner, Step};
 
-/// A [`Program`] with one output that is planned for given layouts of its inputs and its output.
+/// A [`Program`] with one output, planned for the layouts of its inputs and its output.
 ///
-/// Use it for movements of several tensors or with constants. A plan runs on bytes, any number of times.
+/// Use it for several tensors or with constants. A plan runs on bytes, any number of times.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -36,7 +36,7 @@ pub struct ProgramPlan {
 }
 
 impl ProgramPlan {
-    /// Plans the only output of `program`, for inputs with the layouts `inputs` and an output with the layout `out`.
+    /// Plans the only output of `program`, for inputs and an output of these layouts.
     ///
     /// `threads` is the maximum number of threads; with `None` it is [the default](crate::threads).
     ///
@@ -60,7 +60,7 @@ impl ProgramPlan {
         Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes })
     }
 
-    /// Plans the only output of `program`, for contiguous row-major inputs and output, as [`ProgramPlan::new`].
+    /// [`ProgramPlan::new`] for contiguous row-major inputs and output.
     ///
     /// # Errors
     /// As [`ProgramPlan::new`].
@@ -76,9 +76,9 @@ impl ProgramPlan {
         ProgramPlan::new(program, &inputs, &out, threads)
     }
 
-    /// Allocates the memory for tensors between passes now, so that the first run need not.
+    /// Allocates the memory for tensors between passes now instead of in the first run.
     ///
-    /// Later runs allocate only if several threads run the plan at the same time, or if a step moves tiles.
+    /// Later runs allocate only if several threads run the plan at once, or if a step moves tiles.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
@@ -87,15 +87,15 @@ impl ProgramPlan {
         Ok(self)
     }
 
-    /// Moves the elements of the inputs to `out`. All are the bytes of buffers with the planned layouts.
+    /// Moves the elements of the inputs to `out`, all of them bytes of buffers with the planned layouts.
     ///
     /// `inputs` has one buffer for each input of the program, in order. Bytes of `out` outside the elements stay
     /// unchanged.
     ///
     /// # Errors
     /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing or too short for its planned layout.
-    /// Nothing has been written in this case. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory
-    /// for the tensors between passes.
+    /// Nothing has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for the
+    /// tensors between passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }
@@ -105,7 +105,7 @@ impl ProgramPlan {
     ///
     /// # Errors
     /// The errors of [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false. `out` may
-    /// be partly written in this case.
+    /// be partly written then.
     pub fn run_while(
         &self,
         inputs: &[&[u8]],
@@ -115,7 +115,7 @@ impl ProgramPlan {
         self.runner.run_while(inputs, &mut [out], go_on)
     }
 
-    /// The number of passes over memory. All moves that write the same tensor are one pass.
+    /// The number of passes over memory. All moves to the same tensor are one pass.
     pub fn passes(&self) -> usize {
         self.passes
     }

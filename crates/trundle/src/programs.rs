@@ -1,7 +1,7 @@
 //! Builds common programs of several tensors, for a [`ProgramPlan`](crate::ProgramPlan) with any layouts.
 //!
-//! The functions [`concatenate`](crate::concatenate), [`stack`](crate::stack) and [`pad`](crate::pad) build, plan and
-//! run such a program in one call.
+//! [`concatenate`](crate::concatenate), [`stack`](crate::stack) and [`pad`](crate::pad) build, plan and run such a
+//! program in one call.
 //!
 //! ```
 //! use trundle::{Layout, ProgramPlan, Shape, Width, ops, programs};
@@ -22,7 +22,7 @@ use trundle_core::ops::{Concat, Stack};
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Program, Result, Shape, Width};
 
-/// Builds a program that concatenates tensors along an axis.
+/// Concatenates tensors along an axis.
 ///
 /// `parts` has the shape and the element width of each tensor. Only the sizes on `axis` may differ. A negative axis
 /// counts from the end.
@@ -35,7 +35,7 @@ pub fn concatenated(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
     joined(parts, |program, given| Concat::new([], axis).add_to(program, given))
 }
 
-/// Builds a program that stacks tensors of one shape along a new axis of the result.
+/// Stacks tensors of one shape along a new axis of the result.
 ///
 /// `parts` has the shape and the element width of each tensor. A negative axis counts from the end of the result's
 /// axes.
@@ -48,10 +48,9 @@ pub fn stacked(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
     joined(parts, |program, given| Stack::new([], axis).add_to(program, given))
 }
 
-/// Builds a program that pads a tensor of `shape` with a constant.
+/// Pads a tensor of `shape` with a constant.
 ///
-/// For each axis, `widths` has the numbers of elements to add before and after the tensor. `value` has the bytes of
-/// one element.
+/// `widths` has the numbers of elements before and after the tensor on each axis. `value` has the bytes of one element.
 ///
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
@@ -65,7 +64,7 @@ pub fn padded(shape: &Shape, width: Width, widths: &[[usize; 2]], value: &[u8]) 
     program.with_output(padded)
 }
 
-/// Builds a program that moves a tensor by an index map. `shape` is the source shape of `map`.
+/// Moves a tensor by an index map, whose source shape is `shape`.
 ///
 /// # Errors
 /// As [`Program::moved`].

@@ -1,4 +1,4 @@
-//! Runs several moves between buffers one after another, on any backend.
+//! Runs several moves between buffers in order, on any backend.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum BufferId {
     Input(usize),
     /// A buffer that the runner owns and fills when it is created.
     Constant(usize),
-    /// A buffer that the runner owns. Some steps write it, and later steps read it.
+    /// A buffer that the runner owns, written by some steps and read by later ones.
     Temporary(usize),
     /// A buffer of the caller that is written.
     Output(usize),
@@ -35,8 +35,7 @@ impl fmt::Display for BufferId {
     }
 }
 
-/// One step of a [`Runner`]. A step reads one buffer and writes another. Several steps may write parts of the same
-/// buffer.
+/// One step of a [`Runner`], from one buffer to another. Several steps may write parts of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step<Work> {
     /// The buffer that is read.
@@ -50,14 +49,14 @@ pub struct Step<Work> {
 /// The work of a step before planning.
 #[derive(Clone, Debug)]
 pub enum Moves<'a> {
-    /// One move, which is planned when the runner is created.
+    /// One move, planned with the runner.
     One(&'a Move),
-    /// Many moves. Each is planned when it runs.
+    /// Many moves, each planned when it runs.
     Tiles(Tiles),
 }
 
 impl Moves<'_> {
-    /// The smallest sizes of the source and the target, in bytes.
+    /// The smallest sizes of source and target, in bytes.
     pub(crate) fn bytes(&self) -> [usize; 2] {
         match self {
             Moves::One(work) => [work.src_bytes(), work.dst_bytes()],
@@ -78,16 +77,16 @@ impl Moves<'_> {
 pub enum Plans<B: Backend> {
     /// One plan.
     One(B::Plan),
-    /// One plan for each tile. The plan is made when the tile is moved, and then dropped.
+    /// One plan for each tile, made when the tile is moved, and then dropped.
     Tiles(Tiles),
-    /// One plan for all steps that write the same target. The plan writes the whole target from the listed sources.
+    /// One plan for all steps to the same target, which it writes completely from the listed sources.
     Pass(Box<dyn PassPlan<B::Buffer>>, Vec<BufferId>),
-    /// No plan: this step is part of the [`Plans::Pass`] of another step that writes the same target.
+    /// No plan: this step is part of the [`Plans::Pass`] of another step to the same target.
     Along,
 }
 
 impl<B: Backend> Plans<B> {
-    /// The plan, if this step has one plan of its own.
+    /// The plan, if it is for this step alone.
     pub fn one(&self) -> Option<&B::Plan> {
         match self {
             Plans::One(plan) => Some(plan),
@@ -107,28 +106,27 @@ impl<B: Backend> fmt::Display for Plans<B> {
     }
 }
 
-/// The number of bytes of temporary buffers that a runner needs for these steps.
+/// The bytes of temporary buffers that these steps need.
 pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
 
-/// The function that says whether a run continues; `None` for a run that cannot be stopped.
+/// Says whether a run continues; `None` if it cannot be stopped.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
-/// Runs a list of moves one after another, any number of times.
+/// Runs a list of moves in order, any number of times.
 ///
-/// Temporary buffers are allocated once. Two temporary buffers share memory if their lifetimes do not overlap.
+/// Temporary buffers are allocated once, and share memory if their lifetimes do not overlap.
 pub struct Runner<B: Backend> {
     backend: B,
     steps: Vec<Step<Plans<B>>>,
-    /// The lifetimes for [`Runner::run_new`], one entry for each step.
+    /// For [`Runner::run_new`], one entry for each step.
     lives: Vec<Life>,
-    /// The smallest size of each input and output, in bytes.
     least_bytes: Vec<(BufferId, usize)>,
     /// The size in bytes of each temporary buffer.
     sizes: Vec<usize>,
     constants: Vec<Box<B::Buffer>>,
-    /// The temporary buffers; `None` while a run uses them.
+    /// `None` while a run uses them.
     temporaries: Mutex<Option<Temporaries<B>>>,
 }
 
@@ -175,7 +173,7 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, least_bytes, sizes, constants, temporaries })
     }
 
-    /// Plans a sequence of moves from one input to one output. Each move reads the result of the previous one.
+    /// Plans a sequence of moves from one input to one output. Each move reads the whole result of the previous one.
     ///
     /// Allocates the temporary buffers.
     ///
@@ -203,13 +201,12 @@ impl<B: Backend> Runner<B> {
         Ok(runner)
     }
 
-    /// Allocates the temporary buffers now instead of in the first run.
     pub(crate) fn allocate(&self) -> Result<()> {
         self.put_back(self.new_temporaries()?);
         Ok(())
     }
 
-    /// Creates a runner of one move. This is fast, because most small calls have one move.
+    /// A fast path for one move, because most small calls have one.
     fn single(backend: B, work: &Move) -> Runner<B> {
         let (source, target) = (BufferId::Input(0), BufferId::Output(0));
         let plan = Plans::One(backend.plan(work));
@@ -235,21 +232,21 @@ impl<B: Backend> Runner<B> {
         &self.backend
     }
 
-    /// The size of all temporary buffers together, in bytes.
+    /// The size of all temporary buffers, in bytes.
     pub fn temporary_bytes(&self) -> usize {
         self.sizes.iter().sum()
     }
 
     /// Moves the elements of `inputs` to `outputs`.
     ///
-    /// Bytes of `outputs` outside the elements stay unchanged, and so do bits of bytes that sub-byte elements share.
+    /// Bytes of `outputs` outside the elements stay unchanged, and so do bits that sub-byte elements do not use.
     ///
-    /// A run allocates memory in two cases. The plans of tiles are allocated in each run. Temporary buffers are
-    /// allocated in the first run, and in a run that begins while another thread runs the same runner.
+    /// A run allocates the plans of tiles. It allocates temporary buffers if it is the first run, or if another thread
+    /// runs the same runner.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] if a buffer is missing or too short for the steps. Nothing has been written in this
-    /// case. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for temporary buffers.
+    /// [`LayoutError::OutOfBounds`] if a buffer is missing or too short for the steps. Nothing has been written then.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory for temporary buffers.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
         self.run_by(inputs, outputs, None)
@@ -259,7 +256,7 @@ impl<B: Backend> Runner<B> {
     ///
     /// # Errors
     /// The errors of [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false.
-    /// `outputs` may be partly written in this case.
+    /// `outputs` may be partly written then.
     pub fn run_while(
         &self,
         inputs: &[&B::Buffer],
@@ -269,10 +266,10 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, Some(go_on))
     }
 
-    /// Runs as [`Runner::run`], but writes new buffers, and returns the outputs by their indices.
+    /// Runs as [`Runner::run`], but to new buffers; returns the outputs by their indices.
     ///
-    /// To keep the peak of memory use low, each buffer is allocated before it is first written, and each temporary
-    /// buffer is freed after it is last read. `done` is called with the index of each completed step.
+    /// Each buffer is allocated before its first write, and each temporary buffer is freed after its last read, to keep
+    /// the peak of memory use low. `done` is called with the index of each completed step.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`] if an input is missing or too short for the steps,
@@ -309,7 +306,7 @@ impl<B: Backend> Runner<B> {
         outputs: &mut [&mut B::Buffer],
         go_on: GoOn<'_>,
     ) -> Result<()> {
-        // A fast path for one move, because most small calls have one move. The backend checks the buffers.
+        // A fast path for one move, because most small calls have one. The backend checks the buffers.
         if let [Step { source: BufferId::Input(0), target: BufferId::Output(0), work }] =
             &self.steps[..]
             && let Plans::One(work) = work
@@ -327,7 +324,7 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// Returns the buffer of an input or a constant; `None` for any other buffer.
+    /// `None` if the buffer is neither an input nor a constant.
     fn given<'a>(&'a self, id: BufferId, inputs: &[&'a B::Buffer]) -> Option<&'a B::Buffer> {
         match id {
             BufferId::Input(index) => Some(inputs[index]),
@@ -391,7 +388,7 @@ impl<B: Backend> Runner<B> {
         Buffers { inputs, constants: &self.constants, temporaries, outputs }
     }
 
-    /// Checks the sizes of the caller's buffers. With `outputs` of `None`, checks only inputs.
+    /// Checks only inputs if `outputs` is `None`.
     fn check(&self, inputs: &[&B::Buffer], outputs: Option<&[&mut B::Buffer]>) -> Result<()> {
         for (id, needed) in &self.least_bytes {
             let (argument, buffer) = match (*id, outputs) {
@@ -423,8 +420,8 @@ impl<B: Backend> Runner<B> {
         outcome
     }
 
-    /// Locks the temporary buffers, but does not wait if another thread holds the lock. Waiting could take forever: if
-    /// the process was forked during a run, the lock is never released in the child.
+    /// Locks the temporary buffers without waiting: if the process was forked during a run, the lock is never released
+    /// in the child.
     fn lock_temporaries(&self) -> Option<MutexGuard<'_, Option<Temporaries<B>>>> {
         match self.temporaries.try_lock() {
             Ok(locked) => Some(locked),
@@ -462,7 +459,7 @@ struct Buffers<'a, 'b, B: Backend> {
 }
 
 impl<B: Backend> Buffers<'_, '_, B> {
-    /// The source and the target of a step, which are always different buffers.
+    /// Source and target of a step are always different buffers.
     fn ends(&mut self, step: &Step<Plans<B>>) -> (&B::Buffer, &mut B::Buffer) {
         use BufferId::{Constant, Input, Output, Temporary};
         match (step.source, step.target) {
@@ -485,7 +482,6 @@ impl<B: Backend> Buffers<'_, '_, B> {
     }
 }
 
-/// Borrows two elements of a slice, the second mutably.
 fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     let Ok([src, dst]) = slice.get_disjoint_mut([src, dst]) else {
         unreachable!("no step writes what it reads")
@@ -493,9 +489,9 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     (src, dst)
 }
 
-/// Makes one plan for each target that several steps write, if the backend can write the target in one pass.
+/// Plans targets that several steps write, if the backend can write them in one pass.
 ///
-/// One of the steps gets the plan, the other steps get [`Plans::Along`].
+/// One of the steps gets the plan, the others get [`Plans::Along`].
 fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<usize, Plans<B>> {
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
@@ -509,8 +505,8 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
         };
         let Some(parts) = writers.iter().map(one).collect::<Option<Vec<_>>>() else { continue };
         let sources: Vec<BufferId> = writers.iter().map(|at| steps[*at].source).collect();
-        // At most one source of the pass may be a buffer that steps write. The plan runs at the step that reads this
-        // source: before, the source may be unwritten; later, its memory may be reused.
+        // At most one source of the pass may be written by steps. The plan runs at the step that reads this source:
+        // before, it may be unwritten; later, its memory may be reused.
         let is_written = |id: &BufferId| matches!(id, BufferId::Temporary(_) | BufferId::Output(_));
         let mut written = (0..sources.len()).filter(|part| is_written(&sources[*part]));
         let by = written.next().unwrap_or(0);
@@ -524,22 +520,18 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
     plans
 }
 
-/// The lifetimes and sizes of the buffers of a step, for a run that allocates its buffers.
+/// Lifetimes of the buffers of a step, for a run that allocates them.
 struct Life {
-    /// The size in bytes of the target.
     target_bytes: usize,
-    /// Whether the source is a temporary buffer and this is the last step that reads it.
+    /// Whether this is the last step that reads the source, a temporary buffer.
     ends_source: bool,
 }
 
-/// How the steps use a buffer.
 #[derive(Default)]
 struct Use {
-    /// The smallest size of the buffer, in bytes.
     bytes: usize,
-    /// The number of bytes that the steps write. Moves write no byte twice.
+    /// Moves write no byte twice.
     written: usize,
-    /// The last step that reads the buffer.
     last_read: Option<usize>,
 }
 
@@ -585,10 +577,9 @@ fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Us
     uses
 }
 
-/// Assigns temporary buffers to slots: pieces of memory that several buffers use one after another. Also returns
-/// the sizes of the slots in bytes.
+/// Assigns temporary buffers to slots: pieces of memory, whose sizes in bytes are returned too.
 ///
-/// A slot is free again after the last step that reads its buffer.
+/// A slot is free after the last step that reads its buffer.
 fn slots(
     steps: &[Step<Moves<'_>>],
     uses: &BTreeMap<BufferId, Use>,
@@ -641,7 +632,7 @@ mod tests {
                 sender.send(moved).unwrap();
             });
             let moved = receiver.recv_timeout(Duration::from_secs(60));
-            // If the run waits for the lock, let it continue, so that the test fails instead of hanging.
+            // Lets a run that waits continue, so that the test fails instead of hanging.
             drop(locked);
             assert_eq!(moved.unwrap(), *b"edcba");
         });

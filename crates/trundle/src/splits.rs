@@ -9,8 +9,8 @@ use crate::planned::Planned;
 
 /// Splits a tensor along an axis into parts of the given sizes.
 ///
-/// Each part is a new tensor. On all axes except `axis`, the parts have the sizes of `data`. A negative axis counts
-/// from the end. [`concatenate`](crate::concatenate) is the inverse.
+/// Each part is a new tensor, with the sizes of `data` on all other axes. A negative axis counts from the end.
+/// [`concatenate`](crate::concatenate) is the inverse.
 ///
 /// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which takes start indices instead.
 ///
@@ -38,16 +38,15 @@ pub fn split<T: Copy + 'static>(
     parts.into_iter().map(|part| by_table(part, data)).collect()
 }
 
-/// Writes the result of [`split`] to `parts`. They must have the type of `data`, and may have any strides.
+/// Writes the result of [`split`] to `parts`, which must have the type of `data`, and may have any strides.
 ///
-/// The sizes of `parts` on `axis` determine how `data` is split. On all other axes, the parts must have the sizes of
-/// `data`.
+/// The sizes of `parts` on `axis` determine how `data` is split, and the other sizes must equal the sizes of `data`.
 ///
 /// # Errors
 /// The errors of [`split`], and [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
 /// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch) or
-/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part that does not fit. If there is an
-/// error, nothing has been written to any part.
+/// [`DTypeError::PackingMismatch`](crate::DTypeError::PackingMismatch) for a part that does not fit. Nothing has been
+/// written to any part then.
 pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axis: i64,
@@ -67,7 +66,6 @@ pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     plans.iter().zip(parts).try_for_each(|(plan, part)| plan.run_into(data, part))
 }
 
-/// Checks the type of a part, and its sizes on all axes except `axis`.
 fn check_part<T, D>(
     data: &TensorView<'_, T>,
     axis: usize,

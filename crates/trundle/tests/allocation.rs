@@ -1,4 +1,4 @@
-//! Checks that a run of a plan allocates nothing, and that a repeated call without a plan allocates only its result.
+//! A run of a plan allocates nothing, and a repeated call without a plan only its result.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use trundle::{
     Chain, DType, Layout, Machine, Op, Plan, Shape, TensorView, TensorViewMut, programs,
 };
 
-/// The system allocator with a count of allocations on all threads.
+/// Counts the system allocator's allocations on all threads.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
@@ -41,7 +41,7 @@ fn allocations(call: impl FnOnce()) -> usize {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
-/// Runs all checks in one test, since allocations of all threads are counted.
+/// One test, since allocations of all threads are counted.
 #[test]
 fn what_came_before_allocates_nothing() {
     a_call_that_came_before_allocates_nothing();
@@ -115,7 +115,7 @@ fn a_planned_run_allocates_nothing() {
     }
 }
 
-/// A tensor that is padded with a constant. With streaming stores, one plan writes both.
+/// With streaming stores, one plan writes a tensor and its padding.
 fn a_run_of_a_pass_from_two_sources_allocates_nothing() {
     let machine = Machine { threads: 1, ..Machine::detect().clone() };
     let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };

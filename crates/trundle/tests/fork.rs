@@ -1,4 +1,4 @@
-//! Checks moves in a process that was forked before, after or during a move.
+//! Moves in a process that was forked before, after or during a move.
 #![cfg(unix)]
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
@@ -14,7 +14,7 @@ use trundle::ops::Transpose;
 use trundle::{Error, Layout, Op, Shape};
 use trundle_testing::{MOST_BOXES, everything};
 
-// Signatures from POSIX; pid_t is an int on the systems where these tests run.
+// As in POSIX; pid_t is an int on the systems where these tests run.
 unsafe extern "C" {
     fn fork() -> i32;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
@@ -25,18 +25,18 @@ unsafe extern "C" {
 const WNOHANG: i32 = 1;
 const SIGKILL: i32 = 9;
 
-/// The time limit for a child process, which is much longer than necessary.
+/// Much longer than necessary.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDES: [usize; 2] = [1021, 1531];
 
-/// Serialises the tests: a concurrent move would occupy the threads that a test waits for.
+/// A concurrent move would occupy the threads that a test waits for.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Calls `work` in a forked process.
 ///
 /// # Panics
-/// If `work` panics, if the child does not end, or if the process cannot be forked.
+/// If `work` panics, the child does not end, or the process cannot be forked.
 fn in_child(work: impl FnOnce()) {
     // SAFETY: the child calls `work` and ends. Its allocator is usable, which glibc and others guarantee;
     // the tests check that `work` needs no other lock.
@@ -77,7 +77,7 @@ fn wait_for(child: i32) {
     assert_eq!(status, 0, "the child has failed");
 }
 
-/// Three transposes, equivalent to one, each on up to three threads.
+/// Three transposes, equivalent to one, on up to three threads.
 fn runner() -> Runner<Device> {
     let shape = Shape::new(SIDES).unwrap();
     let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
@@ -99,7 +99,6 @@ fn source() -> Vec<u8> {
     (0..SIDES[0] * SIDES[1]).flat_map(|number| (number as u32).to_le_bytes()).collect()
 }
 
-/// Runs the move and checks the result.
 fn moves(runner: &Runner<Device>, src: &[u8], go_on: &(dyn Fn() -> bool + Sync)) {
     let mut dst = vec![0; src.len()];
     runner.run_while(&[src], &mut [&mut dst], go_on).unwrap();
@@ -110,7 +109,7 @@ fn moves(runner: &Runner<Device>, src: &[u8], go_on: &(dyn Fn() -> bool + Sync))
     }
 }
 
-/// Runs the move and checks that another thread takes part; the caller waits for it.
+/// Checks that another thread takes part, for which the caller waits.
 fn moves_with_help(runner: &Runner<Device>, src: &[u8]) {
     let (caller, helped, begun) = (thread::current().id(), AtomicBool::new(false), Instant::now());
     moves(runner, src, &|| {
@@ -138,8 +137,8 @@ fn a_child_has_threads_of_its_own() {
     moves(&runner, &src, &|| true);
 }
 
-/// A process may be forked in the middle of a move, for example by a Python signal handler. The child then continues
-/// the move without the other threads, although their parts are not finished.
+/// A process may be forked in the middle of a move, for example by a Python signal handler; the child then continues
+/// the move without the other threads, whose parts are not finished.
 #[test]
 fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
     let _alone = alone();

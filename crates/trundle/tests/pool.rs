@@ -1,5 +1,5 @@
-//! Checks moves on the caller's threads. They are correct whatever the pool does, and start none of trundle's own
-//! threads. For this check, no test in this file moves large tensors on trundle's own threads.
+//! Moves on the caller's threads are correct whatever the pool does, and start none of trundle's own threads. For this
+//! check, no test in this file moves large tensors on trundle's own threads.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,18 +9,16 @@ use std::thread;
 
 use trundle::{Chain, Error, Plan, Shape, TensorView, ThreadPool, with_pool, with_threads};
 
-/// The sides of a matrix of u32 of some megabytes.
+/// A matrix of u32 of some megabytes.
 const SIDES: [usize; 2] = [1203, 1789];
 
 /// A pool of standard threads, started for each run.
 #[derive(Default)]
 struct Started {
     threads: usize,
-    /// The number of calls that it makes in addition to the requested calls.
+    /// Calls in addition to the requested ones.
     more: usize,
-    /// The number of runs.
     runs: AtomicUsize,
-    /// The largest number of requested calls.
     most_calls: AtomicUsize,
 }
 
@@ -46,7 +44,6 @@ impl ThreadPool for Started {
     }
 }
 
-/// A pool that never calls the work.
 struct Idle;
 
 impl ThreadPool for Idle {
@@ -57,7 +54,6 @@ impl ThreadPool for Idle {
     fn run(&self, _: usize, _: &(dyn Fn() + Sync)) {}
 }
 
-/// A pool that swallows panics.
 struct Silent;
 
 impl ThreadPool for Silent {

@@ -14,7 +14,7 @@ use super::models::{OwnedModel, turning, turning_descs};
 use super::plans::Owned;
 use super::*;
 
-/// The system's allocator, with a count of each thread's allocations.
+/// Counts each thread's allocations.
 struct Counting;
 
 thread_local! {
@@ -87,7 +87,6 @@ fn a_run_of_several_inputs_or_outputs_allocates_nothing() {
         let (whole, parts) = (packed(TRUNDLE_DTYPE_U32, &sizes), vec![part; count]);
         let (mut data, mut out) = (Guarded::new(480 * count), Guarded::new(480 * count));
         let inputs = vec![data.start().cast_const(); count];
-        // In reverse order.
         let outputs: Vec<_> = (0..count).rev().map(|number| out.at(480 * number)).collect();
         let (from, to) = (data.start(), out.start());
         // SAFETY: every pointer is valid for its description.
@@ -139,7 +138,7 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
 
 #[test]
 fn what_lies_between_passes_is_allocated_with_the_plan() {
-    // A scatter to two axes of a tensor with gaps, which is copied to a contiguous buffer first.
+    // With gaps, the tensor is copied to a contiguous buffer first.
     let (sizes, strides, count) = ([64, 64], [66, 1], [1500]);
     let spread = strided(TRUNDLE_DTYPE_U16, &sizes, &strides);
     let part = packed(TRUNDLE_DTYPE_U16, &count);
@@ -188,7 +187,6 @@ fn a_run_of_a_model_allocates_nothing() {
         assert_eq!(allocations(|| assert_ok(plan.run_all(&inputs, &to))), 0);
     }
     outputs[2].assert_is(&[1, 4, 2, 5, 3, 6]);
-    // A model of images.
     let sizes = [1, 224, 224, 3];
     let plan = OwnedModel::patches().planned(&[packed(TRUNDLE_DTYPE_F32, &sizes)], &[]);
     let (image, mut out) = (vec![0.5f32; 224 * 224 * 3], vec![0f32; 224 * 224 * 3]);

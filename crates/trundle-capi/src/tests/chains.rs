@@ -1,11 +1,9 @@
-//! Chains from C: plans, output sizes and errors.
-
 use std::ffi::c_char;
 use std::ptr::{null, null_mut, without_provenance_mut};
 
 use super::*;
 
-/// Plans a chain of u8 for these sizes, frees the plan, and returns the status and the message.
+/// The status and the message for a chain of u8.
 fn planned(chain: &CStr, sizes: &[u64], out_sizes: &[u64]) -> (trundle_status, String) {
     let mut plan = null_mut();
     let (from, to) = (packed(TRUNDLE_DTYPE_U8, sizes), packed(TRUNDLE_DTYPE_U8, out_sizes));
@@ -17,7 +15,6 @@ fn planned(chain: &CStr, sizes: &[u64], out_sizes: &[u64]) -> (trundle_status, S
     (status, if status == TRUNDLE_OK { String::new() } else { last_message() })
 }
 
-/// Returns the output sizes of a chain.
 fn out_sizes(chain: &CStr, sizes: &[u64]) -> Vec<u64> {
     let (desc, mut rank) = (packed(TRUNDLE_DTYPE_F32, sizes), 0);
     let mut found = vec![u64::MAX; 8];
@@ -211,7 +208,6 @@ fn pointers_that_chains_are_given_are_checked() {
     assert_eq!((kept.addr(), sizes, rank), (8, [7; 2], 7));
 }
 
-/// Plans a chain of tensors of u8 and runs the plan.
 fn assembled(
     chain: &CStr,
     inputs: &[(&CStr, &[u64], &[u8])],

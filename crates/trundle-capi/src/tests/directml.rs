@@ -1,4 +1,4 @@
-//! DirectML's structs from C. The crate `trundle` tests DirectML's rules.
+//! The crate `trundle` tests DirectML's rules.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
@@ -18,7 +18,6 @@ fn tensor(dtype: trundle_dtype, sizes: &[u32], bytes: u64) -> TRUNDLE_BUFFER_TEN
     }
 }
 
-/// Runs with these tensors along axis 3.
 fn run(
     input: &TRUNDLE_BUFFER_TENSOR_DESC,
     lengths: &TRUNDLE_BUFFER_TENSOR_DESC,

@@ -1,10 +1,8 @@
-//! Operators in place: the same results as between two tensors, and errors.
-
 use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// Fills a buffer with u32 numbers, enough of them that the tensor is not moved through a copy.
+/// So many that the tensor is not moved through a copy.
 fn numbers(count: u32) -> Guarded {
     Guarded::of(&(0..count).flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())
 }

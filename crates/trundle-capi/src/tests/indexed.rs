@@ -1,4 +1,4 @@
-//! Gathers and scatters along an axis or at indices of several axes, against a simple reference.
+//! Gathers and scatters against a simple reference.
 
 use std::ptr::{null, null_mut};
 
@@ -11,7 +11,6 @@ use super::plans::Owned;
 use super::random::{CASES, Drawn, Tensor, check_written, drawn, dtypes, fill, indices_tensor};
 use super::*;
 
-/// Indices, and the source element of each gathered position.
 struct GatherIndices {
     sizes: Vec<usize>,
     values: Vec<i64>,
@@ -36,7 +35,7 @@ fn number_of(index: &[usize], sizes: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (at, size)| number * size + at)
 }
 
-/// Draws one index along an axis for each position; `None` if no index is valid.
+/// `None` if no index is valid.
 fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<GatherIndices> {
     let size = |(at, size): (usize, &usize)| match choices.below(4) {
         _ if at == axis => choices.below(6),
@@ -58,7 +57,7 @@ fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Gat
     Some(GatherIndices { part: sizes.clone(), sizes, values, sources })
 }
 
-/// Draws indices on several axes, which follow `batch` batch axes; `None` if no index is valid.
+/// After `batch` batch axes; `None` if no index is valid.
 fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<GatherIndices> {
     let together = choices.below(shape.len() - batch + 1);
     let mut positions = shape[..batch].to_vec();
@@ -87,7 +86,6 @@ fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Gathe
     Some(GatherIndices { sizes, values, part, sources })
 }
 
-/// The function to call.
 #[derive(Clone, Copy, Debug)]
 enum IndexedFunction {
     /// The `_elements` functions, with an axis.
@@ -96,8 +94,7 @@ enum IndexedFunction {
     Nd(u32),
 }
 
-/// Calls or plans a gather and, if there is one, the scatter to the same positions, and checks the output against
-/// `indices`.
+/// Also calls the scatter to the same positions, if there is one, and checks both outputs.
 fn check_both(
     function: IndexedFunction,
     shape: &[usize],

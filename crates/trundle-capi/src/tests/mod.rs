@@ -19,7 +19,7 @@ use std::ptr::null;
 
 use super::*;
 
-/// The byte that fills new buffers and their guards.
+/// Fills new buffers and their guards.
 const GUARD: u8 = 0xA5;
 const GUARD_BYTES: usize = 64;
 
@@ -41,7 +41,6 @@ impl Guarded {
         buffer
     }
 
-    /// Returns the address of a byte of the buffer.
     fn at(&mut self, byte: usize) -> *mut c_void {
         (&raw mut self.content_mut()[byte..]).cast()
     }
@@ -68,7 +67,6 @@ impl Guarded {
         &mut all[GUARD_BYTES..GUARD_BYTES + self.bytes]
     }
 
-    /// Checks the content, and that the guards are unchanged.
     #[track_caller]
     fn assert_is(&self, content: &[u8]) {
         assert_eq!(self.content(), content);
@@ -83,7 +81,7 @@ impl Guarded {
     }
 }
 
-/// Makes the bytes of numbers in native order.
+/// In native order.
 macro_rules! bytes {
     ($type:ty: $($number:expr),* $(,)?) => {
         [$(<$type>::to_ne_bytes($number)),*].concat()
@@ -91,13 +89,12 @@ macro_rules! bytes {
 }
 use bytes;
 
-/// Makes the description of a row-major tensor without gaps.
+/// Row-major without gaps.
 fn packed(dtype: trundle_dtype, sizes: &[u64]) -> trundle_tensor_desc {
     let rank = sizes.len().try_into().unwrap();
     trundle_tensor_desc { dtype, rank, sizes: sizes.as_ptr(), strides_elems: null() }
 }
 
-/// Makes a description with a stride for each axis.
 fn strided(dtype: trundle_dtype, sizes: &[u64], strides: &[i64]) -> trundle_tensor_desc {
     assert_eq!(sizes.len(), strides.len());
     trundle_tensor_desc { strides_elems: strides.as_ptr(), ..packed(dtype, sizes) }
@@ -108,14 +105,12 @@ fn last_message() -> String {
     unsafe { CStr::from_ptr(trundle_last_error()) }.to_str().unwrap().to_owned()
 }
 
-/// Checks the status of a failed call, and words of its message.
 #[track_caller]
 fn assert_refused(got: trundle_status, status: trundle_status, words: &str) {
     assert_eq!(got, status, "{words}: {}", last_message());
     assert!(last_message().contains(words), "{words}: {}", last_message());
 }
 
-/// Checks that a call succeeded.
 #[track_caller]
 fn assert_ok(status: trundle_status) {
     assert_eq!(status, TRUNDLE_OK, "{}", last_message());

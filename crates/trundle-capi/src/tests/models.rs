@@ -1,5 +1,3 @@
-//! Opens, describes, plans and runs models.
-
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut, without_provenance, without_provenance_mut};
@@ -17,12 +15,11 @@ impl OwnedModel {
         OwnedModel(model)
     }
 
-    /// Opens the model of patches in docs/examples.
     pub(super) fn patches() -> OwnedModel {
         OwnedModel::open(&patches())
     }
 
-    /// Opens OpenVINO IR with these layers and edges.
+    /// Opens OpenVINO IR.
     pub(super) fn of_layers(layers: &str, edges: &[[usize; 4]]) -> OwnedModel {
         let folder = tempfile::tempdir().unwrap();
         OwnedModel::open(&written(folder.path(), layers, edges))
@@ -43,7 +40,7 @@ impl OwnedModel {
         Owned::new(|plan| self.plan(descs, data, plan))
     }
 
-    /// Returns which inputs control moves, given this data.
+    /// 1 for each input that controls moves.
     fn deciding(&self, descs: &[trundle_tensor_desc], data: &[*const c_void]) -> Vec<u8> {
         let mut decides = vec![7; descs.len()];
         // SAFETY: every pointer is valid for its description.
@@ -54,7 +51,6 @@ impl OwnedModel {
         decides
     }
 
-    /// Returns the element type and the sizes of an input.
     fn input(&self, number: usize) -> (trundle_dtype, Result<Vec<i64>, u32>) {
         let (mut dtype, mut sizes, mut rank) = (0, [7; 8], 0);
         // SAFETY: there is room for eight sizes.
@@ -96,7 +92,7 @@ fn open(path: &Path, links: trundle_links, model: *mut *mut trundle_model) -> tr
     unsafe { trundle_model_open(path.as_ptr(), links, model) }
 }
 
-/// Writes OpenVINO IR with these layers. An edge is its source layer and port, then its destination layer and port.
+/// An edge is its source layer and port, then its destination layer and port.
 fn written(folder: &Path, layers: &str, edges: &[[usize; 4]]) -> std::path::PathBuf {
     let edge = |[from, out, to, port]: &[usize; 4]| {
         format!("<edge from-layer='{from}' from-port='{out}' to-layer='{to}' to-port='{port}'/>")
@@ -109,7 +105,7 @@ fn written(folder: &Path, layers: &str, edges: &[[usize; 4]]) -> std::path::Path
     path
 }
 
-/// Returns the XML of a layer with `reads` input ports and `gives` output ports.
+/// With `reads` input ports and `gives` output ports.
 fn layer(id: usize, name: &str, kind: &str, content: &str, reads: usize, gives: usize) -> String {
     let ports = |range: std::ops::Range<usize>| -> String {
         range.map(|port| format!("<port id='{port}'/>")).collect()
@@ -130,8 +126,7 @@ fn result(id: usize, name: &str) -> String {
     layer(id, name, "Result", "", 1, 0)
 }
 
-/// Opens a model with a transpose by an input `order`, whose result it returns twice, and an input that is only
-/// passed on.
+/// A transpose by an input `order`, whose result is two outputs, and an input that is only passed on.
 pub(super) fn turning(element: &str) -> OwnedModel {
     let layers = [
         parameter(0, "data", element, "?,3"),
@@ -213,7 +208,7 @@ fn a_model_is_described() {
     assert!(text.contains("\n  input image: f32 [batch, 224, 224, 3]\n"), "{text}");
 }
 
-/// Runs a plan on two images whose pixels are numbered from `first`, and checks each patch.
+/// The pixels of both images are numbered from `first`.
 fn check_patches(plan: &Owned, first: u32) {
     let pixels = 2 * 224 * 224 * 3;
     let images: Vec<u32> = (first..).take(pixels).collect();
@@ -333,7 +328,7 @@ fn files_that_are_no_models_are_refused() {
     assert_eq!(kept.addr(), 8);
 }
 
-/// Opens a model whose weight file is a link out of the model's folder, as in caches.
+/// The weight file is a link out of the model's folder, as in caches.
 #[cfg(unix)]
 #[test]
 fn links_lead_where_they_may() {

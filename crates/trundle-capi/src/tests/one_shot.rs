@@ -1,11 +1,10 @@
-//! Repeated calls: the cached plan is used only if all arguments are equal, and all checks still run.
+//! A cached plan is used only if all arguments are equal, and all checks still run.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// The arguments of a transpose, a roll or a flip, without the elements.
 #[derive(Clone, Debug)]
 struct Arguments {
     op: Op,
@@ -54,7 +53,6 @@ impl Arguments {
         }
     }
 
-    /// Runs the call; returns its status and the output.
     fn outcome(&self) -> (trundle_status, Vec<u8>) {
         let mut data = Guarded::of(&(0..=255).collect::<Vec<u8>>());
         let mut out = Guarded::new(256);
@@ -63,7 +61,7 @@ impl Arguments {
     }
 }
 
-/// Returns calls that differ from each other in one argument; some of them are invalid.
+/// They differ from each other in one argument; some are invalid.
 fn calls() -> Vec<Arguments> {
     let lists: [&[i64]; 6] = [&[], &[0], &[1], &[-1], &[0, 1], &[1, 0]];
     let mut ops = Vec::new();

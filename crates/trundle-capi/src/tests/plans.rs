@@ -1,5 +1,3 @@
-//! Plans that are made once and run many times, by several threads.
-
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
@@ -48,7 +46,6 @@ impl Owned {
         unsafe { trundle_plan_run_all(self.0, inputs.as_ptr(), inputs.len(), first, count) }
     }
 
-    /// Returns the element type and the sizes of an output.
     pub(super) fn output(&self, number: usize) -> (trundle_dtype, Vec<u64>) {
         let (mut dtype, mut sizes, mut rank) = (0, [7; 8], 0);
         // SAFETY: there is room for eight sizes.
@@ -120,7 +117,6 @@ fn a_plan_says_what_it_does() {
     assert_eq!(needed, bytes);
 }
 
-/// Plans a concatenation along the last axis.
 fn concatenating(descs: &[trundle_tensor_desc], out: trundle_tensor_desc) -> Owned {
     // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe {
@@ -149,7 +145,6 @@ fn several_threads_run_one_plan() {
     });
 }
 
-/// Plans a scatter to rows of a matrix.
 fn scattering(
     desc: &trundle_tensor_desc,
     rows: &[i64],

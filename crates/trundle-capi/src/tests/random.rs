@@ -1,4 +1,4 @@
-//! Random operators and chains on random tensors of every type, called and planned, against the oracle.
+//! Random operators and chains of every type, called and planned, against the oracle.
 
 use std::ffi::{CString, c_void};
 use std::fmt::Debug;
@@ -16,10 +16,10 @@ use super::*;
 
 pub(super) const CASES: u32 = 4_000;
 
-/// A tensor in a guarded buffer, with the lists of its description.
+/// With the lists of its description.
 pub(super) struct Tensor {
     pub(super) buffer: Guarded,
-    /// The layout, in units of `width`.
+    /// In units of `width`.
     pub(super) layout: Layout,
     width: Width,
     dtype: trundle_dtype,
@@ -28,13 +28,13 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    /// Makes a tensor from `elements`, a layout of one-byte elements that is scaled to the width of the type.
+    /// `elements` is a layout of one-byte elements, which is scaled to the width.
     pub(super) fn new(number: trundle_dtype, dtype: DType, elements: &Layout) -> Tensor {
         let width = Width::from(dtype);
         let units = width.units().cast_signed();
         let strides = elements.strides_bytes();
         let in_units: Vec<isize> = strides.iter().map(|stride| stride * units).collect();
-        // The element at index 0 of every axis begins a byte or a group of three bytes.
+        // The element at index 0 of every axis begins a byte, or a group of three.
         let group = width.packing().map_or(1, Packing::group);
         let offset = elements.offset_bytes().next_multiple_of(group);
         let whole = buffer_bytes(elements, 1);
@@ -54,13 +54,12 @@ impl Tensor {
         strided(self.dtype, &self.sizes, &self.strides)
     }
 
-    /// Returns the address of the element at index 0 of every axis.
     pub(super) fn data(&mut self) -> *mut c_void {
         let at = self.width.bytes(self.layout.offset_bytes());
         if self.buffer.bytes == 0 { null_mut() } else { self.buffer.at(at) }
     }
 
-    /// Returns the bytes of each element, or one byte with its bits.
+    /// One byte for a sub-byte element.
     pub(super) fn elements(&self) -> Vec<Vec<u8>> {
         let bytes = self.buffer.content();
         let Some(packing) = self.width.packing() else {
@@ -71,7 +70,7 @@ impl Tensor {
         indices.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()
     }
 
-    /// Runs `call` with other bytes in the buffer, so that reading the buffer during the call gives wrong elements.
+    /// Reading the buffer during the call gives wrong elements.
     pub(super) fn hidden_while(&mut self, call: impl FnOnce()) {
         let content = self.buffer.content().to_vec();
         self.buffer.content_mut().fill(0x77);
@@ -90,7 +89,7 @@ impl Tensor {
     }
 }
 
-/// Returns every named type, and types of any other elements that are wider than a register.
+/// Every named type, and others wider than a register.
 pub(super) fn dtypes() -> Vec<(trundle_dtype, DType)> {
     let mut all = Vec::new();
     for dtype in DType::NAMED.iter().copied().chain([0, 1, 3, 12, 33].map(DType::Bytes)) {
@@ -103,7 +102,6 @@ pub(super) fn dtypes() -> Vec<(trundle_dtype, DType)> {
     all
 }
 
-/// Makes a tensor of lengths with this layout.
 fn lengths_tensor(
     lengths: &[u64],
     shape: &[usize],
@@ -122,7 +120,6 @@ fn lengths_tensor(
     tensor
 }
 
-/// Makes a tensor of indices with this layout.
 pub(super) fn indices_tensor(
     values: &[i64],
     sizes: &[usize],
@@ -138,7 +135,6 @@ pub(super) fn indices_tensor(
     tensor
 }
 
-/// Calls the operator's function, or plans and runs it.
 fn call(
     op: &PlainOp,
     data: &mut Tensor,
@@ -469,7 +465,7 @@ fn every_gather_takes_what_its_indices_say() {
 /// An element type, the layouts of the input and the output, and the seed of the input.
 type Ways<'a> = ((trundle_dtype, DType), (&'a LayoutNumbers, &'a LayoutNumbers), u64);
 
-/// Runs `call` on bytes of `seed` and compares the output with the oracle's result for a tensor of `shape`.
+/// On bytes of `seed`, against the oracle.
 fn check(
     shape: &[usize],
     expected: &Naive,
@@ -488,7 +484,6 @@ fn check(
     });
 }
 
-/// Compares the output of `call` with the expected elements of a tensor of this shape.
 pub(super) fn check_written<E: AsRef<[u8]>>(
     (number, dtype): (trundle_dtype, DType),
     (shape, expected): (&[usize], &[E]),
@@ -514,7 +509,6 @@ pub(super) fn check_written<E: AsRef<[u8]>>(
     out.buffer.assert_is(right.buffer.content());
 }
 
-/// Fills a buffer with pseudo-random bytes.
 pub(super) fn fill(bytes: &mut [u8], seed: u64) {
     let mut state = seed;
     for byte in bytes {

@@ -1,12 +1,10 @@
-//! Calls with invalid arguments. They return a status and a message with the argument and its values, and write
-//! nothing.
+//! Calls with invalid arguments return a status and a message, and write nothing.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
 
 use super::*;
 
-/// Runs `call` with an output buffer, and checks that it fails and writes nothing.
 #[track_caller]
 fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -> trundle_status) {
     let mut out = Guarded::new(256);
@@ -14,7 +12,7 @@ fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -
     out.assert_untouched();
 }
 
-/// Calls trundle_transpose(); the data is never read.
+/// The data is never read.
 fn transpose(
     from: *const trundle_tensor_desc,
     data: *const c_void,
@@ -26,7 +24,7 @@ fn transpose(
     unsafe { trundle_transpose(from, data, order.as_ptr(), order.len(), to, out) }
 }
 
-/// Returns data that is aligned and readable.
+/// Aligned and readable.
 fn data() -> *const c_void {
     static DATA: [u64; 32] = [0; 32];
     DATA.as_ptr().cast()

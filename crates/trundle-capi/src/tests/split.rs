@@ -1,5 +1,3 @@
-//! Splits of a tensor into parts.
-
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 

@@ -1,4 +1,4 @@
-//! Thread counts of calls and plans. Each test runs in its own thread, which starts without a setting.
+//! Each test runs in its own thread, which starts without a setting.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -8,11 +8,11 @@ use trundle::{ThreadPool, with_pool};
 
 use super::*;
 
-/// Sizes of a matrix of u32 of some megabytes, and of its transpose.
+/// A matrix of u32 of some megabytes, and its transpose.
 const SIZES: [u64; 2] = [1203, 1789];
 const TURNED: [u64; 2] = [1789, 1203];
 
-/// A pool that runs everything on the calling thread and records how many threads each run requests.
+/// Runs everything on the calling thread, and records how many threads each run requests.
 #[derive(Default)]
 struct Asked(Mutex<Vec<usize>>);
 
@@ -28,7 +28,6 @@ impl ThreadPool for Asked {
 }
 
 impl Asked {
-    /// Returns how many threads a call requests.
     fn by(&self, call: impl FnOnce() -> trundle_status) -> usize {
         match self.each_by(call)[..] {
             [] => 1,
@@ -37,7 +36,7 @@ impl Asked {
         }
     }
 
-    /// Returns how many threads each move of a call requests; moves for a single thread are left out.
+    /// Without moves for a single thread.
     fn each_by(&self, call: impl FnOnce() -> trundle_status) -> Vec<usize> {
         assert_ok(with_pool(self, call));
         self.0.lock().unwrap().drain(..).collect()
@@ -52,7 +51,6 @@ fn planned() -> *mut trundle_plan {
     plan
 }
 
-/// Returns the thread count of a plan.
 fn threads_of(plan: *const trundle_plan) -> usize {
     // SAFETY: the plan exists.
     unsafe { &*plan }.chain().cpu_plans().next().unwrap().threads()

@@ -54,7 +54,6 @@ fn pattern(left: &[&[&str]], right: &[&[&str]], sizes: &[(&str, usize)]) -> Op {
     Rearrange::new(side(left), side(right), sizes).unwrap().into()
 }
 
-/// Pairs of operators that differ in one parameter, for each parameter of each operator.
 fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
     let sequence = |axis, batch_axis, lengths: &[i128]| -> Op {
         ReverseSequence::new(axis, batch_axis, lengths).into()
@@ -178,7 +177,7 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
     ]
 }
 
-/// Two equal lengths that are stored once, with a stride of 0.
+/// Two equal lengths, stored once.
 fn stored_once() -> Op {
     let bytes = 2u64.to_ne_bytes();
     let layout = Layout::strided(&shape(&[1, 2]), 0, &[0, 0]).unwrap();
@@ -381,8 +380,6 @@ fn every_part_of_a_layout_and_of_a_type_is_seen() {
     assert_eq!(dtypes.len(), DType::NAMED.len() + 2);
 }
 
-/// The fingerprints must not depend on the compiler, the machine or the build. They change only if the fed
-/// data changes.
 #[test]
 fn fingerprints_are_the_same_in_every_build() {
     let mut found: Vec<(String, u128)> = operators()

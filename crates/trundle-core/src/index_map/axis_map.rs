@@ -3,7 +3,7 @@
 use super::Table;
 use crate::shape::steps_to;
 
-/// A linear function of an index: the coordinate `start + step · i`.
+/// The line `start + step · i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
     /// The coordinate at index 0.
@@ -25,7 +25,7 @@ impl Line {
 
     /// The coordinate at `i`.
     pub fn at(self, i: isize) -> isize {
-        // The result cannot overflow for an index within the axis. For another index it may wrap around.
+        // The result cannot overflow for an index within the axis. Another may wrap around.
         self.start.wrapping_add(self.step.wrapping_mul(i))
     }
 
@@ -110,7 +110,7 @@ crate::fingerprint!(enum AxisMap {
 });
 
 impl AxisMap {
-    /// The map whose source coordinate is the output coordinate on `axis`.
+    /// The identity on `axis`.
     pub fn identity(axis: usize) -> AxisMap {
         AxisMap::Affine { axis, line: Line::IDENTITY }
     }
@@ -157,7 +157,6 @@ impl AxisMap {
         matches!(self, AxisMap::Ragged { .. })
     }
 
-    /// The number of pieces of a segmented map; 1 for any other map.
     pub(crate) fn lines(&self) -> usize {
         match self {
             AxisMap::Segments { pieces, .. } => pieces.len(),
@@ -168,7 +167,7 @@ impl AxisMap {
         }
     }
 
-    /// The pieces of an affine or segmented map over an output axis of `size` elements; `None` for other maps.
+    /// The pieces of an affine or segmented map over an axis of `size`; `None` for other maps.
     pub(super) fn pieces(&self, size: usize) -> Option<Vec<Piece>> {
         match self {
             AxisMap::Affine { line, .. } => Some(vec![Piece { end: size, line: *line }]),
@@ -177,20 +176,19 @@ impl AxisMap {
         }
     }
 
-    /// Builds a map from consecutive pieces that cover the axis. Drops empty pieces and merges adjacent pieces
-    /// that lie on one line.
+    /// Builds a map from consecutive pieces that cover the axis, without empty pieces, and with adjacent pieces on one
+    /// line merged.
     ///
     /// Law: at every index i, the map has the same value as the given piece that contains i.
     pub(crate) fn from_pieces(axis: usize, pieces: impl IntoIterator<Item = Piece>) -> AxisMap {
         let mut merged: Vec<Piece> = Vec::new();
-        // The start of the last piece in `merged`.
         let mut begin = 0;
         for mut piece in pieces {
             let reached = merged.last().map_or(0, |last| last.end);
             if piece.end == reached {
                 continue;
             }
-            // In a piece of one index, every step gives the same coordinate; use 1.
+            // A piece of one index may have any step; use 1.
             if piece.end - reached == 1 {
                 let at = reached.cast_signed();
                 piece.line = Line { start: piece.line.at(at) - at, step: 1 };
@@ -210,8 +208,7 @@ impl AxisMap {
         }
     }
 
-    /// Builds a ragged map in its simplest form over nonzero `sizes`. If all lengths are equal, the result has
-    /// two pieces instead of a table.
+    /// Builds a ragged map in its simplest form over nonzero `sizes`; equal lengths become two pieces.
     pub(super) fn ragged(
         axis: usize,
         before: Line,
@@ -234,11 +231,10 @@ impl AxisMap {
     }
 }
 
-/// A table is replaced by at most this many pieces. Each piece becomes a box of its own, which costs more than
-/// reading table entries.
+/// At most this many pieces replace a table: each becomes a box, which costs more than reading table entries.
 const MOST_PIECES: usize = 64;
 
-/// A table is replaced only if the pieces have at least this many indices on average. The value is a guess.
+/// Pieces replace a table only if they have at least this many indices on average (a guess).
 const LEAST_PIECE: usize = 4;
 
 impl AxisMap {
@@ -252,7 +248,7 @@ impl AxisMap {
         }
     }
 
-    /// Builds a sum in its simplest form over `sizes`. A sum over one axis becomes affine.
+    /// Builds a sum in its simplest form over `sizes`; a sum over one axis becomes affine.
     pub(super) fn sum(start: isize, mut steps: Vec<isize>, sizes: &[usize]) -> AxisMap {
         for (step, size) in steps.iter_mut().zip(sizes) {
             if *size == 1 {
@@ -270,8 +266,7 @@ impl AxisMap {
         }
     }
 
-    /// Builds a gather in its simplest form over nonzero `sizes`. If the entries form few linear pieces, the
-    /// pieces replace the table.
+    /// Builds a gather in its simplest form over nonzero `sizes`; few linear pieces replace the table.
     pub(super) fn indexed(indices: &Table, line: Line, sizes: &[usize]) -> AxisMap {
         let indices = indices.within(sizes);
         let varying = {
@@ -295,7 +290,7 @@ impl AxisMap {
     }
 }
 
-/// Divides `indices` into linear pieces. Returns `None` if there are too many pieces to replace the table.
+/// Divides `indices` into linear pieces; `None` if they are too many to replace the table.
 fn lines_of(indices: impl Iterator<Item = usize>, count: usize) -> Option<Vec<Piece>> {
     let most = MOST_PIECES.min(count / LEAST_PIECE).max(2);
     let mut pieces: Vec<Piece> = Vec::new();
@@ -325,7 +320,7 @@ fn lines_of(indices: impl Iterator<Item = usize>, count: usize) -> Option<Vec<Pi
 /// The end of the last piece of a reversed row whose size is unknown; larger than any coordinate.
 const ROW_END: usize = isize::MAX.unsigned_abs();
 
-/// The line that both of two adjacent pieces lie on, if there is one. The first piece starts at `begin`.
+/// The line through two adjacent pieces, if there is one; the first piece starts at `begin`.
 fn joined(first: &Piece, begin: usize, second: &Piece) -> Option<Line> {
     let single = |begin: usize, end: usize| end - begin == 1;
     let (at, end) = (begin.cast_signed(), first.end.cast_signed());

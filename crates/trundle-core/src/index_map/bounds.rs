@@ -1,5 +1,5 @@
 //! Restricts index maps to boxes of the output (a chunk, a tile, the share of a thread) or of the source, and finds the
-//! box of the source that a map reads.
+//! source box that a map reads.
 
 use std::ops::Range;
 
@@ -22,10 +22,9 @@ impl IndexMap {
         Ok(self.followed(&shifted(shape_of(bounds)?, self.out_shape(), starts)))
     }
 
-    /// Finds the smallest box of the source that contains every element that the map reads. Returns one range for each
-    /// source axis.
+    /// Finds the smallest source box, one range for each source axis, that contains every element that the map reads.
     ///
-    /// If the output is empty, all ranges are empty. Returns `None` if the output cannot be divided into at most `most`
+    /// All ranges are empty for an empty output. Returns `None` if the output cannot be divided into at most `most`
     /// boxes over which every coordinate is a linear form.
     ///
     /// Law: each range contains the coordinate of every output index. The map reads the first and the last coordinate
@@ -65,8 +64,8 @@ impl IndexMap {
     ///
     /// Law: `f.within_source(b).source_of(i) + b.start == f.source_of(i)`.
     ///
-    /// The bounds should contain [`IndexMap::source_bounds`]. If they are smaller, callers must not use output indices
-    /// whose source lies outside, and [`Move::new`](crate::Move::new) returns an error for the map.
+    /// The bounds should contain [`IndexMap::source_bounds`]; with smaller bounds, callers must not use output indices
+    /// whose source lies outside, and [`Move::new`](crate::Move::new) returns an error.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if the number of ranges differs from the number of source axes,
@@ -77,8 +76,7 @@ impl IndexMap {
         Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }
 
-    /// Checks that no layer reads outside its source. The maps of operators never do, but the result of
-    /// [`IndexMap::within_source`] may.
+    /// Checks that no layer reads outside its source. Only the result of [`IndexMap::within_source`] may do so.
     ///
     /// # Errors
     /// [`MoveError::CoordinateOutOfBounds`] if a layer does.
@@ -90,7 +88,7 @@ impl IndexMap {
     /// Only such a map can be composed with an earlier map.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`] if the layer reads outside.
+    /// [`MoveError::CoordinateOutOfBounds`] if it does.
     pub(crate) fn check_source(&self) -> Result<()> {
         self.layers.first().map_or(Ok(()), Layer::check)
     }
@@ -102,7 +100,6 @@ impl Layer {
             return Ok(());
         }
         for (axis, size) in self.axes.iter().flatten().zip(self.in_shape.iter()) {
-            // If the range of a coordinate is unknown, return an error too.
             let reached = axis.reached(&self.out_shape).unwrap_or(isize::MIN..isize::MAX);
             if reached.start < 0 || reached.end.unsigned_abs() > *size {
                 return Err(MoveError::CoordinateOutOfBounds { range: reached, size: *size }.into());
@@ -112,7 +109,6 @@ impl Layer {
     }
 }
 
-/// The map that adds a constant to the coordinate on each axis.
 fn shifted(out_shape: Shape, in_shape: &Shape, starts: impl Iterator<Item = isize>) -> IndexMap {
     let shifted = |(axis, start)| AxisMap::Affine { axis, line: Line { start, step: 1 } };
     IndexMap::new(out_shape, in_shape.clone(), starts.enumerate().map(shifted).collect())
@@ -123,13 +119,13 @@ pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape, ShapeError> {
 }
 
 impl AxisMap {
-    /// The half-open range of the coordinates over a whole nonempty output; `None` if it is unknown.
+    /// The half-open range of the coordinates over a nonempty output; `None` if unknown.
     fn reached(&self, out_shape: &Shape) -> Option<Range<isize>> {
         let pieces = self.axis().and_then(|axis| self.pieces(out_shape[axis]));
         let Some(pieces) = pieces else {
             return bounds_of_axis(self, Region::of(&Layout::row_major(out_shape, 1).ok()?));
         };
-        // Go through the pieces once. A region would search all pieces for each cut.
+        // A region would search all pieces for each cut.
         let mut begin = 0;
         let mut reached: Option<Range<isize>> = None;
         for Piece { end, line } in pieces {
@@ -141,7 +137,7 @@ impl AxisMap {
     }
 }
 
-/// The smallest range that contains the coordinates of `axis` over a region; `None` if it is unknown.
+/// The half-open range of the coordinates of `axis` over a region; `None` if unknown.
 fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
     let mut bounds: Option<Range<isize>> = None;
     let mut stack = vec![whole];
@@ -160,12 +156,10 @@ fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
 }
 
 impl Line {
-    /// The half-open range of the values of a line at a nonempty range of indices.
     fn range(self, indices: Range<isize>) -> Range<isize> {
         self.range_between(indices.start, indices.end - 1)
     }
 
-    /// The half-open range of the values of a line between two indices, both included.
     fn range_between(self, one: isize, other: isize) -> Range<isize> {
         let (one, other) = (self.at(one), self.at(other));
         one.min(other)..one.max(other).saturating_add(1)
@@ -176,8 +170,7 @@ fn join(left: &Range<isize>, right: &Range<isize>) -> Range<isize> {
     left.start.min(right.start)..left.end.max(right.end)
 }
 
-/// Checks that `bounds` has one range for each axis of `shape`, and that each range lies within its axis. `axes` is the
-/// name of the axes in errors.
+/// Checks that `bounds` has one range within each axis of `shape`. `axes` names the axes in errors.
 pub(crate) fn check_bounds(
     bounds: &[Range<usize>],
     shape: &Shape,
@@ -197,10 +190,10 @@ pub(crate) fn check_bounds(
 }
 
 impl Region {
-    /// Checks that every coordinate lies within `shape`, the shape of the tensor that the region was pulled back to.
+    /// Checks that every coordinate lies within `shape`.
     ///
     /// # Errors
-    /// [`MoveError::CoordinateOutOfBounds`] if a coordinate lies outside.
+    /// [`MoveError::CoordinateOutOfBounds`] if one lies outside.
     pub(crate) fn check_within(&self, shape: &Shape) -> Result<()> {
         for (coordinate, size) in self.coordinates.iter().zip(shape.iter()) {
             let Range { start, end } = self.reached(coordinate);
@@ -213,7 +206,6 @@ impl Region {
         Ok(())
     }
 
-    /// The half-open range of the values of a coordinate over the region.
     fn reached(&self, coordinate: &Coordinate) -> Range<isize> {
         match coordinate {
             Coordinate::Linear(form) => self.range_of(form),
@@ -272,7 +264,7 @@ impl Region {
         indexed.line.range_between(least.cast_signed(), greatest.cast_signed())
     }
 
-    /// Calls `visit` with every value of a form. It may be called several times with the same value.
+    /// Calls `visit` with every value of a form, possibly several times.
     fn for_each_value(&self, form: &AffineForm, mut visit: impl FnMut(isize)) {
         let Some((longest, others)) = (0..form.terms.len())
             .max_by_key(|at| self.sizes[form.terms[*at].number])
@@ -285,7 +277,7 @@ impl Region {
             let terms = index.iter().zip(&others.terms);
             let steps = terms.map(|(i, term)| i.cast_signed() * term.step);
             let start = others.start + steps.sum::<isize>();
-            // Use a simple loop for the longest dimension, because all entries of a large table are visited here.
+            // A simple loop for the longest dimension: large tables are read completely here.
             for i in 0..self.sizes[longest.number].cast_signed() {
                 visit(start + i * longest.step);
             }

@@ -23,8 +23,8 @@ impl IndexMap {
         Ok(self.followed(next))
     }
 
-    /// Does the same as [`IndexMap::then`] without checks. `next` must not read outside the output shape of `self`,
-    /// unless `self` is affine.
+    /// [`IndexMap::then`] without checks: `next` must not read outside the output shape of `self`, unless `self` is
+    /// affine.
     pub(crate) fn followed(&self, next: &IndexMap) -> IndexMap {
         if next.out_shape().elements() == 0 {
             return IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
@@ -35,8 +35,7 @@ impl IndexMap {
     }
 }
 
-/// Appends `layer` to `layers`. If possible, merges it with the last layers. If the merged layer is the identity, drops
-/// it.
+/// Appends `layer` to `layers`, merged with the last layers if possible; drops the identity.
 pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
     while let Some(below) = layers.pop() {
         match below.then(&layer) {
@@ -53,7 +52,7 @@ pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
 }
 
 impl Layer {
-    /// Merges two layers; `None` if one layer cannot do the work of both.
+    /// Merges two layers, if one layer can do the work of both.
     fn then(&self, next: &Layer) -> Option<Layer> {
         let shapes = || (next.out_shape.clone(), self.in_shape.clone());
         match (&self.axes, &next.axes) {
@@ -76,7 +75,7 @@ impl Layer {
     }
 }
 
-/// Composes the map of one source axis with the layer `next`; `None` if the result is not an axis map.
+/// The map of one source axis after the layer `next`; `None` if it is not an axis map.
 fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     let next_axes = next.axes.as_ref()?;
     let sizes = next.out_shape.sizes();
@@ -161,7 +160,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     }
 }
 
-/// Composes a sum with `axes`. Returns `None` if one of the axes in the sum is neither affine nor a sum.
+/// Composes a sum with `axes`; `None` if an axis in the sum is neither affine nor a sum.
 fn sum_after(
     mut start: isize,
     steps: &[isize],
@@ -191,8 +190,8 @@ fn sum_after(
     Some(AxisMap::Sum { start, steps: summed })
 }
 
-/// Applies pieces to an index from a table. An index outside all pieces, which may be in entries that are not read,
-/// stays out of bounds.
+/// Applies pieces to an index from a table. An index outside all pieces, which unread entries may have, stays out of
+/// bounds.
 pub(super) fn piece_at(pieces: &[Piece], index: isize) -> usize {
     let piece = pieces.get(pieces.partition_point(|piece| piece.end.cast_signed() <= index));
     let within = piece.filter(|_| index >= 0).map(|piece| piece.line.at(index));

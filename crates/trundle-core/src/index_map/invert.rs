@@ -17,7 +17,7 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// The inverse of a layer, whose output must not be empty.
+    /// The output must not be empty.
     fn inverse(&self) -> Option<Layer> {
         let Some(maps) = &self.axes else {
             return Some(Layer::reshape(self.in_shape.clone(), self.out_shape.clone()));
@@ -25,7 +25,7 @@ impl Layer {
         if self.out_shape.rank() != self.in_shape.rank() {
             return None;
         }
-        // For each output axis, the source axis that depends on it. In a bijection, there is exactly one.
+        // For each output axis, the only source axis that depends on it.
         let mut readers = vec![None; self.out_shape.rank()];
         for (source, map) in maps.iter().enumerate() {
             let read = map.axis()?;
@@ -37,7 +37,7 @@ impl Layer {
         }
         let readers: Vec<usize> = readers.into_iter().collect::<Option<_>>()?;
 
-        // Invert ragged axes last, because their tables of lengths need the inverses of the other axes.
+        // Invert ragged axes last: their tables of lengths need the inverses of the other axes.
         let mut axes: Vec<AxisMap> =
             readers.iter().map(|source| AxisMap::identity(*source)).collect();
         for (out, source) in readers.iter().enumerate() {
@@ -69,9 +69,8 @@ impl Layer {
     }
 }
 
-/// The pieces of the inverse; `None` if the pieces do not give each coordinate of the axis exactly once.
+/// `None` unless the pieces give each coordinate of the axis exactly once.
 fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
-    // For each piece, the range of its coordinates and the inverse line.
     let mut images: Vec<(usize, usize, Line)> = Vec::with_capacity(pieces.len());
     let mut begin = 0usize;
     for piece in pieces {
@@ -94,7 +93,7 @@ fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
         .collect()
 }
 
-/// The inverse of a permutation; `None` if `found` does not contain each coordinate below `size` exactly once.
+/// `None` unless `found` contains each coordinate below `size` exactly once.
 fn inverted_table(found: impl Iterator<Item = isize>, size: usize) -> Option<Vec<usize>> {
     let mut back = vec![usize::MAX; size];
     for (i, coordinate) in found.enumerate() {

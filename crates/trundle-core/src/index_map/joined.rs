@@ -1,10 +1,10 @@
-//! Joins several maps from the same source to one map.
+//! Concatenates maps from one source.
 
 use super::{AxisMap, IndexMap, Line, Piece};
 use crate::Shape;
 
 impl IndexMap {
-    /// Joins maps from the same source. The output of the result is the concatenation of their outputs along `axis`.
+    /// Joins maps from the same source: the output is the concatenation of their outputs along `axis`.
     ///
     /// For example, the concatenation of two slices can be a roll. Returns `None` if a map has several layers, or if
     /// the result is not an index map of one layer.
@@ -36,7 +36,7 @@ impl IndexMap {
                 Some(AxisMap::from_pieces(axis, pieces))
             })
             .collect::<Option<Vec<AxisMap>>>()?;
-        // Ragged maps are not supported: their tables of lengths would have to be joined too.
+        // The tables of lengths of ragged maps would have to be joined too.
         (!axes.iter().any(AxisMap::is_ragged)).then(|| IndexMap::new(out_shape, in_shape, axes))
     }
 
@@ -48,7 +48,7 @@ impl IndexMap {
     }
 }
 
-/// The shape of the concatenation of the outputs; `None` if their sizes differ on another axis than `axis`.
+/// `None` if the sizes differ on another axis than `axis`.
 fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
     let (first, others) = maps.split_first()?;
     let mut sizes = first.out_shape().sizes().to_vec();
@@ -66,8 +66,8 @@ fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
     Shape::new(sizes).ok()
 }
 
-/// The pieces of a map whose output has `size` indices on the axis and starts at `begin`; `None` for a map that depends
-/// on another axis.
+/// The pieces of a map whose output begins at `begin` and has `size` indices on `axis`; `None` if the map depends on
+/// another axis.
 fn pieces_at(map: &AxisMap, axis: usize, size: usize, begin: usize) -> Option<Vec<Piece>> {
     let pieces = match map {
         // The map is constant. (The map of a single index has the step 1, not 0.)

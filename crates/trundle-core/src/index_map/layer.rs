@@ -11,20 +11,20 @@ use crate::shape::row_major_number;
 pub struct Layer {
     pub(super) out_shape: Shape,
     pub(super) in_shape: Shape,
-    /// The map of each source axis; `None` for a reshape, which keeps row-major order.
+    /// `None` for a reshape, which keeps row-major order.
     pub(super) axes: Option<Vec<AxisMap>>,
 }
 
 crate::fingerprint!(struct Layer { out_shape, in_shape, axes });
 
 impl Layer {
-    /// Creates a layer from a map for each source axis. Simplifies the maps. The output must not be empty.
+    /// Simplifies the maps of `axes`. The output must not be empty.
     pub(super) fn of_axes(out_shape: Shape, in_shape: Shape, axes: Vec<AxisMap>) -> Layer {
         let axes = axes.into_iter().map(|axis| simplified(axis, &out_shape)).collect();
         Layer { out_shape, in_shape, axes: Some(axes) }
     }
 
-    /// Creates a reshape in row-major order. Both shapes must have the same number of elements.
+    /// A reshape in row-major order; both shapes must have the same number of elements.
     pub(super) fn reshape(out_shape: Shape, in_shape: Shape) -> Layer {
         if out_shape == in_shape {
             return Layer::identity(&in_shape);
@@ -52,7 +52,7 @@ impl Layer {
         self.axes.as_deref()
     }
 
-    /// Writes the source coordinates for `index`, which must lie within the output's shape, to `source`.
+    /// `index` must lie within the output's shape.
     pub(super) fn source_into(&self, index: &[usize], source: &mut [usize]) {
         match &self.axes {
             Some(axes) => {
@@ -76,7 +76,7 @@ impl Layer {
     }
 }
 
-/// Simplifies a map. The aim is that maps that do the same are equal.
+/// Simplifies a map, so that maps that do the same are usually equal.
 ///
 /// Law: the coordinate at every index of `out_shape` is unchanged.
 fn simplified(axis: AxisMap, out_shape: &Shape) -> AxisMap {

@@ -31,13 +31,12 @@ use crate::{Result, Shape, ShapeError};
 ///
 /// Every output element has exactly one source, so a movement writes each output element exactly once.
 ///
-/// A map consists of layers. A layer is either a reshape, or gives each source coordinate as a function of the
-/// output coordinates. Most movements have one layer. A movement has several layers if axes are split or
-/// merged between other steps.
+/// A map consists of layers. A layer is either a reshape, or gives each source coordinate as a function of the output
+/// coordinates. Most movements have one layer. A movement that splits or merges axes between other steps has several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexMap {
-    /// At least one layer, ordered from the source to the output. Adjacent layers cannot be merged. If there
-    /// are several layers, none is the identity.
+    /// At least one layer, from the source to the output. Adjacent layers cannot be merged. If there are several
+    /// layers, none is the identity.
     layers: Vec<Layer>,
 }
 
@@ -54,7 +53,6 @@ impl IndexMap {
         IndexMap { layers: vec![Layer::of_axes(out_shape, in_shape, axes)] }
     }
 
-    /// The unique map to a shape without elements.
     fn empty(out_shape: Shape, in_shape: Shape) -> IndexMap {
         let last = out_shape.rank().saturating_sub(1);
         let axes = (0..in_shape.rank()).map(|axis| AxisMap::identity(axis.min(last))).collect();
@@ -82,7 +80,7 @@ impl IndexMap {
         Ok(IndexMap { layers: vec![Layer::reshape(out_shape.clone(), in_shape.clone())] })
     }
 
-    /// The map that repeats the only element of a tensor of rank 0 over `out_shape`.
+    /// Repeats the only element of a tensor of rank 0 over `out_shape`.
     pub fn broadcast(out_shape: &Shape) -> IndexMap {
         let one = Shape::default();
         IndexMap::new(out_shape.clone(), one, Vec::new())
@@ -103,7 +101,7 @@ impl IndexMap {
         &self.layers
     }
 
-    /// For each output axis, the source axis that it comes from, even if only a part of that axis is read.
+    /// For each output axis, the source axis that it comes from, even if only a part of it is read.
     ///
     /// Returns `None` if axes are split, merged, added or removed. The result can be wrong for a composed map
     /// without elements.
@@ -123,15 +121,15 @@ impl IndexMap {
 
     /// For each source axis, the coordinates that the output reads, in the order of the output.
     ///
-    /// If two tensors share an axis and two movements have equal coordinates on it, the axes of their results
-    /// match too. The entry is `None` for an axis whose coordinate depends on several output axes or on a table.
-    /// The whole result is `None` if axes are split or merged.
+    /// If two tensors share an axis, it still matches after movements with equal coordinates on it. The entry is `None`
+    /// for an axis whose coordinate depends on several output axes or on a table. The whole result is `None` if axes
+    /// are split or merged.
     pub fn coordinates(&self) -> Option<Vec<Option<Vec<Piece>>>> {
         let [only] = &self.layers[..] else { return None };
         let of = |axis: &AxisMap| match axis {
             AxisMap::Affine { axis, line } => {
                 let end = self.out_shape()[*axis];
-                // On an axis of one index, every step gives the same coordinate; use 1.
+                // A single index may have any step; use 1.
                 let step = if end == 1 { 1 } else { line.step };
                 Some(vec![Piece { end, line: Line { step, ..*line } }])
             }
@@ -141,8 +139,8 @@ impl IndexMap {
         Some(only.axes()?.iter().map(of).collect())
     }
 
-    /// If the layer at the source is a reshape, the map without it. A contiguous source can be read with this
-    /// map and the reshaped shape.
+    /// The map without a reshape at the source, if it has one. A contiguous source can be read with this map and the
+    /// reshaped shape.
     pub fn without_source_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [first, rest @ ..] if first.axes.is_none() => {
@@ -152,8 +150,8 @@ impl IndexMap {
         }
     }
 
-    /// If the layer at the output is a reshape, the map without it. A contiguous output can be written with
-    /// this map and the shape before the reshape.
+    /// The map without a reshape at the output, if it has one. A contiguous output can be written with this map and the
+    /// shape before the reshape.
     pub fn without_output_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [rest @ .., last] if last.axes.is_none() => {
@@ -163,7 +161,6 @@ impl IndexMap {
         }
     }
 
-    /// The map with these layers, or the identity on `shape` if there are no layers.
     fn of_layers(layers: Vec<Layer>, shape: &Shape) -> IndexMap {
         if layers.is_empty() {
             return IndexMap::identity(shape);
@@ -175,8 +172,8 @@ impl IndexMap {
         self.layers.iter().filter_map(Layer::axes).flatten()
     }
 
-    /// An estimate of the number of boxes: the product of the numbers of lines of all axes. The actual number
-    /// may be smaller; it may be larger if there are reshapes.
+    /// An estimate of the number of boxes: the product of the lines of all axes. The number may be smaller, or larger
+    /// because of reshapes.
     pub(crate) fn boxes(&self) -> usize {
         self.axes().map(AxisMap::lines).fold(1, usize::saturating_mul)
     }
@@ -191,7 +188,7 @@ impl IndexMap {
         source
     }
 
-    /// Writes the source coordinates of the output element at `index` to `source`, one for each source axis.
+    /// [`IndexMap::source_of`] into a slice with one entry for each source axis.
     ///
     /// # Panics
     /// If `index` lies outside the output's shape, or `source` has another length.
@@ -284,7 +281,6 @@ impl fmt::Display for AxisMap {
 }
 
 impl Line {
-    /// Writes `start + step · name`, without a start of 0 and without a step of 1.
     fn write(self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         match (self.start, self.step) {
             (start, 0) => write!(f, "{start}"),

@@ -5,21 +5,20 @@ use super::region::{AffineForm, Coordinate, Evaluated, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
-/// A region that is being pulled back. It has been pulled back through `layers` layers. Of the next layer, the
-/// coordinates on the first `axes` source axes have been computed. They are the last coordinates of the region. The
-/// coordinates on the output axes of this layer come before them.
+/// A region that has been pulled back through `layers` layers, and through the first `axes` source axes of the next
+/// layer. The coordinates on these source axes come last in the region, after the coordinates on the layer's output
+/// axes.
 struct OnTheWay {
     region: Region,
     layers: usize,
     axes: usize,
 }
 
-/// The limits of a search for preimages. They are reduced during the search.
+/// The remaining limits of a search for preimages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// The remaining number of boxes.
     pub(crate) boxes: usize,
-    /// The remaining number of evaluations of a coordinate over a region. There are a few for each box, layer and axis.
+    /// How many times coordinates may be evaluated over a region: a few for each box, layer and axis.
     pub(crate) asks: usize,
 }
 
@@ -29,7 +28,7 @@ impl Room {
     }
 }
 
-/// Pulls `whole` back through `layers`, from the last to the first. Calls `visit` with every resulting region.
+/// Pulls `whole` back through `layers`, from the last to the first, and calls `visit` with every resulting region.
 ///
 /// Returns `None` if a coordinate is not a linear form over boxes, if the limits are exceeded, or if `visit` returns
 /// `None`, which ends the search.
@@ -75,17 +74,15 @@ pub(crate) fn visit_preimage(
     Some(())
 }
 
-/// A layer with precomputed data for reshapes.
 struct Step<'a> {
     layer: &'a Layer,
-    /// For a reshape, a digit for each source axis.
+    /// For a reshape, one for each source axis.
     digits: Vec<Digit>,
 }
 
-/// A source axis of a reshape. Its coordinate is a digit of a row-major number, which is computed from the coordinates
-/// on some output axes.
+/// A source axis of a reshape: a digit of a row-major number that some output axes form.
 struct Digit {
-    /// The output axes that determine the number, each with its stride in the number.
+    /// The output axes, each with its stride in the number.
     terms: Vec<(usize, isize)>,
     /// The stride of the source axis in the number.
     unit: isize,
@@ -116,8 +113,8 @@ impl Digit {
             return Ok((region.coordinates[*axis].clone(), None));
         }
         let (mut number, mut terms) = (AffineForm { start: 0, terms: Vec::new() }, &self.terms[..]);
-        // If the outermost output axis has indices from a table, the digit may depend on this axis alone: the inner
-        // axes never carry into it.
+        // If the coordinate on the outermost output axis is from a table, the digit may depend on this axis alone: the
+        // inner axes never carry into it.
         if let [(axis, unit), within @ ..] = terms
             && let Coordinate::Indexed(indexed) = &region.coordinates[*axis]
         {
@@ -139,20 +136,20 @@ impl Digit {
         Ok((Coordinate::Linear(digit), None))
     }
 
-    /// This digit of a number that consists only of indices from a table, with the stride `unit`.
+    /// This digit of a number that consists only of indices from a table, with stride `unit`.
     fn of_indices(&self, indexed: &IndexedForm, unit: isize) -> IndexedForm {
         let above = self.unit / unit;
         indexed.map(|index| {
             let digit = index.div_euclid(above);
             let digit = self.base.map_or(digit, |base| digit.rem_euclid(base));
-            // A table entry that is not read may have any value.
+            // Unread table entries may have any value.
             usize::try_from(digit).unwrap_or(OUT_OF_BOUNDS)
         })
     }
 }
 
-/// Returns a digit for each source axis of a reshape. The axes of both shapes are divided into the smallest groups that
-/// have the same number of elements in both shapes.
+/// A digit for each source axis of a reshape. The axes are divided into the smallest groups with equal numbers of
+/// elements in both shapes.
 fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
     let mut digits = Vec::with_capacity(in_sizes.len());
     let mut out = 0;
@@ -190,9 +187,8 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
 }
 
 impl Region {
-    /// Splits the region in two parts, with coordinates on `axis` below `at` and from `at` on. In the second part, the
-    /// coordinates on the axis are reduced by `at`. Returns `None` if the limits are exceeded, or if the coordinate is
-    /// along a partly reversed row.
+    /// Splits the region where the coordinate on `axis` reaches `at`. In the second part, the coordinates on the axis
+    /// are reduced by `at`. `None` if the limits are exceeded, or if the coordinate is along a partly reversed row.
     pub(super) fn cut(
         self,
         axis: usize,

@@ -1,9 +1,8 @@
 //! Regions: boxes of an output, over which every source coordinate is a linear form.
 //!
-//! A box is pulled back through the layers of a map, from the output to the source. It is cut in two where a
-//! coordinate jumps, as in a roll, or where a coordinate restarts at 0 because the next outer axis advances, as
-//! in an axis that was merged and then rolled. Both parts are then pulled back further. The boxes at the source
-//! become the blocks of a move.
+//! A box is pulled back through the layers of a map, from the output to the source. It is cut in two where a coordinate
+//! jumps, as in a roll, or restarts at 0 because the next outer axis advances, as in an axis that was merged and then
+//! rolled. The boxes at the source become the blocks of a move.
 //!
 //! A region is a nest of loops. `number` is the index of a loop in [`Region::sizes`].
 
@@ -14,7 +13,7 @@ use super::compose::{OUT_OF_BOUNDS, piece_at};
 use super::{AxisMap, Line, Piece, Table};
 use crate::Layout;
 
-/// A linear form: `start + Σ step · i` over the loops of a region, where i is the iteration of the loop.
+/// `start + Σ step · i`, where i is the iteration of each loop of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AffineForm {
     pub(crate) start: isize,
@@ -22,14 +21,13 @@ pub(crate) struct AffineForm {
     pub(crate) terms: Vec<Term>,
 }
 
-/// The increment `step` of a form for each iteration of the loop `number`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) number: usize,
     pub(crate) step: isize,
 }
 
-/// One coordinate of the tensor that a region has been pulled back to, as a function of the region's loops.
+/// A coordinate of the tensor that a region has been pulled back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Coordinate {
     Linear(AffineForm),
@@ -39,7 +37,6 @@ pub(crate) enum Coordinate {
 }
 
 impl Coordinate {
-    /// Applies `line` to this coordinate.
     fn then(&self, line: Line) -> Coordinate {
         match self {
             _ if line.step == 0 => Coordinate::Linear(AffineForm::constant(line.start)),
@@ -73,8 +70,7 @@ pub(crate) struct CutForm {
 }
 
 impl CutForm {
-    /// The coordinate for a range of the loop's iterations. The caller has already set the starts of both forms
-    /// to the values at the start of the range.
+    /// The coordinate for a range of the loop's iterations, if both forms already start at that range.
     fn narrowed(&self, range: &Range<usize>) -> Coordinate {
         match self.at.saturating_sub(range.start) {
             0 => Coordinate::Linear(self.second.clone()),
@@ -103,13 +99,13 @@ pub(crate) struct ReversedRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexedForm {
     pub(crate) indices: Arc<[usize]>,
-    /// The position in the table. It depends on at least one loop; otherwise the coordinate would be linear.
+    /// The position in the table. It depends on a loop; otherwise the coordinate would be linear.
     pub(crate) entry: AffineForm,
     pub(crate) line: Line,
 }
 
 impl IndexedForm {
-    /// Replaces the coordinate of every table entry by `number(coordinate)`, also for entries that are not read.
+    /// Applies `number` to the coordinate of every table entry, also of unread ones.
     pub(super) fn map(&self, number: impl Fn(isize) -> usize) -> IndexedForm {
         let at = |index: &usize| number(self.line.at(index.cast_signed()));
         let indices = self.indices.iter().map(at).collect();
@@ -123,14 +119,12 @@ impl IndexedForm {
 /// Law: if a box is cut, each of its indices is in exactly one part, with the same position and coordinates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
-    /// The number of iterations of each loop.
     pub(crate) sizes: Vec<usize>,
     /// The position of an element in the output, in the units of the output's layout.
     pub(crate) position: AffineForm,
     pub(crate) coordinates: Vec<Coordinate>,
 }
 
-/// The result of evaluating a coordinate over a region.
 pub(super) type Evaluated<T> = Result<T, NotOne>;
 
 /// The reason why a coordinate is not a single form over the whole region.
@@ -146,7 +140,6 @@ impl AffineForm {
         AffineForm { start, terms: Vec::new() }
     }
 
-    /// Applies `line` to this form.
     pub(super) fn then(&self, line: Line) -> AffineForm {
         let step = |term: &Term| Term { step: term.step.wrapping_mul(line.step), ..*term };
         let terms = if line.step == 0 { Vec::new() } else { self.terms.iter().map(step).collect() };
@@ -165,7 +158,6 @@ impl AffineForm {
         self.terms.retain(|term| term.step != 0);
     }
 
-    /// This form without the term of the loop `number`.
     pub(crate) fn without(&self, number: usize) -> AffineForm {
         let others = self.terms.iter().filter(|term| term.number != number);
         AffineForm { start: self.start, terms: others.copied().collect() }
@@ -175,7 +167,7 @@ impl AffineForm {
         self.terms.iter().find(|term| term.number == number)
     }
 
-    /// The step of the loop `number`; 0 if the form does not depend on that loop.
+    /// 0 if the form does not depend on the loop.
     pub(crate) fn step(&self, number: usize) -> isize {
         self.term_of(number).map_or(0, |term| term.step)
     }
@@ -221,7 +213,7 @@ impl Region {
         std::iter::once(&mut self.position).chain(coordinates)
     }
 
-    /// The number of boxes after every loop with a cut coordinate has been cut.
+    /// The number of boxes after cutting at all cut coordinates.
     pub(crate) fn boxes(&self) -> usize {
         let cuts = (0..self.sizes.len()).filter(|number| self.cut_of(*number).is_some()).count();
         let cuts = u32::try_from(cuts).unwrap_or(u32::MAX);
@@ -236,7 +228,7 @@ impl Region {
         })
     }
 
-    /// Returns the error with two parts of the region. In each part, the coordinate `cut` is linear.
+    /// The error with two parts of the region, in which the coordinate `cut` is linear.
     fn at_cut<T>(&self, cut: &CutForm) -> Evaluated<T> {
         Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
@@ -255,7 +247,7 @@ impl Region {
             .any(|coordinate| matches!(coordinate, Coordinate::Ragged(row) if row.number == number))
     }
 
-    /// Restricts one loop to the iterations in `range`, which is not empty.
+    /// `range` must not be empty.
     fn narrowed(&self, number: usize, range: &Range<usize>) -> Region {
         let mut part = self.clone();
         let from = range.start.cast_signed();
@@ -278,7 +270,7 @@ impl Region {
         part
     }
 
-    /// Cuts one loop before each of the iterations `ends`, which are in increasing order.
+    /// Cuts one loop before each of `ends`, which increase.
     fn cut_loop(&self, number: usize, ends: impl IntoIterator<Item = usize>) -> Vec<Region> {
         let mut begin = 0;
         let ends = ends.into_iter().chain([self.sizes[number]]);
@@ -317,8 +309,8 @@ impl Region {
         self
     }
 
-    /// Splits one loop into an outer and an inner loop. The inner loop has `inner` iterations, a divisor of the
-    /// loop's number of iterations. Returns `None` for a loop with a row or a cut, which must stay one loop.
+    /// Splits one loop in two, the inner one with `inner` iterations, a divisor of the loop's. Returns `None` for a
+    /// loop with a row or a cut, which must stay one loop.
     fn split(mut self, number: usize, inner: usize) -> Option<Region> {
         if self.has_row(number) || self.cut_of(number).is_some() {
             return None;
@@ -343,13 +335,12 @@ impl Region {
         form.start + form.terms.iter().map(|term| self.span(term)).sum::<isize>()
     }
 
-    /// The difference between the values of a form in the last and in the first iteration of the term's loop.
+    /// The difference between the values of a form in the last and the first iteration of a loop.
     fn span(&self, term: &Term) -> isize {
         term.step.wrapping_mul(self.sizes[term.number].cast_signed() - 1)
     }
 
-    /// Whether a form is below `at` over the whole region. If the form is below `at` only in a part, returns the
-    /// parts of the region.
+    /// Whether a form is below `at` over the whole region; cuts the region if it is below in a part.
     pub(super) fn is_below(&self, form: &AffineForm, at: isize) -> Evaluated<bool> {
         if let Some(term) = form.terms.iter().find(|term| term.step < 0) {
             return Err(NotOne::Cut(vec![self.clone().turned(term.number)]));
@@ -361,8 +352,8 @@ impl Region {
         let Some(widest) = form.terms.iter().max_by_key(|term| term.step) else {
             return Err(NotOne::Never);
         };
-        // The loop with the largest step has three ranges. In the first, the form is always below `at`. In the
-        // second, the comparison depends on the other loops. In the third, the form is never below `at`.
+        // Along the loop with the largest step, the form is first always below `at`, then depending on the other loops,
+        // then never.
         let others = most - form.start - self.span(widest);
         let first_at = |least: isize| -> usize {
             let steps = (at - least + widest.step - 1).div_euclid(widest.step);
@@ -373,7 +364,7 @@ impl Region {
         Err(NotOne::Cut(self.cut_loop(widest.number, [below, (below + 1).min(beyond)])))
     }
 
-    /// Divides a form by `unit` over the whole region. Returns the quotient and the remainder, in `0..unit`.
+    /// Divides a form by `unit` over the whole region, with a remainder in `0..unit`.
     pub(super) fn divided(
         &self,
         form: &AffineForm,
@@ -410,8 +401,8 @@ impl Region {
 
     /// Cuts a loop along which a digit counts from `first` to `base - 1` and then restarts at 0.
     ///
-    /// One call makes one cut: after the first cycle if it is incomplete, else before the last cycle if it is
-    /// incomplete. If all cycles are complete, the loop is split into one loop over cycles and one within a cycle.
+    /// One call makes one cut: after the first cycle or before the last if it is incomplete. If all cycles are
+    /// complete, the loop is split into one loop over cycles and one within a cycle.
     fn uncarried<T>(&self, number: usize, first: isize, base: isize) -> Evaluated<T> {
         let (first, base) = (first.unsigned_abs(), base.unsigned_abs());
         let steps = self.sizes[number];
@@ -431,8 +422,8 @@ impl Region {
             .map_or(NotOne::Never, |split| NotOne::Cut(vec![split])))
     }
 
-    /// Evaluates an axis map at the region's coordinates. Returns the new coordinate and, if the region must get
-    /// an additional loop, its number of iterations.
+    /// Evaluates an axis map at the region's coordinates; returns the coordinate, and the iterations of a loop that
+    /// must be added.
     pub(super) fn through_axis(&self, map: &AxisMap) -> Evaluated<(Coordinate, Option<usize>)> {
         let at = match map {
             AxisMap::Affine { axis, .. }
@@ -456,8 +447,7 @@ impl Region {
                 for (at, piece) in pieces.iter().enumerate() {
                     let end = match self.along_two(form, &pieces[at..]) {
                         Some(Ok(cut)) => return Ok((Coordinate::Cut(cut), None)),
-                        // The first two pieces can become one cut coordinate, so cut the region only where the second
-                        // piece ends.
+                        // The first two pieces become one cut coordinate: cut the region only after the second.
                         Some(Err(end)) => end,
                         None => piece.end,
                     };
@@ -503,10 +493,9 @@ impl Region {
         }
     }
 
-    /// Looks up the region's coordinates in a table.
     fn indexed(&self, indices: &Table, line: Line) -> Evaluated<Coordinate> {
         let mut varying = indices.varying_axes().map(|axis| (&self.coordinates[axis], axis));
-        // If the coordinate is itself read from a table, combine both tables into one.
+        // The coordinate is itself from a table: combine both tables.
         if let (Some((Coordinate::Indexed(inner), axis)), None) = (varying.next(), varying.next()) {
             let (first, stride) = (indices.offset(), indices.strides()[axis]);
             let of = |index: isize| {
@@ -529,11 +518,10 @@ impl Region {
         })
     }
 
-    /// Evaluates the first two of `pieces` as one cut coordinate. That is possible if the form passes from the
-    /// first piece into the second between two iterations of a loop, whatever the iterations of the other loops.
+    /// Evaluates the first two of `pieces` as one cut coordinate, if the form passes from one into the other between
+    /// two iterations of a loop, whatever the other loops' iterations.
     ///
-    /// Returns `None` if that is not possible, and `Err` with the end of the second piece if the form also passes
-    /// that end.
+    /// Otherwise returns `None`, or `Err` with the end of the second piece if the form also passes that end.
     fn along_two(&self, form: &AffineForm, pieces: &[Piece]) -> Option<Result<CutForm, usize>> {
         let [piece, next, ..] = pieces else { return None };
         let (end, highest) = (piece.end.cast_signed(), self.highest(form));
@@ -546,8 +534,8 @@ impl Region {
         if self.cut_of(number).is_some() || self.has_row(number) {
             return None;
         }
-        // The first iteration in which the form is at `end` or above. In the iteration before, the form must be below
-        // `end` for all iterations of the other loops.
+        // The first iteration that reaches `end`. Before it, the form must be below `end` for all iterations of the
+        // other loops.
         let at = (end - form.start + step - 1) / step;
         let others = highest - form.start - step * (self.sizes[number].cast_signed() - 1);
         if form.start + step * (at - 1) + others >= end {
@@ -560,12 +548,10 @@ impl Region {
         Some(Ok(CutForm { number, at: at.unsigned_abs(), first, second }))
     }
 
-    /// The position in a table, if it is linear.
     fn entry(&self, table: &Table) -> Evaluated<AffineForm> {
         self.summed(table.offset().cast_signed(), table.strides())
     }
 
-    /// `start + Σ steps[axis] · coordinate`, if the coordinates are linear.
     fn summed(&self, start: isize, steps: &[isize]) -> Evaluated<AffineForm> {
         let mut sum = AffineForm::constant(start);
         for (coordinate, step) in self.coordinates.iter().zip(steps) {
@@ -627,8 +613,7 @@ mod tests {
         region
     }
 
-    /// A 3 x 6 tensor, with an additional coordinate along its rolled rows. The coordinate jumps between two
-    /// iterations of the second loop.
+    /// The same with a coordinate along its rolled rows: it jumps between two iterations of the second loop.
     fn with_cut() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);
@@ -679,7 +664,6 @@ mod tests {
         };
         assert_eq!(cut(&[6, 18]), Some(Ok(1)));
         assert_eq!(cut(&[12, 18]), Some(Ok(2)));
-        // The first piece ends within an iteration of the outer loop; at the end of the region; before a third piece.
         assert_eq!(cut(&[7, 18]), None);
         assert_eq!(cut(&[18, 20]), None);
         assert_eq!(cut(&[6, 12, 18]), Some(Err(12)));

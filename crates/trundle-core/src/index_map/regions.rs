@@ -1,5 +1,3 @@
-//! Sets of disjoint boxes of an output that have been pulled back to a tensor.
-
 use std::sync::Arc;
 
 use super::preimage::{Room, visit_preimage};
@@ -8,9 +6,9 @@ use crate::{Layout, Shape};
 
 /// Disjoint boxes of one output that have been pulled back to one tensor.
 ///
-/// A set begins as a whole layout. It can then be pulled back [through](Regions::through) maps and
-/// [cut](Regions::cut). A set cannot be cloned, and can be united only with other parts of the same layout. So the
-/// boxes stay disjoint, and a [`Move`](crate::Move) made from them writes no position twice.
+/// A set begins as a whole layout, is pulled back [through](Regions::through) maps and [cut](Regions::cut). It cannot
+/// be cloned, and can be united only with other parts of the same layout. So the boxes stay disjoint, and a
+/// [`Move`](crate::Move) made from them writes no position twice.
 ///
 /// ```compile_fail
 /// use trundle_core::{Layout, Regions, Shape};
@@ -30,9 +28,9 @@ use crate::{Layout, Shape};
 /// ```
 #[derive(Debug)]
 pub struct Regions {
-    /// The layout of the output. Parts of the same set share this pointer.
+    /// Parts of the same set share this pointer.
     target: Arc<Layout>,
-    /// The shape of the tensor that the boxes have been pulled back to. All coordinates lie within it.
+    /// All coordinates of the boxes lie within it.
     shape: Shape,
     boxes: Vec<Region>,
 }
@@ -55,7 +53,7 @@ impl Regions {
         &self.shape
     }
 
-    /// The number of boxes. A box that contains the jump of a roll counts as two boxes.
+    /// The number of boxes. A box with the jump of a roll counts as two.
     pub fn len(&self) -> usize {
         self.boxes.iter().map(Region::boxes).sum()
     }
@@ -89,7 +87,6 @@ impl Regions {
         self.through_within(map, &mut Room::of_boxes(most))
     }
 
-    /// Does the same as [`Regions::through`], within the given limits.
     pub(crate) fn through_within(
         self,
         map: &IndexMap,
@@ -109,11 +106,10 @@ impl Regions {
         Ok(Regions { shape: map.in_shape().clone(), boxes, ..self })
     }
 
-    /// Splits the regions in two: those whose coordinate on `axis` is below `at`, and the others. In the second part,
-    /// the coordinates on the axis are reduced by `at`.
+    /// Splits the regions into those whose coordinate on `axis` is below `at`, and the others, whose coordinate is
+    /// reduced by `at`.
     ///
-    /// If the tensor is the concatenation of two tensors along the axis, the parts come from the first and from the
-    /// second of them.
+    /// These are the parts that come from the first and the second of two tensors concatenated along the axis.
     ///
     /// # Errors
     /// Returns the unchanged regions if there would be more than `most` boxes, or if the coordinate is along a partly
@@ -142,7 +138,7 @@ impl Regions {
         Ok((part(at, below), part(size - at, beyond)))
     }
 
-    /// Unites these regions with `other` parts of the same layout. Both must have been pulled back to the same tensor.
+    /// Unites these regions with `other` parts of the same layout, pulled back to the same tensor.
     ///
     /// # Panics
     /// If the layouts or the shapes of the tensors differ.

@@ -8,8 +8,8 @@ impl IndexMap {
     /// Splits the map in two if it would have more than `most` boxes because several axes jump; otherwise returns
     /// `None`.
     ///
-    /// The number of boxes of each part is about the square root of the map's number of boxes. The jumps of a single
-    /// axis are never split.
+    /// The number of boxes of each part is about the square root of the map's. The jumps of a single axis are never
+    /// split.
     ///
     /// For example, a roll cuts each rolled axis in two, so a roll of 12 axes has 4096 boxes. The time and memory for a
     /// box do not depend on its number of elements, so many small boxes are slow.
@@ -34,8 +34,7 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// Splits the axes that jump into two groups, one for each part. The tensor between the parts has the axes of the
-    /// source.
+    /// Divides the axes that jump between the two layers. The tensor between the parts has the axes of the source.
     fn split(&self) -> Option<(Layer, Layer)> {
         let axes = self.axes.as_ref()?;
         let grows = |source: usize| {
@@ -104,7 +103,6 @@ mod tests {
         Roll::new(&[1], &axes).index_map(shape).unwrap()
     }
 
-    /// Splits maps until no map has too many boxes.
     fn all_parts(map: IndexMap) -> Vec<IndexMap> {
         match map.split(MOST) {
             None => vec![map],
@@ -145,7 +143,6 @@ mod tests {
         let parts = all_parts(map.clone());
         assert_eq!(parts.len(), 2);
         assert!(parts.iter().all(|part| part.boxes() <= 256), "{parts:?}");
-        // There are too many elements to check all.
         let bounds: Vec<_> = map.out_shape().iter().map(|size| 0..(*size).min(2)).collect();
         let some = map.restrict(&bounds).unwrap();
         check(&some, &[&parts[..1], &[parts[1].restrict(&bounds).unwrap()]].concat());
@@ -153,7 +150,7 @@ mod tests {
 
     #[test]
     fn pieces_of_several_axes_at_once() {
-        // 70 x 70 pieces. One axis is smaller in the output than in the source, the other larger.
+        // 70 x 70 pieces; one axis shrinks, the other grows.
         let part = |axis: usize, ranges: &mut dyn Iterator<Item = (usize, usize)>, of: &Shape| {
             let parts: Vec<IndexMap> = ranges
                 .map(|(from, to)| {

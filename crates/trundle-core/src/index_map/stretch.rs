@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{AxisMap, Table};
 
 impl AxisMap {
-    /// The output axis that the map cuts into pieces, and the range on this axis of the piece that contains `index`.
-    /// `None` if the map is one piece.
+    /// The output axis that the map cuts into pieces, and the range of the piece with `index` on it; `None` if no axis
+    /// is cut.
     pub(crate) fn piece_around(&self, index: &[usize]) -> Option<(usize, Range<usize>)> {
         match self {
             AxisMap::Segments { axis, pieces } => {
@@ -38,8 +38,7 @@ impl AxisMap {
         }
     }
 
-    /// The distance between the sources of two elements whose indices differ by `steps`, in the piece that contains
-    /// `index`.
+    /// The distance between the sources of `index` and `index + steps` in the same piece.
     ///
     /// Law: if `index` and `index + steps` are in the same piece and have the same table entry,
     /// `source_of(index + steps) == source_of(index) + step_of(index, steps)`.
@@ -63,7 +62,6 @@ impl AxisMap {
 }
 
 impl Table {
-    /// The distance between the entries of two indices that differ by `steps`.
     pub(crate) fn step_of(&self, steps: &[isize]) -> isize {
         self.strides().iter().zip(steps).map(|(stride, step)| stride * step).sum()
     }

@@ -1,4 +1,4 @@
-//! The tables of axis maps: the lengths of partly reversed rows, and the indices of gathers.
+//! Tables of axis maps: the lengths of partly reversed rows, and the indices of gathers.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub struct Table {
 crate::fingerprint!(struct Table { values, offset, strides });
 
 impl Table {
-    /// Creates a table. `strides` has a stride in entries for each output axis. The caller must check that the entry
-    /// for every output index lies within `values`.
+    /// `strides` has a stride in entries for each output axis. The caller must check that the entry for every output
+    /// index lies within `values`.
     pub(crate) fn new(
         values: impl Into<Arc<[usize]>>,
         offset: usize,
@@ -29,7 +29,7 @@ impl Table {
         Table { values: values.into(), offset, strides }
     }
 
-    /// All entries. Some of them may belong to no output index.
+    /// All entries. Some may belong to no output index.
     pub fn values(&self) -> &Arc<[usize]> {
         &self.values
     }
@@ -57,7 +57,7 @@ impl Table {
         self.strides.iter().enumerate().filter(|(_, stride)| **stride != 0).map(|(axis, _)| axis)
     }
 
-    /// The number for all output indices, if no axis has a nonzero stride.
+    /// The number for all output indices, if the strides are 0.
     pub(super) fn uniform(&self) -> Option<usize> {
         if self.strides.iter().any(|stride| *stride != 0) {
             return None;
@@ -65,13 +65,12 @@ impl Table {
         self.values.get(self.offset).copied()
     }
 
-    /// Whether both tables have the same number for every index of `sizes`.
     pub(super) fn agrees_with(&self, other: &Table, sizes: &[usize]) -> bool {
         self.simplest(sizes) == other.simplest(sizes)
     }
 
-    /// The normal form of the table over `sizes`: in row-major order over the axes along which the numbers vary,
-    /// without other entries. Two tables with the same number for every index have equal normal forms.
+    /// The normal form over `sizes`, equal for tables with equal numbers: in row-major order over the axes along which
+    /// they vary, without unread entries.
     ///
     /// Law: `simplest.at(index) == self.at(index)` for every index of `sizes`.
     pub(super) fn simplest(&self, sizes: &[usize]) -> Table {
@@ -88,7 +87,7 @@ impl Table {
         if stride == 0 {
             return false;
         }
-        // The sizes of the indices that have a neighbour along the axis. On an axis with stride 0, one index is enough.
+        // The indices with a neighbour along the axis; one is enough on an axis with stride 0.
         let mut firsts: Vec<usize> = self
             .strides
             .iter()
@@ -110,9 +109,8 @@ impl Table {
         Table { values: values.into(), offset: 0, strides: row_major_strides(sizes) }
     }
 
-    /// Composes the table with axis maps. In the result, the number for an output index `out` is the number of this
-    /// table at the index whose coordinate b is `axes[b](out)`. Returns `None` if one of the varying axes has a ragged
-    /// map.
+    /// Composes the table with axis maps. The result's number for an output index `out` is this table's number at the
+    /// coordinates `axes[b](out)`. `None` if a varying axis has a ragged map.
     ///
     /// Law: `pulled.at(out) == self.at(axes(out))` for every `out`.
     pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Table> {
@@ -152,8 +150,7 @@ impl Table {
         Some(pulled)
     }
 
-    /// Does the same as [`Table::pull_back`] with new entries, for all combinations of the output axes on which the
-    /// maps of the varying axes depend.
+    /// [`Table::pull_back`] with new entries, over the output axes that the varying axes depend on.
     fn tabulate(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Table {
         let mut sizes = vec![1; out_sizes.len()];
         for axis in self.varying_axes().flat_map(|b| axes[b].axes()) {
@@ -168,7 +165,7 @@ impl Table {
         })
     }
 
-    /// The same table with stride 0 along each axis whose entry in `sizes` is 1.
+    /// Sets the stride to 0 along each axis whose entry in `sizes` is 1.
     pub(super) fn within(&self, sizes: &[usize]) -> Table {
         let strides = self.strides.iter().zip(sizes);
         let strides = strides.map(|(stride, size)| if *size == 1 { 0 } else { *stride }).collect();
@@ -180,7 +177,7 @@ impl Table {
         Table { values: values.into(), offset: self.offset, strides: self.strides.clone() }
     }
 
-    /// The numbers along the only axis on which they vary. The axis has `size` indices.
+    /// The numbers along the only axis on which they vary, which has `size` indices.
     pub(super) fn along(&self, axis: usize, size: usize) -> impl Iterator<Item = usize> + '_ {
         let (mut entry, stride) = (self.offset, self.strides[axis]);
         (0..size).map(move |_| {
@@ -190,7 +187,7 @@ impl Table {
         })
     }
 
-    /// The pieces of a row of `size` elements with its first `length` elements reversed.
+    /// A row of `size` elements with its first `length` reversed.
     pub(super) fn reversal(length: usize, size: usize) -> Vec<Piece> {
         let length = length.min(size);
         vec![

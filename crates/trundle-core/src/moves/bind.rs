@@ -9,10 +9,9 @@ use crate::index_map::{
 use crate::shape::check_shape;
 use crate::{Error, IndexMap, Layer, Layout, Line, MoveError, Regions, Result, Width};
 
-/// Makes the move of `map` between two layouts, with at most `most` blocks, not yet in canonical form.
+/// Makes the move of `map` between two layouts, with at most `most` blocks, not yet canonical.
 ///
-/// Law: the move has one pair of offsets for each output index of the map: the offset of the index in `dst`, and the
-/// offset of its source in `src`.
+/// Law: for each output index, the move has a pair of offsets: of the index in `dst`, and of its source in `src`.
 pub(super) fn bind(
     map: &IndexMap,
     width: Width,
@@ -41,7 +40,7 @@ pub(super) fn bind(
     Ok(work)
 }
 
-/// Makes the move of regions that were pulled back to a tensor with layout `src`, not yet in canonical form.
+/// Makes the move of regions, not yet canonical.
 pub(super) fn bind_regions(regions: &Regions, width: Width, src: &Layout) -> Result<Move> {
     check_shape("data", regions.shape(), src.shape())?;
     let mut work = unbound(width, src, regions.target())?;
@@ -61,8 +60,7 @@ fn unbound(width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     Ok(Move { width, packing, blocks: Vec::new(), src_bytes, dst_bytes })
 }
 
-/// If the layout of the source or the destination can be reshaped, reshapes it and removes the reshape from the
-/// layers.
+/// Removes a reshape at the source or the destination from the layers, if the layout can be reshaped instead.
 fn reshaped<'a>(
     mut layers: &'a [Layer],
     src: &'a Layout,
@@ -91,9 +89,9 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
     Ok(bytes)
 }
 
-/// Makes the block of a region that has been pulled back to the source.
+/// Makes the block of a region.
 ///
-/// The destination offsets of a region are always valid. Its source coordinates are checked here.
+/// Its destination offsets are always valid. Its source coordinates are checked here.
 ///
 /// # Errors
 /// [`MoveError::CoordinateOutOfBounds`] if a source coordinate is outside its axis.
@@ -152,7 +150,6 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     Ok(block)
 }
 
-/// The cut of a loop by a cut coordinate.
 fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
     let run = |form: &AffineForm| Run {
         src_offset: form.start.wrapping_mul(src_stride),
@@ -164,11 +161,11 @@ fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
 
 /// The cut of a loop by a partly reversed row, in a block with `loops` loops.
 ///
-/// Let j be `before.at(i)`. The source coordinate is `after.at(length - 1 - j)` if j < length, and `after.at(j)`
-/// otherwise. Both are linear in i and in the length.
+/// With j = `before.at(i)`, the source coordinate is `after.at(length - 1 - j)` if j < length, and `after.at(j)`
+/// otherwise; both are linear in i and in the length.
 fn ragged_cut(row: &ReversedRow, src_stride: isize, loops: usize) -> Cut {
     let (j, after): (Line, Line) = (row.before, row.after);
-    // Coordinates that are never used may give offsets that overflow. The offsets wrap around and are not read.
+    // The offsets of coordinates that are never used may wrap around; they are not read.
     let bytes = |coordinate: isize| coordinate.wrapping_mul(src_stride);
     let reversed = Run {
         src_offset: bytes(after.start - after.step * (1 + j.start)),

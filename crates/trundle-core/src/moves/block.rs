@@ -1,5 +1,3 @@
-//! Blocks: the nests of loops of a move.
-
 use std::fmt;
 
 use super::cut::{Cut, CutAt, LengthTable};
@@ -9,18 +7,17 @@ use super::index_table::IndexTable;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The offset of the first source element, in bytes from the start of the source buffer. A [cut](Source::Cut) adds
-    /// an offset to it.
+    /// its own.
     pub src_offset: isize,
     /// The offset of the first destination element, in bytes from the start of the destination.
     pub dst_offset: isize,
     /// The loops, in order of decreasing destination stride. Destination strides are positive, and each loop has at
     /// least two steps.
     ///
-    /// At most one loop is cut by a table. This loop may have a single step, since its source depends on a length. Its
-    /// destination stride is then 0.
+    /// At most one loop is cut by a table; it may have a single step, since its source depends on a length, and then
+    /// has destination stride 0.
     pub loops: Vec<Loop>,
-    /// Index tables whose entries add to the source offset. Usually there are no index tables, and never if a table
-    /// cuts a loop.
+    /// Index tables whose entries add to the source offset. Usually empty, and always if a table cuts a loop.
     pub indices: Vec<IndexTable>,
 }
 
@@ -59,8 +56,7 @@ impl Source {
         }
     }
 
-    /// Adds the source distances of a cut to this source. If the source is already cut, both cuts are at the same
-    /// step.
+    /// Adds the source distances of a cut. An earlier cut must be at the same step.
     pub(super) fn cut(&mut self, cut: Cut) {
         let before = std::mem::replace(self, Source::Cut(Box::new(cut)));
         match (before, self) {
@@ -111,7 +107,7 @@ impl Loop {
         }
     }
 
-    /// The source offset that step `i` of this loop adds. `index` has the steps of all loops of the block.
+    /// The source offset that step `i` of this loop adds. `index` has the steps of all loops.
     pub(super) fn src_of(&self, i: usize, index: &[usize]) -> isize {
         let step = i.cast_signed();
         match &self.src {
@@ -137,19 +133,17 @@ impl Block {
         self.loops.iter().map(|each| each.len).product()
     }
 
-    /// The index of the loop that a table cuts, if there is one.
+    /// The index of the loop that a table cuts, if any.
     pub fn ragged(&self) -> Option<usize> {
         self.loops.iter().position(|each| each.cut_by_table().is_some())
     }
 
-    /// For each table, its strides along the loops.
     pub(super) fn table_strides(&self) -> impl Iterator<Item = &[isize]> {
         let lengths = self.loops.iter().find_map(Loop::cut_by_table);
         let lengths = lengths.map(|(_, table)| &table.strides[..]);
         lengths.into_iter().chain(self.indices.iter().map(|table| &table.strides[..]))
     }
 
-    /// For each table, its first entry and its strides along the loops, both mutable.
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = (&mut usize, &mut Vec<isize>)> {
         let lengths = self.loops.iter_mut().find_map(Loop::table_mut);
         let lengths = lengths.map(|table| (&mut table.offset, &mut table.strides));

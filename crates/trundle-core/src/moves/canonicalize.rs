@@ -1,7 +1,6 @@
 //! The canonical form of a move.
 //!
-//! Law of every function that changes a move: the same bytes are copied from the same sources to the same
-//! destinations.
+//! Law of every function here: the same bytes are copied from the same sources to the same destinations.
 
 use std::cmp::Reverse;
 
@@ -21,8 +20,7 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Drops loops of one step. A loop that a table cuts stays, since its source depends on a length, but its strides
-/// become 0.
+/// Drops loops of one step. A loop that a table cuts stays, since its source depends on a length, with strides 0.
 fn drop_single_steps(block: &mut Block) {
     for at in (0..block.loops.len()).rev() {
         match &mut block.loops[at] {
@@ -46,7 +44,6 @@ fn drop_single_steps(block: &mut Block) {
     });
 }
 
-/// Makes every destination stride positive.
 fn orient(block: &mut Block) {
     for at in 0..block.loops.len() {
         let each = &mut block.loops[at];
@@ -70,8 +67,8 @@ fn orient(block: &mut Block) {
     }
 }
 
-/// Simplifies constant cuts. Adds the offset of the first run to the offset of the block. If a run has one element,
-/// gives it the stride of the other run. If both runs then are the same, makes the loop affine.
+/// Moves the offset of the first run of a constant cut to the block; a run of one element gets the other's stride. Two
+/// equal runs become an affine loop.
 fn straighten(block: &mut Block) {
     let mut straight = false;
     for Loop { len, src, .. } in &mut block.loops {
@@ -100,7 +97,7 @@ fn straighten(block: &mut Block) {
     }
 }
 
-/// Sorts loops by decreasing destination stride, so that the destination is written from front to back.
+/// Sorts the loops so that the destination is written from front to back.
 fn order(block: &mut Block) {
     let outward = |each: &Loop| Reverse(each.dst_stride);
     if block.loops.is_sorted_by_key(outward) {
@@ -118,8 +115,7 @@ fn order(block: &mut Block) {
     block.loops = order.iter().filter_map(|at| loops[*at].take()).collect();
 }
 
-/// Merges a loop with the next inner loop if one loop can do the work of both. The outer loop may have a constant
-/// cut.
+/// Merges a loop, which may have a constant cut, with the next inner loop if one loop can do the work of both.
 fn coalesce(block: &mut Block) {
     for at in (1..block.loops.len()).rev() {
         let [outer, inner] = &block.loops[at - 1..=at] else { continue };
@@ -159,7 +155,7 @@ fn coalesce(block: &mut Block) {
 }
 
 impl Block {
-    /// Splits the block in two at the constant cut of loop `at`; `None` if that loop has no constant cut.
+    /// Splits the block in two at the constant cut of loop `at`, if it has one.
     ///
     /// Law: each element keeps its source and its destination, and both blocks are canonical.
     pub fn halves(&self, at: usize) -> Option<[Block; 2]> {
@@ -183,7 +179,7 @@ impl Block {
     }
 }
 
-/// If adjacent elements stay together in every block, combines them to wider elements.
+/// Combines adjacent elements that stay together in every block.
 fn widen(work: &mut Move) {
     let width = work.width.cast_signed();
     let together = |block: &Block| innermost(block).map_or(1, |at| run(block, at, width));
@@ -211,13 +207,12 @@ fn widen(work: &mut Move) {
     work.width *= factor;
 }
 
-/// The index of the innermost loop that is not cut by a table.
 fn innermost(block: &Block) -> Option<usize> {
     block.loops.iter().rposition(|each| each.cut_by_table().is_none())
 }
 
-/// The number of adjacent elements that stay together along a loop. It is the number of steps, or, if the loop is
-/// cut, the greatest common divisor of the lengths of both runs. It is 1 if neighbours do not stay together.
+/// The number of adjacent elements that stay together along a loop: its steps, the greatest common divisor of both
+/// runs, or 1.
 fn run(block: &Block, at: usize, width: isize) -> usize {
     let each = &block.loops[at];
     if each.dst_stride != width || block.table_strides().any(|strides| strides[at] != 0) {

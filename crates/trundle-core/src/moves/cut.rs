@@ -1,5 +1,3 @@
-//! Cuts: loops whose source positions form two runs.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,16 +18,15 @@ pub struct Cut {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutAt {
     /// A constant step, as in a roll. Both runs have at least one step. The first run starts at the block's offset, and
-    /// `src_per_length` of both runs is 0.
+    /// `src_per_length` is 0.
     Constant(usize),
     /// A step that depends on the steps of the other loops.
     Table(LengthTable),
 }
 
-/// A table of lengths that determine the cut. There is a length for each combination of steps of the other loops.
+/// A table with a length for each combination of steps of the other loops, which determines the cut.
 ///
-/// For a given length, the cut is at step `start + per_length · length`, but at least at 0 and at most at the end
-/// of the loop.
+/// The cut is at step `start + per_length · length`, clamped to the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LengthTable {
     /// The table of lengths.
@@ -75,7 +72,6 @@ impl Cut {
         }
     }
 
-    /// The offsets and strides of both runs.
     pub(super) fn distances(&self) -> impl Iterator<Item = isize> {
         let of_run = |run: &Run| [run.src_offset, run.src_per_length, run.src_stride];
         [&self.first, &self.second].into_iter().flat_map(of_run)
@@ -89,12 +85,11 @@ impl Cut {
 }
 
 impl LengthTable {
-    /// The length for the steps `index` of the block's loops.
     pub(super) fn length(&self, index: &[usize]) -> usize {
         self.lengths[self.offset.wrapping_add_signed(steps_to(index, &self.strides))]
     }
 
-    /// The first step after the cut, for a length and a loop of `len` steps: from 0 to `len`.
+    /// The first step after the cut, from 0 to `len`, for a loop of `len` steps.
     pub fn cut(&self, length: usize, len: usize) -> usize {
         let cut = self.start.wrapping_add(self.per_length * length.cast_signed());
         cut.clamp(0, len.cast_signed()).unsigned_abs()

@@ -1,5 +1,3 @@
-//! The errors of movements.
-
 use std::ops::Range;
 
 use crate::Shape;
@@ -28,7 +26,7 @@ refusals! {
             /// The size of the axis.
             size: usize,
         } => "the map reads {range:?} of a source axis of size {size}";
-        /// The movement duplicates or drops elements. This is not allowed for values that own memory.
+        /// The movement duplicates or drops elements, which is not allowed for values that own memory.
         NotABijection => "the move does not write every element exactly once";
     }
 }

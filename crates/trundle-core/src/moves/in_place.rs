@@ -1,12 +1,12 @@
-//! Moves in place, described axis by axis: the result replaces the source in the same buffer.
+//! Moves in place, axis by axis: the result replaces the source in the same buffer.
 
 use super::canonicalize::canonicalize;
 use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 
-/// A move whose source and destination are the same positions of one buffer. Each position is read once.
+/// A move whose source and destination are the same positions of one buffer, each read once.
 ///
-/// The positions form a box with the axes [`axes`](InPlace::axes). The source coordinate on an axis depends only on
-/// the index on one axis. So a cell (a box with a part of each axis) takes the place of another cell.
+/// The positions form a box with the axes [`axes`](InPlace::axes). The source coordinate on an axis depends only on the
+/// index on one axis, so a cell (a box with a part of each axis) takes the place of another cell.
 ///
 /// Code that runs the move may rely on this: all bytes lie within [`bytes`](InPlace::bytes), different indices have
 /// different bytes, and every index is the source of exactly one index.
@@ -17,14 +17,14 @@ pub struct InPlace {
     axes: Vec<InPlaceAxis>,
 }
 
-/// One axis of the box. The last axis of a box consists of the bytes of an element.
+/// One axis of the box; the last axis consists of the bytes of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPlaceAxis {
     /// The number of steps.
     pub len: usize,
     /// The distance between neighbours, in bytes; positive.
     pub stride: isize,
-    /// The axis on which the source coordinate changes along this axis. It has the same number of steps.
+    /// The source axis, which has the same number of steps.
     pub from: usize,
     /// The source coordinate on the axis `from`.
     pub along: Along,
@@ -42,12 +42,12 @@ pub enum Along {
         /// From 1 to `n - 1`.
         shift: usize,
     },
-    /// `(at - 1 - i) mod n`: the part before `at` is flipped, and so is the part from `at` on.
+    /// `(at - 1 - i) mod n`: the parts before `at` and from `at` on are each flipped.
     FlippedParts {
         /// From 1 to `n - 1`.
         at: usize,
     },
-    /// `length - 1 - i` if `i < length`, else `i`. The table gives the length; it has one stride for each axis.
+    /// `length - 1 - i` if `i < length`, else `i`. The table gives the length.
     Reversed(LengthTable),
 }
 
@@ -64,16 +64,16 @@ pub enum CellMove {
 }
 
 impl Move {
-    /// Converts the move to one in place, for a source and a destination in the same buffer.
+    /// Converts the move to one in place, in a single buffer.
     ///
-    /// Returns `None` if that is not possible. Some moves that are possible in place are not supported: moves of
-    /// sub-byte elements, and moves with a source coordinate that depends on the indices on several axes.
+    /// Returns `None` if that is not possible, and also for moves of sub-byte elements, and for moves with a source
+    /// coordinate that depends on several axes.
     pub fn in_place(&self) -> Option<InPlace> {
         let [block] = &self.blocks[..] else { return None };
         if self.packing.is_some() || !block.indices.is_empty() || self.src_bytes != self.dst_bytes {
             return None;
         }
-        // Loops of one step can be left out, because tables have no stride along them.
+        // Tables have no stride along loops of one step.
         let loops: Vec<usize> =
             (0..block.loops.len()).filter(|at| block.loops[*at].len > 1).collect();
         let mut src_offset = block.dst_offset;
@@ -108,8 +108,8 @@ impl Move {
     }
 }
 
-/// Returns the source stride of a loop, the source coordinate of its first step, and the form of its source
-/// coordinates. `loops` are the indices of the block's loops that have more than one step.
+/// The source stride of a loop, the source coordinate of its first step, and the form of its source coordinates.
+/// `loops` are the loops with more than one step.
 fn along_of(each: &Loop, loops: &[usize]) -> Option<(isize, usize, Along)> {
     let len = each.len;
     let cut = match &each.src {
@@ -159,7 +159,7 @@ impl InPlace {
         self.bytes
     }
 
-    /// The axes, in order of decreasing stride. The last axis consists of the bytes of an element.
+    /// The axes, in order of decreasing stride. The last consists of the bytes of an element.
     pub fn axes(&self) -> &[InPlaceAxis] {
         &self.axes
     }
@@ -169,8 +169,7 @@ impl InPlace {
         self.axes.iter().enumerate().all(|(at, axis)| axis.stays(at))
     }
 
-    /// Splits the move into moves that each roll one axis. They can run in any order. Returns `None` if the move does
-    /// more than roll axes.
+    /// Splits the move into moves that each roll one axis, and can run in any order; `None` if it does more.
     pub fn rolls(&self) -> Option<Vec<InPlace>> {
         let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
         let is_of_rolls =
@@ -192,14 +191,13 @@ impl InPlace {
     /// The move of a cell with `steps[axis]` steps along each axis. Offsets are relative to the first byte of the cell,
     /// and table entries to the entry for its first element.
     ///
-    /// If the cell covers only a part of an axis, elements keep their order along the axis, or are flipped if the axis
-    /// is flipped. On an axis that is [`Reversed`](Along::Reversed), the cell must have all steps or a single one.
+    /// If the cell covers only a part of an axis, elements keep their order, or are flipped if the axis is flipped. On
+    /// an axis that is [`Reversed`](Along::Reversed), the cell must have all steps or a single one.
     ///
     /// # Panics
     /// If `steps` does not have one entry for each axis.
     pub fn cell(&self, steps: &[usize], way: CellMove) -> Move {
         assert_eq!(steps.len(), self.axes.len(), "a number of steps for each axis");
-        // The shape of the source cell.
         let mut read = steps.to_vec();
         if way != CellMove::Saved {
             self.axes.iter().zip(steps).for_each(|(axis, steps)| read[axis.from] = *steps);
@@ -245,8 +243,8 @@ impl InPlaceAxis {
         self.from == at && self.along == Along::Kept
     }
 
-    /// The source of a cell with `len` steps along this axis: the source coordinate of the first step, and the
-    /// positions of the steps. `stride` is the stride of the source.
+    /// The first source coordinate and the source of the `len` steps of a cell along this axis, with source stride
+    /// `stride`.
     fn read(&self, len: usize, stride: isize) -> (usize, Source) {
         let is_whole = len == self.len;
         let all = len.cast_signed() * stride;

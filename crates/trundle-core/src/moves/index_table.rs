@@ -1,5 +1,3 @@
-//! Tables of indices that determine source offsets of a block.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,17 +18,16 @@ pub struct IndexTable {
 }
 
 impl IndexTable {
-    /// The source offset that an entry adds, in bytes.
+    /// The source offset for an entry, in bytes.
     pub fn at(&self, entry: usize) -> isize {
         self.scale.wrapping_mul(self.indices[entry].cast_signed())
     }
 
-    /// The source offset that the table adds at the steps `index` of the block's loops, in bytes.
     pub(super) fn src_of(&self, index: &[usize]) -> isize {
         self.at(self.offset.wrapping_add_signed(steps_to(index, &self.strides)))
     }
 
-    /// The source offset that the table adds, if it is the same for all steps.
+    /// The source offset, if it is the same for all steps.
     pub(super) fn constant(&self) -> Option<isize> {
         self.strides.iter().all(|stride| *stride == 0).then(|| self.at(self.offset))
     }

@@ -1,4 +1,4 @@
-//! Moves: copies of bytes by strided loops. A move has no axes and no element types.
+//! Moves: copies of bytes by strided loops, without axes and element types.
 
 mod bind;
 mod block;
@@ -22,13 +22,13 @@ use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 
 /// A copy of elements of one width, as disjoint blocks of strided loops.
 ///
-/// Moves can be made only from maps and [`Regions`]. So code that runs a move may rely on this: every block lies
-/// within [`src_bytes`](Move::src_bytes) and [`dst_bytes`](Move::dst_bytes), and no byte of the destination (or
-/// no bit, for sub-byte elements) is written twice. If the number of moved bytes is the size of the destination, the
-/// move writes the whole destination.
+/// Moves can be made only from maps and [`Regions`], so code that runs a move may rely on this: every block lies within
+/// [`src_bytes`](Move::src_bytes) and [`dst_bytes`](Move::dst_bytes), and no byte of the destination (or no bit, for
+/// sub-byte elements) is written twice. If the number of moved bytes is the size of the destination, the move writes
+/// the whole destination.
 ///
-/// Moves are canonical: two moves are equal if they copy the same bytes to the same positions with the same cuts,
-/// even if they were made from different operators and layouts. A move of an empty tensor has no blocks.
+/// Moves are canonical: two are equal if they copy the same bytes to the same positions with the same cuts, whatever
+/// operators and layouts they were made from. A move of an empty tensor has no blocks.
 ///
 /// If sub-byte elements do not move in whole groups, the move has a [packing](Move::packing), and its offsets and
 /// strides count elements. All other moves count bytes.
@@ -41,7 +41,7 @@ pub struct Move {
     dst_bytes: usize,
 }
 
-/// The greatest common divisor. The divisor of 0 and n is n.
+/// The greatest common divisor, which is n for 0 and n.
 #[doc(hidden)]
 pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
@@ -50,8 +50,8 @@ pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
 impl Move {
     /// Makes the move that `map` describes, from a source with layout `src` to a destination with layout `dst`.
     ///
-    /// `width` is the width of the elements. The move has at most `most` boxes; the method
-    /// [`Budget::most`](crate::program::Budget::most) of a backend's budget returns a suitable number.
+    /// `width` is the width of the elements. A backend's [`Budget::most`](crate::program::Budget::most) gives a
+    /// suitable number `most` of boxes.
     ///
     /// # Errors
     /// - [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if `src` does not have the source shape of
@@ -76,9 +76,10 @@ impl Move {
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// Makes the move that writes the elements in `regions`, from the tensor that the regions have been pulled back to.
+    /// Makes the move that writes the elements in `regions`, from the tensor with layout `src` that they have been
+    /// pulled back to.
     ///
-    /// `src` is the layout of this tensor. The move does not write other elements of the regions' target.
+    /// Other elements of the regions' target are not written.
     ///
     /// # Errors
     /// The errors of [`Move::new`], where the regions' target is `dst`.
@@ -87,26 +88,23 @@ impl Move {
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// The size of an element of the move, in bytes. With a [packing](Move::packing), it is a number of sub-byte
-    /// elements.
+    /// The size of an element of the move, in bytes, or in sub-byte elements with a [packing](Move::packing).
     ///
-    /// An element of the move may consist of several elements of the tensor that stay together.
+    /// It may cover several elements of the tensor that stay together.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The packing, if elements do not move in whole bytes. The width, offsets and strides then count sub-byte
-    /// elements.
+    /// The packing, if elements do not move in whole bytes. Widths, offsets and strides then count sub-byte elements.
     pub fn packing(&self) -> Option<Packing> {
         self.packing
     }
 
-    /// Converts a number of units (bytes or sub-byte elements) to bytes.
     fn in_bytes(&self, units: usize) -> usize {
         self.packing.map_or(units, |packing| packing.bytes(units))
     }
 
-    /// The blocks, in order of increasing destination offset. They do not overlap in the destination.
+    /// The blocks, disjoint in the destination, in order of increasing destination offset.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -126,18 +124,17 @@ impl Move {
         self.dst_bytes
     }
 
-    /// The number of bytes that the move writes. It reads as many bytes.
+    /// The number of bytes that the move writes, and that it reads.
     pub fn moved_bytes(&self) -> usize {
         self.in_bytes(self.moved_units())
     }
 
-    /// The number of units (bytes or sub-byte elements) that the move writes.
     fn moved_units(&self) -> usize {
         self.width * self.blocks.iter().map(Block::elements).sum::<usize>()
     }
 
-    /// The grain: the largest number of bytes that divides the width and every offset and distance of the move, in the
-    /// source and in the destination. It is 0 if nothing is moved.
+    /// The grain: the largest number of bytes that divides the width and every offset and distance of the move; 0 if
+    /// nothing is moved.
     pub fn grain_bytes(&self) -> usize {
         match self.packing {
             None => self.grain(),
@@ -145,7 +142,6 @@ impl Move {
         }
     }
 
-    /// The grain in units (bytes or sub-byte elements).
     fn grain(&self) -> usize {
         let mut grain = if self.blocks.is_empty() { 0 } else { self.width };
         for block in &self.blocks {
@@ -159,7 +155,7 @@ impl Move {
     /// Calls `visit` with the source offset and the destination offset of every element, in units (bytes or sub-byte
     /// elements).
     ///
-    /// Tests compare backends with this function.
+    /// This is the reference for tests of backends.
     pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         for block in &self.blocks {
             block.for_each_pair(&mut visit);

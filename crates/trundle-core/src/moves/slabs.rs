@@ -3,10 +3,10 @@
 use super::canonicalize::canonicalize;
 use super::{Block, Loop, Move, Source};
 
-/// Boxes of a tensor that stay in their positions. The move within each box is the same.
+/// Boxes of a tensor that stay in their positions, with the same move in each.
 ///
-/// Code that runs the move may rely on this: all slabs lie within the buffer, no two slabs share a byte, and the
-/// move within a slab reads only bytes of this slab.
+/// Code that runs the move may rely on this: all slabs lie within the buffer, no two share a byte, and the move within
+/// a slab reads only its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slabs {
     /// The offset of the first slab, in bytes.
@@ -15,14 +15,14 @@ pub struct Slabs {
     pub around: Vec<(usize, usize)>,
     /// The size of a slab in bytes, including gaps between its elements.
     pub bytes: usize,
-    /// The move within each slab. Its source and destination buffers have the size of a slab.
+    /// The move within each slab, between buffers of the size of a slab.
     pub within: Move,
 }
 
 impl Move {
     /// The largest slabs of at most `most_bytes` bytes, for a move within one buffer.
     ///
-    /// Returns `None` if there are no such slabs, or if the move reads tables.
+    /// Returns `None` if there are none, or if the move reads tables.
     pub fn slabs(&self, most_bytes: usize) -> Option<Slabs> {
         let [block] = &self.blocks[..] else { return None };
         if self.src_bytes != self.dst_bytes || block.table_strides().next().is_some() {
@@ -41,7 +41,7 @@ impl Move {
             .flatten()
     }
 
-    /// The slabs that the loops from `outer` on move; `None` if two slabs overlap.
+    /// `None` if two slabs overlap.
     fn slabs_within(&self, block: &Block, outer: usize, group: isize) -> Option<Slabs> {
         let (around, loops) = block.loops.split_at(outer);
         let (src, dst) = (reach(loops, src_reach), reach(loops, dst_reach));
@@ -81,7 +81,7 @@ impl Move {
     }
 }
 
-/// The smallest and the largest offset that loops reach, relative to the first element.
+/// The smallest and the largest offset, relative to the first element.
 fn reach(loops: &[Loop], of_loop: impl Fn(&Loop) -> (isize, isize)) -> (isize, isize) {
     let sum =
         |(before, behind), (each_before, each_behind)| (before + each_before, behind + each_behind);
@@ -115,8 +115,6 @@ mod tests {
     use crate::ops::{Flip, Roll, Transpose};
     use crate::{BitOrder, Layout, Op, Packing, Shape, Width};
 
-    /// Compares the pairs of offsets of a move and of its slabs, and checks that no slab reads or writes outside
-    /// itself.
     fn check(work: &Move, slabs: &Slabs) {
         let units = |bytes: usize| match work.packing() {
             None => bytes,
@@ -140,7 +138,6 @@ mod tests {
         assert!(offsets.iter().all(|offset| offset + slabs.bytes <= work.dst_bytes()), "{slabs:?}");
         let within = |to: &Move| to.src_bytes() == slabs.bytes && to.dst_bytes() == slabs.bytes;
         assert!(within(&slabs.within));
-        // All pairs of offsets lie within the buffers of the slab.
         slabs.within.for_each_pair(|from, to| {
             let width = slabs.within.width();
             let end = slabs.within.in_bytes(from.max(to) + width);
@@ -170,7 +167,7 @@ mod tests {
         for width in widths {
             let unit = if let Width::Bytes(bytes) = width { bytes.cast_signed() } else { 1 };
             // Layouts without gaps, with gaps, interleaved with and without overlapping slabs, and with another
-            // position of the source. Each entry has three strides and an offset.
+            // position of the source.
             for (to, from) in [
                 ([25, 5, 1, 0], [25, 5, 1, 0]),
                 ([40, 8, 1, 3], [40, 8, 1, 3]),

@@ -4,8 +4,7 @@ use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Broadcasts the tensor to a larger shape.
 ///
-/// The last axes of both shapes correspond to each other. An axis of size 1 is repeated, and missing axes are added in
-/// front.
+/// The last axes correspond to each other. An axis of size 1 is repeated, and missing axes are added in front.
 ///
 /// Source: the documentation of numpy's `broadcast_to` and its rules of broadcasting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,11 +26,11 @@ impl Broadcast {
         Broadcast { sizes: sizes.to_vec() }
     }
 
-    /// The map for a tensor of this shape. The output has the sizes of the operator.
+    /// The map for a tensor of this shape. The output has the operator's sizes.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if the size of an axis changes
-    /// although it is not 1. [`ShapeError::TooLarge`] if the result cannot be addressed.
+    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if a size changes that is not 1.
+    /// [`ShapeError::TooLarge`] if the result cannot be addressed.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let refused =
             || ShapeError::SizesDoNotBroadcast { shape: shape.clone(), sizes: self.sizes.clone() };

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::program::{Program, TensorId};
 use crate::shape::normalize_axis;
 
-/// Concatenates tensors along an axis. Only their sizes along this axis may differ.
+/// Concatenates tensors, which may differ only in their sizes along this axis.
 ///
 /// Source: the specification of OpenVINO's Concat-1; the documentation of numpy's `concatenate`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ impl Concat {
         &self.inputs.0
     }
 
-    /// Adds the concatenation of `inputs` to a program. The names in [`Concat::inputs`] are ignored.
+    /// Adds the concatenation of `inputs`, instead of [`Concat::inputs`], to a program.
     ///
     /// # Errors
     /// As [`Program::joined`].

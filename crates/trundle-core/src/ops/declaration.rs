@@ -1,5 +1,4 @@
-//! The names and parameters of operators, as data. The chain language, the commands and the keys of the plan cache
-//! are generated from them.
+//! The names and parameters of operators, as data for the chain language, the commands and the keys of the plan cache.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,10 +6,9 @@ use std::ptr;
 
 use super::Op;
 
-/// The name and the parameters of an operator. An example of a call is `roll(shift=[-1, 2], axes=[0, 1])`.
+/// The name and the parameters of an operator, as in `roll(shift=[-1, 2], axes=[0, 1])`.
 ///
-/// Law: `Display` prints an operator as a call. [`Declaration::op`] makes an equal operator from the arguments of
-/// this call.
+/// Law: `Display` prints an operator as a call, and [`Declaration::op`] makes an equal operator from it.
 ///
 /// ```
 /// use trundle_core::ops::{DECLARATIONS, Roll};
@@ -27,13 +25,11 @@ pub struct Declaration {
     pub summary: &'static str,
     /// An example call.
     pub example: &'static str,
-    /// The parameters, in the order of positional arguments. If there is a single parameter, it takes all positional
-    /// arguments.
+    /// The parameters, in the order of positional arguments. A single parameter takes all positional arguments.
     pub parameters: &'static [Parameter],
     pub(super) make: Option<Make>,
 }
 
-/// A function that makes an operator from one list for each parameter.
 type Make = fn(&[&[i64]]) -> Op;
 
 /// A parameter of an operator.
@@ -41,7 +37,7 @@ type Make = fn(&[&[i64]]) -> Op;
 pub struct Parameter {
     /// The name of the parameter in calls.
     pub name: &'static str,
-    /// The kind of the argument.
+    /// The kind of argument.
     pub kind: Kind,
     /// The default value; `None` if the argument is required.
     pub default: Option<&'static [i64]>,
@@ -49,7 +45,7 @@ pub struct Parameter {
     pub summary: &'static str,
 }
 
-/// The kind of the argument of a parameter.
+/// The kind of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One axis.
@@ -60,22 +56,22 @@ pub enum Kind {
     Integer,
     /// A list of integers.
     Integers,
-    /// A list of pairs of integers, such as `[[0, 0], [1, 2]]`. It is stored without the inner brackets.
+    /// Pairs of integers, such as `[[0, 0], [1, 2]]`, stored without the inner brackets.
     Pairs,
-    /// One of the words in the list. It is stored as the index of the word.
+    /// One of the words in the list, stored as its index.
     Word(&'static [&'static str]),
-    /// A number that has the element type of the tensor. It is stored as the list of a [`Scalar`](super::Scalar).
+    /// A number of the tensor's type, stored as the list of a [`Scalar`](super::Scalar).
     Value,
-    /// The names of any number of tensors.
+    /// The names of several tensors.
     Tensors,
-    /// The names of two tensors: the tensor to update, and the updates.
+    /// The names of two tensors: the one to update, and the updates.
     TwoTensors,
-    /// Lengths or indices, as a list or as a tensor. There may be as many as the data has elements.
+    /// Lengths or indices, possibly as many as elements, as a list or a tensor.
     Numbers,
 }
 
 impl Kind {
-    /// Whether the argument is one integer, one number or one word.
+    /// Whether the argument is a single integer, number or word.
     pub fn is_single(self) -> bool {
         matches!(self, Kind::Axis | Kind::Integer | Kind::Word(_) | Kind::Value)
     }
@@ -89,13 +85,12 @@ impl Kind {
 impl Declaration {
     /// Makes the operator from one argument for each parameter. A single integer is a list with one entry.
     ///
-    /// Returns `None` for operators that have a parameter for lengths, indices or tensors.
+    /// Returns `None` for operators with a parameter for lengths, indices or tensors.
     pub fn op(&self, arguments: &[impl AsRef<[i64]>]) -> Option<Op> {
         let arguments: Vec<&[i64]> = arguments.iter().map(AsRef::as_ref).collect();
         self.make.map(|make| make(&arguments))
     }
 
-    /// Writes a call of the operator. `arguments` has one argument for each parameter.
     pub(super) fn print(&self, arguments: &[&[i64]], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.name)?;
         let mut separator = "";
@@ -115,7 +110,7 @@ impl Declaration {
                     write!(f, "{separator}{name}={pairs:?}")?;
                 }
                 (_, [one]) if kind.is_single() => write!(f, "{separator}{name}={one}")?,
-                // `transpose(2, 0, 1)`: a single optional parameter needs no name.
+                // A single optional parameter needs no name.
                 (_, list) if self.parameters.len() == 1 && default.is_some() => {
                     let list = format!("{list:?}");
                     f.write_str(list.trim_matches(['[', ']']))?;
@@ -135,7 +130,6 @@ impl Hash for Declaration {
     }
 }
 
-/// A field of an operator that can be converted to and from a list of integers.
 pub(super) trait Argument {
     fn of(list: &[i64]) -> Self;
     fn list(&self) -> &[i64];
@@ -161,7 +155,6 @@ impl Argument for Vec<i64> {
     }
 }
 
-/// Defines the [`Declaration`] of an operator.
 macro_rules! declaration {
     (
         $(#[doc = $summary:literal])+
@@ -187,7 +180,7 @@ macro_rules! declaration {
     };
 }
 
-/// Declares an operator whose fields are integers and lists of integers, in the order of its parameters.
+/// The fields are integers and lists of integers, in the order of the parameters.
 macro_rules! declare {
     (
         $(#[doc = $summary:literal])+

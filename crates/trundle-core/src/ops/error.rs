@@ -1,5 +1,3 @@
-//! The errors of the arguments of operators.
-
 use crate::{Error, Shape};
 
 refusals! {
@@ -28,7 +26,7 @@ refusals! {
             /// The allowed values.
             expected: &'static str,
         } => "{argument} {number} is out of range: expected {expected}";
-        /// A length is negative or greater than the size of the axis, and the operator does not allow that.
+        /// A length is negative or greater than the size of the axis, in an operator that does not clamp.
         LengthOutOfRange {
             /// The index of the length in the list of lengths.
             index: usize,
@@ -50,7 +48,7 @@ refusals! {
         WindowTooLarge {
             /// The axis.
             axis: usize,
-            /// The number of indices from the first to the last element of the window, both included.
+            /// The distance from the first to the last element of the window, both included.
             extent: usize,
             /// The size of the axis.
             size: usize,
@@ -63,19 +61,17 @@ refusals! {
     }
 }
 
-/// The error for a number that an operator does not accept.
 pub(crate) fn out_of_range(argument: &'static str, number: usize, expected: &'static str) -> Error {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     OpError::NumberOutOfRange { argument, number, expected }.into()
 }
 
-/// Converts an argument to a count. Returns an error if it is negative.
+/// Converts an argument that must not be negative.
 pub(super) fn count_of(argument: &'static str, number: i64) -> Result<usize, OpError> {
     let expected = "0 or more";
     usize::try_from(number).map_err(|_| OpError::NumberOutOfRange { argument, number, expected })
 }
 
-/// Describes the valid indices of an axis, for the end of a message.
 fn indices_of(size: usize) -> String {
     match size.checked_sub(1) {
         Some(last) => format!(": expected -{size}..={last}"),

@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Flip {
-    /// Reverses the elements along `axes`. No axis may be repeated. Negative axes count from the end.
+    /// Reverses the elements along `axes`, each named once; negative axes count from the end.
     pub fn new(axes: &[i64]) -> Flip {
         Flip { axes: axes.to_vec() }
     }

@@ -6,7 +6,7 @@ use crate::{IndexMap, OpError, Result, Shape};
 
 /// Gathers elements along an axis. For axis 1 of a tensor of rank 3, `out[i, j, k] = in[i, indices[i, j, k], k]`.
 ///
-/// On the other axes, the indices may have a smaller size than the tensor. The rest of the tensor is then not read.
+/// On the other axes, the indices may be smaller than the tensor, whose rest is then not read.
 ///
 /// Source: the specifications of ONNX's GatherElements, opset 13, and OpenVINO's GatherElements-6.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ impl GatherElements {
         first.then(&taken.index_map(first.out_shape())?)
     }
 
-    /// The shape of the result for a tensor of shape `shape`. It is the shape of the indices.
+    /// The shape of the result, which is the shape of the indices.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis that the tensor does not have,

@@ -10,8 +10,8 @@ use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
 /// Gathers elements or slices at indices on several axes.
 ///
-/// The last axis of the indices has one entry for each indexed axis. The first axes may be batch axes: the tensor and
-/// the indices share them, and each batch has its own indices.
+/// The last axis of the indices has one entry for each indexed axis. The first axes may be batch axes, shared by the
+/// tensor and the indices; each batch has its own indices.
 ///
 /// Source: the specifications of ONNX's GatherND, opset 13, and OpenVINO's GatherND-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct GatherNd {
 crate::fingerprint!(struct GatherNd { indices, batch_axes });
 
 impl GatherNd {
-    /// Gathers at `indices`. The first `batch_axes` axes of the tensor and of the indices are batch axes.
+    /// Gathers at `indices`, whose first `batch_axes` axes are batch axes.
     pub fn new(batch_axes: usize, indices: Indices) -> GatherNd {
         GatherNd { indices, batch_axes }
     }
@@ -40,7 +40,7 @@ impl GatherNd {
         let (positions, axes) = (own.rank() - 1, batch + together);
         let mut strides = self.indices.strides();
         strides.pop();
-        // Each axis has its own table, with only the indices on this axis.
+        // Each axis has a table of its own indices.
         strides.iter_mut().for_each(|stride| *stride /= together.max(1).cast_signed());
         strides.resize(out.rank(), 0);
         let mut maps: Vec<AxisMap> = (0..batch).map(AxisMap::identity).collect();
@@ -88,7 +88,7 @@ impl GatherNd {
 }
 
 impl fmt::Display for GatherNd {
-    /// Writes the operator for messages. The chain language does not have this operator.
+    /// The chain language does not have this operator: this is for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("gather_nd(indices=")?;
         Listed(self.indices.values()).fmt(f)?;

@@ -1,4 +1,4 @@
-//! The indices of gathers and scatters, and the treatment of indices that are outside their axis.
+//! Indices of gathers and scatters, and the treatment of indices outside their axis.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,10 +37,9 @@ crate::fingerprint!(enum IndexMode {
 impl IndexMode {
     const ALL: [IndexMode; 3] = [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip];
 
-    /// The names of the modes in calls.
     pub(super) const WORDS: [&'static str; 3] = ["raise", "wrap", "clip"];
 
-    /// The mode whose name has this index in the list of names; `None` if there is no such name.
+    /// The mode with this index in the list of names, if there is one.
     pub fn of_number(number: i64) -> Option<IndexMode> {
         IndexMode::ALL.get(usize::try_from(number).ok()?).copied()
     }
@@ -86,8 +85,8 @@ impl Indices {
         row_major_strides(&self.shape)
     }
 
-    /// The indices `first`, `first + every`, `first + 2 · every`, ... in row-major order, converted to coordinates on
-    /// an axis of `size` elements. `every` must be at least 1.
+    /// Every `every`-th index from `first` on, as a coordinate on an axis of `size` elements. `every` must be at least
+    /// 1.
     ///
     /// # Errors
     /// [`OpError::IndexOutOfRange`] for the first index that is not valid.
@@ -98,13 +97,13 @@ impl Indices {
         (first, every): (usize, usize),
     ) -> Result<Arc<[usize]>> {
         let own = self.values.get(first..).unwrap_or_default();
-        // A size fits 64 bits, because it is at most `isize::MAX`.
+        // A size is at most `isize::MAX`.
         let limit = size.cast_signed() as i64;
         if limit == 0 && !own.is_empty() {
             return Err(self.out_of_range(first, size));
         }
         let mut are_within = true;
-        // The loop has no early exit, which makes it several times as fast.
+        // Without an early exit, the loop is several times as fast.
         let mut of = |index: &i64| -> usize {
             let coordinate = match mode {
                 IndexMode::Raise => index + if *index < 0 { limit } else { 0 },
@@ -114,7 +113,7 @@ impl Indices {
             are_within &= (0..limit).contains(&coordinate);
             coordinate.cast_unsigned() as usize
         };
-        // This collects directly into the `Arc`, because a slice iterator has an exact length.
+        // A slice iterator has an exact length, so this collects directly into the `Arc`.
         let coordinates: Arc<[usize]> = match every {
             1 => own.iter().map(&mut of).collect(),
             every => own.iter().step_by(every).map(&mut of).collect(),

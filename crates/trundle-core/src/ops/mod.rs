@@ -1,4 +1,4 @@
-//! The operators. Each has a file, and the name and the parameters of its specification.
+//! The operators: a file for each, with the name and the parameters of its specification.
 
 #[macro_use]
 mod declaration;
@@ -68,10 +68,10 @@ pub use windows::Windows;
 
 use crate::{Error, IndexMap, Result, Shape};
 
-/// Declares the enum [`Op`]. There is one line for each operator, with its fingerprint tag and its description.
+/// Declares the enum [`Op`], with a line for each operator: its fingerprint tag and its description.
 macro_rules! operators {
     ($($operator:ident $tag:literal, $doc:literal;)*) => {
-        /// An operator with its parameters. It can be applied to tensors of every shape that fits the parameters.
+        /// An operator with its parameters, for tensors of every shape that fits them.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Op {
@@ -80,7 +80,6 @@ macro_rules! operators {
 
         crate::fingerprint!(enum Op { $($tag $operator(operator),)* });
 
-        /// Every parameter of every operator, with the operator's tag.
         #[cfg(test)]
         pub(crate) fn parameters() -> Vec<(&'static str, &'static str)> {
             let mut parameters = Vec::new();
@@ -94,9 +93,9 @@ macro_rules! operators {
             /// The index map of the operator for a tensor of this shape.
             ///
             /// # Errors
-            /// The errors of the operator's own `index_map`.
-            /// [`OpError::NoIndexMap`](crate::OpError::NoIndexMap) for an operator that takes several tensors or a
-            /// constant. For these, use [`Program::made_by`](crate::Program::made_by).
+            /// The errors of the operator's own `index_map`. [`OpError::NoIndexMap`](crate::OpError::NoIndexMap) for an
+            /// operator that takes several tensors or a constant, which needs
+            /// [`Program::made_by`](crate::Program::made_by).
             pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
                 match self {
                     $(Op::$operator(operator) => operator.index_map(shape),)*
@@ -149,11 +148,10 @@ operators! {
     Windows "windows", "Extracts sliding windows as new axes.";
 }
 
-/// Implements `index_map` for operators that take several tensors or a constant.
 macro_rules! no_index_map {
     ($($operator:ident),*) => {
         $(impl $operator {
-            /// Returns an error, because the result depends on more than the elements of one tensor.
+            /// Always fails: the result depends on more than one tensor.
             ///
             /// # Errors
             /// [`OpError::NoIndexMap`], always.
@@ -174,7 +172,7 @@ macro_rules! no_index_map {
 no_index_map!(Concat, PadConstant, PutAlongAxis, ScatterNd, SliceScatter, Stack);
 
 impl Op {
-    /// The tensors that the operator takes. Most operators take only the result of the previous operator.
+    /// The tensors that the operator takes; for most operators, only the previous result.
     pub fn operands(&self) -> &[Operand] {
         match self {
             Op::Concat(concat) => concat.inputs(),
@@ -186,8 +184,7 @@ impl Op {
         }
     }
 
-    /// For a scatter, the map from indices of the updates to the indices that they replace in a tensor of this shape.
-    /// `None` for other operators.
+    /// For a scatter, the map from indices of the updates to the indices that they replace; `None` for other operators.
     ///
     /// # Errors
     /// The errors of the operator's own `targets`.

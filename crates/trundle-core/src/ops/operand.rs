@@ -1,11 +1,9 @@
-//! The operands of operators that take several tensors.
-
 use std::fmt;
 
 /// A tensor that an operator takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operand {
-    /// The result of the previous operator, or for the first operator the unnamed input. It is written as `_`.
+    /// The result of the previous operator, or for the first operator the unnamed input. Written as `_`.
     Previous,
     /// A tensor that the caller provides by name.
     Named(String),
@@ -27,7 +25,7 @@ impl Operand {
 }
 
 impl fmt::Display for Operand {
-    /// Writes the operand as in a chain. The name is in quotes if it has special characters.
+    /// The name is in quotes if it has special characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Operand::Previous => f.write_str("_"),
@@ -44,7 +42,6 @@ impl fmt::Display for Operand {
     }
 }
 
-/// A list of operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Operands(pub(super) Vec<Operand>);
 

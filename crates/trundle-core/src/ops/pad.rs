@@ -39,8 +39,7 @@ fn pad(arguments: &[&[i64]]) -> Op {
     }
 }
 
-/// The elements with which a tensor is padded. Each example shows the row `abcd`, padded by three elements on each
-/// side.
+/// The elements used for padding, with the row `abcd` padded by three on each side as an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PadMode {
     /// `aaa abcd ddd`
@@ -63,16 +62,15 @@ crate::fingerprint!(enum PadMode {
 impl PadMode {
     const ALL: [PadMode; 4] = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];
 
-    /// The index of `constant` in the list of names.
     pub(super) const CONSTANT: i64 = 0;
 
-    /// The mode whose name has this index in the list of names; `None` for `constant`.
+    /// The mode with this index in the list of names; `None` for `constant`.
     fn of_number(number: i64) -> Option<PadMode> {
         let number = usize::try_from(number.checked_sub(1)?).ok()?;
         PadMode::ALL.get(number).copied()
     }
 
-    /// The number of output indices after which the source indices repeat; `None` if they do not repeat.
+    /// The number of output indices after which the source indices repeat.
     fn period(self, size: usize) -> Option<usize> {
         match self {
             // Every mode repeats a single element.
@@ -84,8 +82,7 @@ impl PadMode {
         }
     }
 
-    /// The source index for position `at`, where 0 is the position of the first element of the axis. `size` is the size
-    /// of the axis before padding, which is not 0.
+    /// The source index for position `at`, relative to the first element of an axis of `size`, which is not 0.
     fn source(self, at: isize, size: isize) -> isize {
         let mirrored = |period: isize, last: isize| {
             let within = at.rem_euclid(period);
@@ -106,14 +103,12 @@ impl fmt::Display for PadMode {
     }
 }
 
-/// The names in calls: first `constant`, then the modes.
 const WORDS: [&str; 5] = ["constant", "edge", "reflect", "symmetric", "wrap"];
 
-/// If the source indices repeat more often than this, the map uses a table with an entry for each index. Otherwise,
-/// it has pieces for each period.
+/// Axes with more periods than this use a table with an entry for each index, others have pieces.
 const MOST_PIECES: usize = 1 << 12;
 
-/// The maximum number of entries of the table. It is needed because a file may have any sizes.
+/// The limit of table entries is needed because a file may have any sizes.
 const MOST_ENTRIES: usize = 1 << 28;
 
 impl Pad {
@@ -122,13 +117,12 @@ impl Pad {
 
     /// Adds elements before and after the tensor along each axis.
     ///
-    /// `width` has the numbers of elements to add: one pair for each axis, one pair for all axes, or one number for
-    /// both sides of all axes.
+    /// `width` has one pair of numbers for each axis, one pair for all axes, or one number for both sides of all axes.
     pub fn new(width: &[i64], mode: PadMode) -> Pad {
         Pad { width: width.to_vec(), mode }
     }
 
-    /// The map for a tensor of this shape. In the output, both widths are added to the size of each axis.
+    /// The map for a tensor of this shape. In the output, both widths are added to each size.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] for a wrong number of widths, [`OpError::NumberOutOfRange`] for a negative
@@ -160,8 +154,7 @@ impl fmt::Display for Pad {
     }
 }
 
-/// The numbers of elements to add before and after the tensor along each axis, from pairs, a single pair or a single
-/// number.
+/// The widths before and after each axis, from pairs, a single pair or a single number.
 ///
 /// # Errors
 /// [`ShapeError::SizesDiffer`] for a wrong number of widths, [`OpError::NumberOutOfRange`] for a negative width.
@@ -179,8 +172,8 @@ pub fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
     }
 }
 
-/// The map of the axis `axis` of a tensor of rank `rank`, which is padded from `size` to `padded` elements, `before` of
-/// them in front. Returns `None` if a table would be too large or if indices would overflow.
+/// The map of one of `rank` axes, padded from `size` to `padded` elements, `before` of them in front. `None` if a table
+/// would be too large or if indices would overflow.
 fn padded_axis(
     (axis, rank): (usize, usize),
     mode: PadMode,
@@ -201,7 +194,7 @@ fn padded_axis(
         ];
         return Some(AxisMap::from_pieces(axis, pieces));
     };
-    // Leave room for the code below, which counts a few periods beyond both ends.
+    // The code below counts a few periods beyond both ends.
     if padded > isize::MAX.unsigned_abs() / 4 {
         return None;
     }
@@ -214,13 +207,13 @@ fn padded_axis(
             AxisMap::Indexed { indices: Table::new(indices, 0, strides), line: Line::IDENTITY }
         });
     }
-    // The output position at which a period starts. The first period starts before position 0 or at it.
+    // Where a period starts in the output. The first starts before position 0.
     let mut begin = shift.rem_euclid(period.cast_signed()) - period.cast_signed();
     let mut pieces = Vec::new();
     let end = |end: isize| usize::try_from(end).unwrap_or(0).min(padded);
     while begin < padded.cast_signed() {
         pieces.push(Piece { end: end(begin + own), line: Line { start: -begin, step: 1 } });
-        // The second half of a period runs backwards: from the last index, or from the one before it.
+        // The second half of a period runs backwards from the last index, or from the one before it.
         let last = match mode {
             PadMode::Reflect => begin + 2 * (own - 1),
             PadMode::Symmetric => begin + 2 * own - 1,
@@ -241,7 +234,6 @@ mod tests {
         Pad::new(width, mode).index_map(&Shape::new(sizes).unwrap())
     }
 
-    /// The source index as numpy's documentation defines it.
     fn expected(mode: PadMode, at: isize, size: isize) -> isize {
         match mode {
             PadMode::Edge => at.clamp(0, size - 1),

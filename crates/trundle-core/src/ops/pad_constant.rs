@@ -22,8 +22,7 @@ crate::fingerprint!(struct PadConstant { width, value });
 impl PadConstant {
     /// Adds elements with the value `value` before and after the tensor along each axis.
     ///
-    /// `width` has the numbers of elements to add: one pair for each axis, one pair for all axes, or one number for
-    /// both sides of all axes.
+    /// `width` has one pair of numbers for each axis, one pair for all axes, or one number for both sides of all axes.
     pub fn new(width: &[i64], value: Scalar) -> PadConstant {
         PadConstant { width: width.to_vec(), value }
     }
@@ -33,7 +32,7 @@ impl PadConstant {
         self.value
     }
 
-    /// Adds the padded tensor to a program. `element` is a buffer with the constant as its only element.
+    /// Adds the padded tensor to a program. `element` has the bytes of the constant.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a wrong number of widths, or if `element` does

@@ -10,9 +10,8 @@ use crate::{IndexMap, Result, Shape};
 
 /// Writes values over a tensor along an axis, each value at its index on this axis.
 ///
-/// The indices have the same meaning as for [`TakeAlongAxis`]. There is one value for each position of the output of
-/// [`TakeAlongAxis`]; fewer values are broadcast to that shape. If several values have the same destination, the last
-/// one in row-major order wins. The result has the shape of the tensor.
+/// The counterpart of [`TakeAlongAxis`], with the same indices. The values are broadcast to its output. If several
+/// values have the same destination, the last one in row-major order wins. The result has the shape of the tensor.
 ///
 /// Source: the documentation of numpy's `put_along_axis`; the specification of ONNX's ScatterElements without
 /// a reduction, opset 18.
@@ -59,7 +58,7 @@ impl PutAlongAxis {
         self.taken.index_map(shape)
     }
 
-    /// Adds the updated tensor to a program. The names in [`PutAlongAxis::inputs`] are ignored.
+    /// Adds the updated tensor, made of the given inputs, to a program.
     ///
     /// # Errors
     /// The errors of [`PutAlongAxis::targets`] and [`Program::updated`], and

@@ -24,15 +24,14 @@ declare! {
 }
 
 impl Repeat {
-    /// Repeats each index of the axis `repeats` times. A negative axis counts from the end. With 0 repeats, the result
-    /// is empty.
+    /// Repeats each index of the axis `repeats` times, which may be 0. A negative axis counts from the end.
     pub fn new(repeats: i64, axis: i64) -> Repeat {
         Repeat { repeats, axis }
     }
 
-    /// The map for a tensor of this shape. In the output, the size of the axis is multiplied by the number of repeats.
+    /// The map for a tensor of this shape. The size of the axis is multiplied by the number of repeats.
     ///
-    /// The map adds a new axis for the repeats and merges it with the repeated axis.
+    /// The repeats are a new axis, merged with the repeated one.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,

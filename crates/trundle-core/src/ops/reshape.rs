@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Reshape {
-    /// Reshapes to `sizes`. One size may be -1; it is inferred from the others.
+    /// Reshapes to `sizes`. One size may be -1, to be inferred.
     pub fn new(sizes: &[i64]) -> Reshape {
         Reshape { sizes: sizes.to_vec() }
     }

@@ -7,10 +7,10 @@ use super::reverse_subsequences::{Listed, reversed_rows};
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
-/// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis, and keeps the others.
+/// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis, and keeps the rest.
 ///
 /// This is as [`ReverseSubsequences`](crate::ops::ReverseSubsequences) with lengths that differ only along the batch
-/// axis. But a length greater than the size of the axis is an error.
+/// axis, but a length greater than the size of the axis is an error.
 ///
 /// Source: the specifications of ReverseSequence of ONNX, opset 10, and OpenVINO; the documentation of TensorFlow's
 /// `reverse_sequence`.

@@ -9,7 +9,7 @@ use crate::{
     AxisMap, DType, DTypeError, IndexMap, Line, Result, Shape, Table, TensorView, check_shape,
 };
 
-/// Reverses the first elements of each row along an axis, and keeps the others. Each row has its own length.
+/// Reverses the first elements of each row along an axis, as many as the row's own length, and keeps the others.
 ///
 /// A row consists of the elements with the same indices on all other axes. A length greater than the size of the axis
 /// reverses the whole row.
@@ -20,7 +20,7 @@ pub struct ReverseSubsequences {
     axis: i64,
     /// The lengths in row-major order: one for each row, or, with `tensor`, one for each element of the shape `stored`.
     lengths: Arc<[u64]>,
-    /// The shapes of the lengths; `None` if they were given as a list.
+    /// `None` for a list.
     tensor: Option<LengthsTensor>,
 }
 
@@ -38,19 +38,18 @@ declaration! {
     }
 }
 
-/// The shapes of lengths that were given as a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LengthsTensor {
     shape: Shape,
-    /// The shape of the stored lengths. It is `shape`, but with size 1 on axes whose stride is 0.
+    /// `shape`, but with size 1 on axes whose stride is 0.
     stored: Shape,
 }
 
 crate::fingerprint!(struct LengthsTensor { shape, stored });
 
-/// The types of the items of a buffer with lengths: `u32`, `u64`, or `u8` for the bytes of either.
+/// Item types of buffers of lengths: `u32`, `u64`, or `u8` for the bytes of either.
 pub trait LengthBuffer: Copy {
-    /// Reads the length at a byte offset of the buffer. The length has the type `dtype`.
+    /// Reads the length of type `dtype` at a byte offset.
     #[doc(hidden)]
     fn length_at(buffer: &[Self], dtype: DType, byte: usize) -> u64;
 }
@@ -81,9 +80,9 @@ impl ReverseSubsequences {
     /// Name and parameters of the operator. A call with a batch axis is a [`ReverseSequence`](super::ReverseSequence).
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Reverses along `axis`, with a list of lengths.
+    /// Reverses along `axis`, with one length for each row, in row-major order.
     ///
-    /// The list has one length for each row, in row-major order. A negative axis counts from the end.
+    /// A negative axis counts from the end.
     pub fn new(axis: i64, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: None }
     }
@@ -156,15 +155,15 @@ impl ReverseSubsequences {
     }
 }
 
-/// The map that reverses the first elements of each row along `axis`. The lengths are at most the size of the axis.
-/// `strides` has, for each axis, the distance between neighbours in `lengths`.
+/// The map that reverses the first elements of each row along `axis`, for lengths up to the size of the axis. `strides`
+/// address the lengths in entries.
 pub(super) fn reversed_rows(
     shape: &Shape,
     axis: usize,
     mut lengths: Vec<usize>,
     strides: Vec<isize>,
 ) -> IndexMap {
-    // Both 0 and 1 as lengths change nothing. Use 1, so that maps that do the same are equal.
+    // Lengths 0 and 1 both change nothing: use 1, so that maps that do the same are equal.
     lengths.iter_mut().for_each(|length| *length = (*length).max(1));
     let lengths = Table::new(lengths, 0, strides);
     let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();

@@ -24,7 +24,7 @@ declare! {
 }
 
 impl Roll {
-    /// Shifts each axis in `axes` by the entry of `shift` at the same position, or all axes by a single shift.
+    /// Shifts each axis in `axes` by its entry of `shift`, or all by a single shift.
     ///
     /// Negative axes count from the end. If an axis is repeated, its shifts are added.
     pub fn new(shift: &[i64], axes: &[i64]) -> Roll {
@@ -47,10 +47,10 @@ impl Roll {
         Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
     }
 
-    /// Finds nonzero shifts that move nothing in a tensor of this shape, because the shift is a multiple of the size of
-    /// the axis. Returns pairs of a shift and the size.
+    /// Finds nonzero shifts that move nothing in a tensor of this shape, because they are multiples of the size of the
+    /// axis, which is returned too.
     ///
-    /// The list is empty if the operator does not fit the shape.
+    /// Empty if the operator does not fit the shape.
     pub fn idle_shifts(&self, shape: &Shape) -> Vec<(i64, usize)> {
         if self.total_shifts(shape).is_err() {
             return Vec::new();
@@ -75,7 +75,7 @@ impl Roll {
         let shifts = self.shift.iter().cycle();
         for (&axis, &shift) in self.axes.iter().zip(shifts) {
             let axis = normalize_axis("axis", axis, shape.rank())?;
-            // Take each shift modulo the size before adding it, to avoid overflow.
+            // Taking the remainder before adding avoids overflow.
             if shape[axis] > 0 {
                 let size = shape[axis] as i128;
                 let total = (totals[axis] as i128 + i128::from(shift).rem_euclid(size)) % size;
@@ -86,8 +86,7 @@ impl Roll {
     }
 }
 
-/// The map of one axis of `size` elements, rolled by `shift`: the last `shift` elements come first. `shift` is less
-/// than `size`, or 0 if the axis is empty.
+/// The map of one axis: the last `shift` elements come first. `shift` is less than `size`, or 0.
 fn rolled(axis: usize, shift: usize, size: usize) -> AxisMap {
     let line = |start: isize| Line { start, step: 1 };
     AxisMap::from_pieces(

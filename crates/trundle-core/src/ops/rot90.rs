@@ -32,7 +32,7 @@ impl Rot90 {
         Rot90 { k, axes: axes.to_vec() }
     }
 
-    /// The map for a tensor of this shape. In the output, an odd number of rotations swaps the sizes of both axes.
+    /// The map for a tensor of this shape. An odd number of rotations swaps the sizes of both axes.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if `axes` does not have two entries,

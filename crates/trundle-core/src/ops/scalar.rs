@@ -21,7 +21,7 @@ pub struct Scalar(NumberList);
 
 crate::fingerprint!(struct Scalar(form));
 
-/// The number as a list, as calls store it: one integer, or the bits of a float followed by 0.
+/// The list that calls store: one integer, or the bits of a float followed by 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum NumberList {
     Integer([i64; 1]),
@@ -76,8 +76,7 @@ impl Scalar {
 
     /// Encodes the number as one element of `dtype` with the given width, little-endian.
     ///
-    /// For floats, the number is rounded to the nearest value. For complex numbers, the imaginary part is 0. For
-    /// booleans, the number must be 0 or 1.
+    /// Floats are rounded to the nearest value, complex numbers get the imaginary part 0, and booleans must be 0 or 1.
     ///
     /// # Errors
     /// [`DTypeError::NoSuchElement`] if the number is out of range, if it is not an integer although the type requires
@@ -94,7 +93,7 @@ impl Scalar {
         Ok(packed)
     }
 
-    /// Encodes the number as [`Scalar::element`], but in big-endian byte order.
+    /// [`Scalar::element`] in big-endian byte order.
     ///
     /// # Errors
     /// As [`Scalar::element`].
@@ -106,7 +105,7 @@ impl Scalar {
         Ok(bytes)
     }
 
-    /// The bytes of the element. A sub-byte element is in the low bits of one byte.
+    /// A sub-byte element is in the low bits of one byte.
     fn bytes(self, dtype: DType) -> Option<Vec<u8>> {
         let float = |float: Binary| float.code(self.float());
         let narrow = |of: Binary| Some(vec![u8::try_from(float(of)?).ok()?]);
@@ -154,7 +153,7 @@ impl Scalar {
         (narrow.is_finite() || !exact.is_finite()).then_some(narrow)
     }
 
-    /// The number as a code of [`DType::F8E8M0`], which stores only exponents; `None` if it is not a power of two.
+    /// The code of [`DType::F8E8M0`], which stores only exponents; `None` if the number is not a power of two.
     fn exponent(self) -> Option<u8> {
         let float = self.float();
         if float.is_nan() {
@@ -171,7 +170,7 @@ impl Scalar {
 struct Binary {
     exponent_bits: u32,
     fraction_bits: u32,
-    /// The code (the bits as an integer) of the largest finite number.
+    /// The code (the bits as an integer).
     largest: u16,
     infinity: Option<u16>,
     nan: Option<u16>,
@@ -181,7 +180,7 @@ impl Binary {
     const F16: Binary = Binary::ieee(5, 10);
     const BF16: Binary = Binary::ieee(8, 7);
     const F8E5M2: Binary = Binary::ieee(5, 2);
-    /// This type has one NaN for each sign. The other codes with the highest exponent are finite numbers.
+    /// One NaN for each sign; the other codes with the highest exponent are finite.
     const F8E4M3: Binary = Binary {
         exponent_bits: 4,
         fraction_bits: 3,
@@ -204,7 +203,7 @@ impl Binary {
         }
     }
 
-    /// The code of the nearest number. If two numbers are equally near, it is the one whose last bit is 0.
+    /// The code of the nearest number; ties go to an even last bit.
     fn code(self, float: f64) -> Option<u16> {
         let Binary { exponent_bits, fraction_bits, .. } = self;
         let sign = u16::from(float.is_sign_negative()) << (exponent_bits + fraction_bits);
@@ -215,7 +214,7 @@ impl Binary {
                 let bias = (1 << (exponent_bits - 1)) - 1;
                 let exponent = i32::try_from(magnitude.to_bits() >> 52).ok()? - 1023;
                 let exponent = exponent.max(1 - bias);
-                // The magnitude as a multiple of the last bit. This product is exact.
+                // The magnitude in units of the last bit, where it is exact.
                 let units = magnitude * 2f64.powi(i32::try_from(fraction_bits).ok()? - exponent);
                 let above = u64::try_from(exponent - (1 - bias)).ok()? << fraction_bits;
                 let code = above.checked_add(units.round_ties_even() as u64)?;
@@ -254,7 +253,7 @@ impl FromStr for Scalar {
 }
 
 impl From<f64> for Scalar {
-    /// Converts a float. All NaNs become the same NaN.
+    /// All NaNs become the same NaN.
     fn from(float: f64) -> Scalar {
         let float = if float.is_nan() { f64::NAN } else { float };
         Scalar(NumberList::Float([float.to_bits().cast_signed(), 0]))
@@ -268,7 +267,7 @@ impl From<i64> for Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// Writes the number in a form that parses to an equal number.
+    /// The text parses to an equal number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             NumberList::Integer([integer]) => integer.fmt(f),
@@ -285,7 +284,6 @@ mod tests {
         text.parse::<Scalar>().unwrap().element(dtype, dtype).ok()
     }
 
-    /// The value of a code, by the definition of binary floats.
     fn number(float: Binary, code: u16) -> f64 {
         let Binary { exponent_bits, fraction_bits, .. } = float;
         let fraction = f64::from(code & ((1 << fraction_bits) - 1));

@@ -6,7 +6,7 @@ use super::out_of_range;
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
-/// Slices along some axes, from a start to a stop, which is excluded: `out[i] = in[start + step · i]`.
+/// Slices along some axes, from a start up to, but excluding, a stop: `out[i] = in[start + step · i]`.
 ///
 /// Source: the specification of ONNX's Slice, opset 13.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,9 +34,9 @@ declare! {
 impl Slice {
     /// Slices along `axes`. Each list has one entry for each sliced axis.
     ///
-    /// Negative axes, starts and stops count from the end. Starts and stops outside the axis are clamped to it. A slice
-    /// with a negative step runs backwards; to include the first element, use the stop `i64::MIN`. If `axes` is empty,
-    /// the first axes are sliced. If `steps` is empty, all steps are 1.
+    /// Negative axes, starts and stops count from the end. Starts and stops outside the axis are clamped to it. A
+    /// negative step runs backwards; the stop `i64::MIN` then includes the first element. Empty `axes` are the first
+    /// axes. Empty `steps` are 1.
     pub fn new(starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]) -> Slice {
         Slice {
             starts: starts.to_vec(),
@@ -46,8 +46,8 @@ impl Slice {
         }
     }
 
-    /// Creates consecutive slices with the given sizes, which together cover an axis of a tensor of this shape. A
-    /// negative axis counts from the end.
+    /// Creates consecutive slices with the given sizes, which cover an axis of a tensor of this shape. A negative axis
+    /// counts from the end.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,
@@ -116,12 +116,11 @@ impl Slice {
     }
 }
 
-/// The line of the coordinates of a slice on an axis, and the number of coordinates. The step must not be 0.
+/// The coordinates of a slice on an axis, and their number. The step must not be 0.
 fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let size = size as i128;
-    // If the step is negative, stops are clamped to the position before the first element and up, and starts to the
-    // last element and down. A start before the first element becomes the first element; in numpy, the slice would
-    // be empty.
+    // Backwards, the furthest stop is before the first element. A start before the first element becomes the first
+    // element; in numpy, the slice would be empty.
     let (starts, stops) =
         if step > 0 { (0..=size, 0..=size) } else { (0.min(size - 1)..=size - 1, -1..=size - 1) };
     let within = |bound: i64, bounds: RangeInclusive<i128>| {
@@ -131,7 +130,7 @@ fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let (start, stop, step) = (within(start, starts), within(stop, stops), i128::from(step));
     let distance = (stop - start) * step.signum();
     let count = if distance > 0 { (distance - 1) / step.abs() + 1 } else { 0 };
-    // The step of a slice of one element is not needed, and might overflow.
+    // The step of a single element is not needed, and might overflow.
     let step = if count > 1 { step } else { 1 };
     let narrow = |number: i128| isize::try_from(number).unwrap_or_default();
     (Line { start: narrow(start), step: narrow(step) }, narrow(count).unsigned_abs())

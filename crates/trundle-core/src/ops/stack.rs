@@ -33,8 +33,7 @@ impl Stack {
     /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// Stacks `inputs` along a new axis, which is `axis` of the result. A negative axis counts from the end of the
-    /// result's axes.
+    /// Stacks `inputs` along the new axis `axis` of the result. A negative axis counts from the end of the result.
     pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Stack {
         Stack { inputs: Operands(inputs.into()), axis }
     }
@@ -44,7 +43,7 @@ impl Stack {
         &self.inputs.0
     }
 
-    /// Adds the stack of `inputs` to a program. The names in [`Stack::inputs`] are ignored.
+    /// Adds the stack of `inputs`, instead of [`Stack::inputs`], to a program.
     ///
     /// # Errors
     /// As [`Program::stacked`].

@@ -9,9 +9,9 @@ use super::reverse_subsequences::Listed;
 use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// Takes the elements at indices of one axis. In the result, the axes of the indices replace this axis.
+/// Takes the elements at indices of one axis, which the axes of the indices replace.
 ///
-/// The first axes may be batch axes: the tensor and the indices share them, and each batch has its own indices.
+/// The first axes may be batch axes, shared by the tensor and the indices; each batch has its own indices.
 ///
 /// Source: the specification of OpenVINO's Gather-8 (ONNX's Gather has no batch axes); the documentation of
 /// numpy's `take`.
@@ -52,7 +52,7 @@ impl Take {
         Take { mode, ..self }
     }
 
-    /// Sets the number of batch axes, which are the first axes of the tensor and of the indices.
+    /// Sets the number of batch axes.
     #[must_use]
     pub fn with_batch_axes(self, batch_axes: usize) -> Take {
         Take { batch_axes, ..self }
@@ -63,8 +63,7 @@ impl Take {
         &self.indices
     }
 
-    /// The map for a tensor of this shape. In the output's shape, the sizes of the indices replace the size of the
-    /// axis.
+    /// The map for a tensor of this shape. The sizes of the indices replace the size of the axis.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,

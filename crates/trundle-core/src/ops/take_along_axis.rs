@@ -47,14 +47,14 @@ impl TakeAlongAxis {
         &self.indices
     }
 
-    /// The axis, as the caller gave it. It may be negative.
+    /// The axis as given, possibly negative.
     pub(super) fn axis(&self) -> i64 {
         self.axis
     }
 
     /// The map for a tensor of this shape.
     ///
-    /// The output has the size of the indices on the axis, and the broadcast sizes on all other axes.
+    /// The output has the size of the indices on the axis, and broadcast sizes on the others.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`] for an axis that the tensor does not have,

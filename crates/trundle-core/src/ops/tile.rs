@@ -21,14 +21,14 @@ declare! {
 }
 
 impl Tile {
-    /// Repeats the tensor `repeats[axis]` times along each axis. With 0 repeats, the axis is empty.
+    /// Repeats the tensor `repeats[axis]` times along each axis, which may be 0.
     pub fn new(repeats: &[i64]) -> Tile {
         Tile { repeats: repeats.to_vec() }
     }
 
-    /// The map for a tensor of this shape. In the output, each size is multiplied by its number of repeats.
+    /// The map for a tensor of this shape. Each size is multiplied by its number of repeats.
     ///
-    /// For each axis that is repeated, the map adds a new axis for the repeats and merges it with this axis.
+    /// The repeats of an axis are a new axis, merged with it.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if the number of repeats differs from the number of axes,

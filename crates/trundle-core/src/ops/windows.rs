@@ -6,7 +6,7 @@ use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 /// Makes sliding windows along some axes. Each such axis becomes the axis of the windows, and a new axis at the end has
 /// the elements of one window.
 ///
-/// Source: the documentation of numpy's `sliding_window_view`. The step and the dilation are as in PyTorch's `unfold`.
+/// Source: the documentation of numpy's `sliding_window_view`; step and dilation are as in PyTorch's `unfold`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Windows {
     size: Vec<i64>,
@@ -30,8 +30,8 @@ declare! {
 }
 
 impl Windows {
-    /// Makes windows of `size` along `axes`, or along all axes if `axes` is empty. `step` is the distance between two
-    /// windows, and `dilation` the distance between two elements of a window; if empty, they are 1.
+    /// Makes windows of `size` along `axes`, or along all axes if `axes` is empty. `step` is the distance between
+    /// windows, and `dilation` the distance between elements of a window; both are 1 if empty.
     pub fn new(size: &[i64], step: &[i64], axes: &[i64], dilation: &[i64]) -> Windows {
         let [size, step, axes, dilation] = [size, step, axes, dilation].map(<[i64]>::to_vec);
         Windows { size, step, axes, dilation }
@@ -39,8 +39,7 @@ impl Windows {
 
     /// The map for a tensor of this shape.
     ///
-    /// In the output, the size of each axis with windows is the number of windows. The sizes of a window follow at the
-    /// end.
+    /// Each axis with windows has their number as its size, and the sizes of a window follow at the end.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] for wrong axes, [`ShapeError::SizesDiffer`] if
@@ -73,7 +72,7 @@ impl Windows {
                 );
             };
             sizes[*axis] = left / step[at] + 1;
-            // If there is only one window, the step is not needed. It may be larger than the axis.
+            // The step of a single window is not needed, and may be larger than the axis.
             sums[*axis][*axis] = if sizes[*axis] == 1 { 0 } else { step[at].cast_signed() };
             sums[*axis][shape.rank() + at] = dilation[at].cast_signed();
         }
@@ -91,7 +90,7 @@ impl Windows {
     }
 }
 
-/// Checks that there is one positive number for each axis. If there are no numbers, returns 1 for each axis.
+/// One positive number for each axis; 1 for each if there are no numbers.
 fn positive(argument: &'static str, numbers: &[i64], axes: usize) -> Result<Vec<usize>> {
     if numbers.is_empty() && argument != "size" {
         return Ok(vec![1; axes]);

@@ -18,9 +18,9 @@ pub struct Grid {
     layers: usize,
     /// The index of the first element.
     pub index: Vec<usize>,
-    /// The position of the first element. The caller chooses how positions are counted.
+    /// The position of the first element, as the caller counts positions.
     pub position: usize,
-    /// The directions. Each has at least two elements.
+    /// The directions, each with at least two elements.
     pub directions: Vec<Direction>,
 }
 
@@ -43,10 +43,9 @@ impl Direction {
 }
 
 impl Grid {
-    /// Creates the grid of all elements of a nonempty box of a tensor.
+    /// Creates the grid of all elements of a nonempty box of a tensor, whose first element has the position `position`.
     ///
-    /// `position` is the position of the first element. For each axis, `distances` has the distance between the
-    /// positions of neighbours.
+    /// `distances` are the distances between the positions of neighbours along each axis.
     pub fn of_box(
         tensor: TensorId,
         bounds: &[Range<usize>],
@@ -64,7 +63,7 @@ impl Grid {
         Grid { tensor, layers: 0, index, position, directions }
     }
 
-    /// The tensor that the elements are in; `None` while the grid is between two layers of a map.
+    /// The tensor of the elements; `None` while the grid is between two layers of a map.
     pub fn tensor(&self) -> Option<TensorId> {
         (self.layers == 0).then_some(self.tensor)
     }
@@ -74,8 +73,8 @@ impl Grid {
         self.directions.iter().map(|direction| direction.count).product()
     }
 
-    /// Keeps a part of the elements that lies within `bounds` and contains the first element. Appends the other
-    /// elements to `rest`.
+    /// Keeps a part of the elements that lies within `bounds` and contains the first element, and appends the others to
+    /// `rest`.
     ///
     /// If the first element lies outside `bounds`, returns false and keeps all elements.
     pub fn keep_within(&mut self, bounds: &[Range<usize>], rest: &mut Vec<Grid>) -> bool {
@@ -91,10 +90,9 @@ impl Grid {
         true
     }
 
-    /// Converts the indices from the shape `from` to the shape `to`. Both have the same number of elements, in
-    /// row-major order.
+    /// Converts the indices from the shape `from` to `to`, which has as many elements in row-major order.
     ///
-    /// Keeps a part that is evenly spaced in the new shape, and appends the other elements to `rest`.
+    /// Keeps a part that is evenly spaced there, and appends the others to `rest`.
     pub fn reshape(&mut self, from: &Shape, to: &Shape, rest: &mut Vec<Grid>) {
         if from == to {
             return;
@@ -125,10 +123,8 @@ impl Grid {
         });
     }
 
-    /// Cuts the direction `at` where it reaches the end of an axis of the new shape. If the direction passes
-    /// through the whole axis several times, it becomes two directions.
-    ///
-    /// `index` is the index of the first element in the new shape.
+    /// Cuts the direction `at` where it reaches the end of an axis of the new shape, in which the first element has the
+    /// index `index`. A direction that passes through the whole axis several times becomes two.
     fn part_at(
         &mut self,
         at: usize,
@@ -155,7 +151,6 @@ impl Grid {
         }
     }
 
-    /// Traces the elements through one layer of a map, to the source of the layer.
     fn follow(&mut self, layer: &Layer, rest: &mut Vec<Grid>) {
         let Some(axes) = layer.axes() else {
             return self.reshape(layer.out_shape(), layer.in_shape(), rest);
@@ -186,13 +181,12 @@ impl Grid {
         self.directions.iter().map(|direction| direction.count).collect()
     }
 
-    /// Reduces the counts so that the index of every element along `axis` is in `range`.
     fn limit(&self, axis: usize, range: &Range<usize>, counts: &mut [usize]) {
         let steps = self.directions.iter().map(|direction| direction.steps[axis]);
         limit(self.index[axis], steps, range, counts);
     }
 
-    /// Keeps the first `counts[at]` elements along each direction `at`, and appends the others to `rest`.
+    /// Keeps the first `counts[at]` elements along each direction, and appends the others to `rest`.
     fn cut(&mut self, counts: &[usize], rest: &mut Vec<Grid>) {
         for (at, count) in counts.iter().enumerate() {
             self.cut_along(at, *count, rest);
@@ -215,7 +209,6 @@ impl Grid {
         self.directions[at].count = count;
     }
 
-    /// Replaces the indices by indices in another tensor.
     fn go_on(&mut self, index: Vec<usize>, steps: impl Fn(&Direction) -> Vec<isize>) {
         self.index = index;
         self.directions.retain(|direction| direction.count > 1);
@@ -223,7 +216,6 @@ impl Grid {
     }
 }
 
-/// A box with its row-major strides.
 struct RowMajor<'a> {
     sizes: &'a [usize],
     strides: Vec<isize>,
@@ -234,8 +226,8 @@ impl RowMajor<'_> {
         RowMajor { sizes: shape.sizes(), strides: row_major_strides(shape.sizes()) }
     }
 
-    /// Expresses a distance between two elements as a number of steps along one axis. Returns the axis and that
-    /// number. If several axes are possible, the result is the outermost.
+    /// The axis along which elements this far apart are neighbours, and the steps along it; the outermost if several
+    /// fit.
     fn step(&self, stride: isize) -> Option<(usize, isize)> {
         let fits = |own: &isize| *own != 0 && stride % own == 0;
         let axis = self.strides.iter().position(fits).filter(|_| stride != 0)?;
@@ -243,16 +235,15 @@ impl RowMajor<'_> {
     }
 }
 
-/// The number of elements `first`, `first + step`, `first + 2 · step`, ... that are in `range`; `first` is.
+/// How many of the elements `first`, `first + step`, ... are in `range`, which contains `first`.
 fn room(first: usize, step: isize, range: &Range<usize>) -> usize {
     let left = if step > 0 { range.end - 1 - first } else { first - range.start };
     left / step.unsigned_abs() + 1
 }
 
-/// Reduces the counts of the directions so that all elements are in `range`. The first element is `first`, and
-/// `steps` are the distances between neighbours along each direction.
+/// Reduces the counts of directions so that all elements are in `range`, which contains `first`.
 ///
-/// Directions with long steps are reduced before directions with short steps.
+/// Long steps are reduced before short ones.
 fn limit(
     first: usize,
     steps: impl Iterator<Item = isize> + Clone,
@@ -272,8 +263,8 @@ fn limit(
 impl Program {
     /// Traces a grid one step towards the origins of its elements.
     ///
-    /// Keeps a part that is evenly spaced after the step. Appends the other elements to `rest`, for later calls.
-    /// Returns false if the elements belong to an input or a constant.
+    /// Keeps a part that is evenly spaced after the step, and appends the others to `rest`, for later calls. Returns
+    /// false if the elements belong to an input or a constant.
     ///
     /// Law: each element has the same origin as before the step.
     ///

@@ -7,9 +7,8 @@ use crate::{Result, Shape, Width};
 
 /// A pass as a program whose inputs are the tensors that the pass reads, and whose only output is its target.
 ///
-/// Adjacent maps are merged. Reshapes of inputs and of the output are removed, since they move nothing if the
-/// tensors are contiguous. So an input or the output may have another shape than in the whole program, with the
-/// same number of elements.
+/// Adjacent maps are merged. Reshapes of inputs and of the output are removed, since they move nothing between
+/// contiguous tensors, so these may have other shapes than in the whole program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isolated {
     /// The program of the pass.
@@ -18,30 +17,29 @@ pub struct Isolated {
     pub inputs: Vec<TensorId>,
 }
 
-/// The state of a conversion of a pass to a separate program.
 struct Building<'a> {
     whole: &'a Program,
     isolated: Isolated,
-    /// Maps tensors of the whole program to tensors of the new program, except its inputs.
+    /// Tensors of the new program by tensor of the whole program, except inputs.
     ids: BTreeMap<TensorId, TensorId>,
-    /// The inputs of the new program, by tensor of the whole program and shape.
+    /// The inputs by tensor of the whole program and shape.
     inputs: BTreeMap<(TensorId, Vec<usize>), TensorId>,
 }
 
 impl Program {
     /// Converts a pass of this program to a separate program.
     ///
-    /// Law: the origin of each output element is the same element that is found by tracing the target's element
-    /// through this program, until a tensor that the pass reads. Elements are numbered in row-major order.
+    /// Law: the origin of each output element is the element found by tracing the target's element through this program
+    /// to a tensor that the pass reads. Elements are numbered in row-major order.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the pass belongs to another
-    /// program, which has more tensors.
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the pass belongs to another program with more
+    /// tensors.
     pub fn isolated(&self, pass: &Pass) -> Result<Isolated> {
         self.isolated_as(pass, false)
     }
 
-    /// Converts a pass as [`Program::isolated`], but keeps a reshape of the output, and so the output's shape.
+    /// As [`Program::isolated`], but keeps the output's shape.
     ///
     /// # Errors
     /// As [`Program::isolated`].
@@ -62,8 +60,7 @@ impl Program {
         Ok(building.isolated)
     }
 
-    /// The tensors that become tensors of the new program, but not inputs: the pass's target and its intermediate
-    /// tensors. Consecutive moves are merged. Every other source tensor of these tensors is an input.
+    /// The pass's target and its intermediate tensors, with consecutive moves merged. All other tensors are inputs.
     fn made_within(&self, pass: &Pass) -> BTreeMap<TensorId, Made> {
         let read: BTreeSet<TensorId> = pass.reads.iter().map(|read| read.from).collect();
         let is_within = |id: TensorId| match self.tensor(id).made {
@@ -105,7 +102,7 @@ impl Program {
 }
 
 impl Building<'_> {
-    /// Adds a tensor that is not an input. If `is_contiguous`, a reshape at the output of its map is removed.
+    /// Adds a tensor that is not an input, without a reshape at its output if `is_contiguous`.
     fn add(&mut self, at: TensorId, made: &Made, is_contiguous: bool) -> Result<()> {
         let width = self.whole.tensor(at).width;
         let id = match made {
@@ -136,8 +133,7 @@ impl Building<'_> {
         Ok(())
     }
 
-    /// The id in the new program of a tensor of the whole program. A tensor that has not been added becomes an
-    /// input with this shape.
+    /// The new id of a tensor of the whole program, which becomes an input with this shape if it has not been added.
     fn id(&mut self, of: TensorId, shape: &Shape) -> Result<TensorId> {
         if let Some(id) = self.ids.get(&of) {
             return Ok(*id);

@@ -1,5 +1,4 @@
-//! Programs: graphs that define tensors by moving and joining other tensors. Models and chains are lowered to
-//! programs.
+//! Programs: graphs that define tensors by moving and joining others, made from models and chains.
 //!
 //! docs/index-maps.md has the laws, and the test of each law.
 
@@ -29,9 +28,9 @@ use crate::ops::{Scalar, out_of_range};
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
-/// A graph of tensors. Each tensor is an input, a constant, or is made by moving or joining earlier tensors.
+/// A graph of tensors: inputs, constants, and tensors made by moving or joining earlier ones.
 ///
-/// The methods that add a tensor check that its shape and element width fit the earlier tensors.
+/// Shapes and widths are checked when a tensor is added.
 ///
 /// ```
 /// use trundle_core::{Program, Shape, ops::Flip};
@@ -50,7 +49,6 @@ use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError
 pub struct Program {
     tensors: Vec<Definition>,
     outputs: Vec<TensorId>,
-    /// The number of given tensors.
     inputs: usize,
     /// The ends of the parts of each joined tensor along its axis.
     ends: BTreeMap<TensorId, Vec<usize>>,
@@ -79,7 +77,7 @@ pub struct Definition {
 crate::fingerprint!(struct Definition { shape, width, made });
 
 impl Definition {
-    /// The number of bytes of the tensor's elements, stored without gaps.
+    /// The number of bytes of the elements, without gaps.
     pub fn bytes(&self) -> usize {
         let bytes = self.shape.bytes(self.width);
         bytes.unwrap_or_else(|error| unreachable!("a program's tensors are addressed: {error}"))
@@ -89,11 +87,10 @@ impl Definition {
 /// The origin of the elements of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// The input with this index, counted from 0 in the order of the tensors. The caller provides its
-    /// elements.
+    /// The input with this index, whose elements the caller provides.
     Given(usize),
-    /// A constant: a tensor of rank 0, which other tensors repeat. The bytes are a buffer with the only element.
-    /// Unused bits are 0.
+    /// A constant: a tensor of rank 0, which other tensors repeat. The bytes are a buffer with its only element, with
+    /// unused bits 0.
     Fill(Vec<u8>),
     /// The elements of another tensor, moved.
     Moved {
@@ -119,7 +116,7 @@ crate::fingerprint!(enum Made {
 });
 
 impl Made {
-    /// Whether the elements exist before the first pass: true for inputs and constants.
+    /// Whether this is an input or a constant, which exist before the first pass.
     pub fn is_source(&self) -> bool {
         matches!(self, Made::Given(_) | Made::Fill(_))
     }
@@ -150,7 +147,7 @@ impl Program {
         Ok(id)
     }
 
-    /// Adds a constant: a tensor of rank 0. `bytes` is a buffer with this single element.
+    /// Adds a constant, a tensor of rank 0; `bytes` is a buffer with its element.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if `bytes` does not have the size of one element.
@@ -190,14 +187,14 @@ impl Program {
         self.moved(from, map)
     }
 
-    /// Adds the result of an operator. `inputs` has one tensor for each of the operator's [operands](Op::operands).
+    /// Adds the result of an operator on one tensor for each of its [operands](Op::operands).
     ///
-    /// Some operators have a number, such as the value that fills a padding. `constant` encodes this number as one
-    /// element: see [`Scalar::element`].
+    /// `constant` encodes the number of an operator that has one, such as the value of a padding, as one element: see
+    /// [`Scalar::element`].
     ///
     /// # Errors
-    /// If the program lacks one of `inputs`, if their number differs from the number of operands, or if the
-    /// operator does not fit them. Errors of `constant` are returned unchanged.
+    /// If the program lacks one of `inputs`, if their number differs from the number of operands, or if the operator
+    /// does not fit them. Also the errors of `constant`.
     pub fn made_by(
         &mut self,
         op: &Op,
@@ -219,7 +216,7 @@ impl Program {
         }
     }
 
-    /// Adds a tensor of shape `shape` that repeats the only element of `from`, a tensor of rank 0.
+    /// Adds the only element of a tensor of rank 0, repeated over `shape`.
     ///
     /// # Errors
     /// As [`Program::moved`].
@@ -229,8 +226,7 @@ impl Program {
 
     /// Adds the concatenation of tensors along an axis.
     ///
-    /// The tensors must have equal widths, and equal sizes on all other axes. The result's size on the axis is the
-    /// sum of the tensors' sizes.
+    /// The tensors must have equal widths, and equal sizes on all other axes.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if `parts` is empty or the program lacks one of the parts,
@@ -274,7 +270,7 @@ impl Program {
         Ok(id)
     }
 
-    /// Adds the stack of tensors of one shape along a new axis, whose size is the number of tensors.
+    /// Adds the stack of tensors of one shape along a new axis.
     ///
     /// # Errors
     /// The errors of [`Program::joined`], where `axis` is an axis of the result.
@@ -294,7 +290,7 @@ impl Program {
 
     /// Adds a tensor padded along each axis with `fill`, a tensor of rank 0.
     ///
-    /// For each axis, `widths` has the numbers of elements to add before and after the tensor.
+    /// `widths` has the numbers of elements before and after the tensor on each axis.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if the number of pairs differs from the number of axes, and the errors of
@@ -323,7 +319,7 @@ impl Program {
         Ok(padded)
     }
 
-    /// Makes a tensor the next output. The same tensor may be an output several times.
+    /// Makes a tensor the next output, even if it is one already.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if the program has no tensor `id`.
@@ -343,7 +339,7 @@ impl Program {
         Ok(self)
     }
 
-    /// The definitions of all tensors, in the order of their addition.
+    /// The definitions of all tensors, in order.
     pub fn tensors(&self) -> &[Definition] {
         &self.tensors
     }
@@ -378,7 +374,7 @@ impl Program {
         })
     }
 
-    /// Appends a tensor. Returns an error if its elements cannot be addressed.
+    /// Fails if the elements cannot be addressed.
     fn push(&mut self, shape: Shape, width: Width, made: Made) -> Result<TensorId> {
         Layout::row_major(&shape, width.units())?;
         let id = TensorId(self.tensors.len());

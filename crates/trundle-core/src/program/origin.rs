@@ -7,7 +7,7 @@ use super::{Made, Program, TensorId};
 impl Program {
     /// The origin of an element: the input or constant that it comes from, and the element's number there.
     ///
-    /// Elements are numbered in row-major order. The origin is computed without passes and moves.
+    /// Elements are numbered in row-major order. Passes and moves play no part in this.
     ///
     /// Law: whatever the passes are, they write to each index the element that is its origin.
     ///
@@ -21,8 +21,8 @@ impl Program {
         (tensor, self.tensor(tensor).shape.ravel(&index))
     }
 
-    /// The first step towards the origin of an element: the source tensor of `tensor`, and the element's number
-    /// there. `None` if the tensor is an input or a constant.
+    /// The first step towards the origin of an element: the tensor that `tensor` is made from, and the element's number
+    /// there. `None` for an input or a constant.
     ///
     /// # Panics
     /// If the tensor has no such element.
@@ -38,7 +38,7 @@ impl Program {
         shape.unravel(element)
     }
 
-    /// Goes one step from the element at `index`, and sets `index` to its index in the returned tensor.
+    /// One step from the element at `index`, which becomes its index in the returned tensor.
     fn step(&self, tensor: TensorId, index: &mut Vec<usize>) -> Option<TensorId> {
         match &self.tensor(tensor).made {
             Made::Given(_) | Made::Fill(_) => None,
@@ -54,8 +54,7 @@ impl Program {
         }
     }
 
-    /// The part of a joined tensor that contains this coordinate on the joined axis, and the part's range on that
-    /// axis.
+    /// The part of a joined tensor with this coordinate on the joined axis, and the part's range there.
     pub(super) fn part_at(&self, joined: TensorId, coordinate: usize) -> (TensorId, Range<usize>) {
         let (parts, ends) = (self.tensor(joined).made.of(), self.ends(joined));
         let part = ends.partition_point(|end| *end <= coordinate);

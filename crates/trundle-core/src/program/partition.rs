@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use crate::Regions;
 
-/// Splits regions of a joined tensor among its parts. `ends` are the ends of the parts along the axis.
+/// Splits regions of a joined tensor among its parts, whose ends along the axis are `ends`.
 ///
-/// Returns pairs of the index of a part and the regions in that part. Returns `None` if there would be more than
-/// `room` regions, or if a region cannot be cut.
+/// Returns regions with the index of their part, or `None` if there would be more than `room` regions, or if a region
+/// cannot be cut.
 ///
-/// Law: each index of the given regions is in exactly one region of the result, which belongs to the part that
-/// contains the index. Its coordinate on the axis is relative to the start of that part.
+/// Law: each index of the given regions is in exactly one region of the result, of the part that contains it, with its
+/// coordinate relative to the start of that part.
 pub(super) fn partition(
     regions: Regions,
     axis: usize,
@@ -19,8 +19,8 @@ pub(super) fn partition(
 ) -> Option<Vec<(usize, Regions)>> {
     let mut of_parts = Vec::new();
     let mut count = regions.len();
-    // Bisection: regions that lie in a range of several parts are cut at the middle of the range, so each region is
-    // compared with few parts. The coordinates are relative to the first part of the range.
+    // Bisection: regions in a range of several parts are cut at its middle, so each is compared with few parts. The
+    // coordinates are relative to the first part of the range.
     let mut left = vec![(regions, 0..ends.len())];
     while let Some((regions, Range { start, end })) = left.pop() {
         if regions.is_empty() {

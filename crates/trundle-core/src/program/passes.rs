@@ -13,9 +13,9 @@ pub struct Pass {
     pub target: TensorId,
     /// The tensors that the pass reads.
     pub reads: Vec<Read>,
-    /// The tensors between the sources and the target. This pass does not need them in memory.
+    /// The intermediate tensors, which this pass does not need in memory.
     pub via: Vec<TensorId>,
-    /// The tensors whose memory can be freed after this pass: this pass or an earlier one wrote them, they are not
+    /// The tensors whose memory can be freed after this pass: earlier passes or this one wrote them, they are not
     /// outputs, and no later pass reads them.
     pub released: Vec<TensorId>,
 }
@@ -23,29 +23,26 @@ pub struct Pass {
 /// The part of a pass that reads from one tensor.
 #[derive(Debug)]
 pub struct Read {
-    /// The tensor: an input, a constant, or written by an earlier pass. If the target is an input or a constant,
-    /// this is the target, and the pass copies it.
+    /// The tensor: an input, a constant, or written by an earlier pass. A pass whose target is an input or a constant
+    /// copies it.
     pub from: TensorId,
-    /// The boxes of the target that come from this tensor. `None` if there would be too many boxes: the whole
-    /// target then comes from this tensor and is moved in [tiles](Program::tiles).
+    /// The boxes of the target that come from this tensor. `None` if there would be too many: the whole target is then
+    /// moved from this tensor in [tiles](Program::tiles).
     pub regions: Option<Regions>,
 }
 
 impl Program {
-    /// The passes that write the outputs, in a possible order of execution.
+    /// The passes that write the outputs, in order of execution.
     ///
-    /// One pass writes each output directly from inputs and constants, unless intermediate tensors must be written
-    /// first.
+    /// Each output takes one pass from inputs and constants, unless intermediate tensors must be written first.
     ///
-    /// Law: each element of each output is written once. Each element that a pass reads was written by an earlier
-    /// pass, or belongs to an input or a constant. Every written element comes from its [`Program::origin`].
+    /// Law: each element of each output is written once, and comes from its [`Program::origin`]. Each element that a
+    /// pass reads was written earlier, or belongs to an input or a constant.
     pub fn passes(&self, budget: &mut Budget) -> Vec<Pass> {
         self.passes_to(&BTreeMap::new(), budget)
     }
 
-    /// The passes of [`Program::passes`], if some outputs have the given layouts.
-    ///
-    /// Outputs without an entry in `layouts` are row-major.
+    /// [`Program::passes`] with given layouts for some outputs; others are row-major.
     pub fn passes_to(
         &self,
         layouts: &BTreeMap<TensorId, Layout>,
@@ -58,7 +55,6 @@ impl Program {
             if passes.contains_key(&target) {
                 continue;
             }
-            // The tensors that must be written before the target.
             let mut needed = Vec::new();
             match PullBack::of(self, &stored, target, layouts.get(&target), budget) {
                 PulledBack::FromSources(pulled) => {
@@ -81,14 +77,14 @@ impl Program {
             stored.extend(&needed);
             left.extend(needed);
         }
-        // A tensor is made from earlier ones, so the passes can run in the order of their targets.
+        // A tensor is made from earlier ones, so the order of the targets is valid.
         let mut passes = self.read_in_the_end(passes);
         self.release(&mut passes);
         passes
     }
 
-    /// Divides a moved tensor into tiles of at most `most` boxes, for a pass that has too many boxes. Returns
-    /// `None` for a tensor that is not [moved](Made::Moved).
+    /// Divides a moved tensor into tiles of at most `most` boxes, for a pass that has too many. `None` for a tensor
+    /// that is not [moved](Made::Moved).
     ///
     /// # Panics
     /// If there is no such tensor.
@@ -103,8 +99,7 @@ impl Program {
         )
     }
 
-    /// Keeps only the passes on which outputs depend. Other passes write a tensor that a pull-back required, but that
-    /// no pass reads in the end.
+    /// Drops passes that write a tensor that a pull-back required, but that no pass reads in the end.
     fn read_in_the_end(&self, passes: BTreeMap<TensorId, Pass>) -> Vec<Pass> {
         let mut read: BTreeSet<TensorId> = self.outputs.iter().copied().collect();
         let mut kept = Vec::with_capacity(passes.len());
@@ -118,7 +113,6 @@ impl Program {
         kept
     }
 
-    /// Sets [`Pass::released`] of all passes.
     fn release(&self, passes: &mut [Pass]) {
         let mut last_use = BTreeMap::new();
         for (index, pass) in passes.iter().enumerate() {

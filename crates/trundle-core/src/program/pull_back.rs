@@ -1,12 +1,12 @@
-//! Pulls one tensor of a program, the target, back to tensors. One pass then makes the target from them.
+//! Pulls one tensor of a program, the target, back to tensors from which one pass makes it.
 //!
-//! A pull-back begins with the whole target as one region. It visits the tensors from the last to the first, and
-//! pulls the regions at each tensor back to its source tensors: through a map, or to the parts of a join. So each
+//! A pull-back begins with the whole target as one region. It visits the tensors from the last to the first, and pulls
+//! the regions at each back to the tensors that it is made from: through a map, or to the parts of a join. So each
 //! tensor is visited once, however many paths lead to it.
 //!
-//! Regions are counted while they are made. If there would be too many, the tensor at which the pull-back stopped
-//! must be written first. The target is then pulled back again, with one more tensor to read from. If the first
-//! step, from the target itself, makes too many regions, the target is read directly from its source tensors.
+//! Regions are counted while they are made. If there would be too many, the tensor at which the pull-back stopped must
+//! be written first, and the target is pulled back again, with one more tensor to read from. If the first step, from
+//! the target itself, makes too many regions, the target is read directly from its source tensors.
 //!
 //! This terminates, because each failed pull-back names a tensor that was not written before, and a direct read is
 //! always possible: a join has as many regions as parts, and a map with too many boxes is moved in tiles, which are
@@ -19,46 +19,44 @@ use super::{Budget, Made, Program, TensorId};
 use crate::index_map::Room;
 use crate::{AxisMap, IndexMap, Layout, Regions, Shape};
 
-/// A pull-back in progress, and its result: the sources of a tensor that one pass writes.
+/// The sources of a tensor that one pass writes.
 pub(super) struct PullBack<'a> {
     program: &'a Program,
     /// The tensors that earlier passes write.
     stored: &'a BTreeSet<TensorId>,
     target: TensorId,
-    /// The layout of the target; `None` for row-major order.
+    /// Row-major if `None`.
     layout: Option<&'a Layout>,
     budget: &'a mut Budget,
-    /// The remaining steps of this target's own minimum, [`Budget::steps_each`].
+    /// The remaining steps of the target's own [`Budget::steps_each`].
     own: usize,
-    /// The maximum number of regions. At each join, it is raised by the number of parts.
+    /// The maximum number of regions, raised at each join by its parts.
     most: usize,
-    /// The number of regions, in `left` and `sources` together.
+    /// The regions in `left` and `sources` together.
     count: usize,
-    /// The regions of the target that have been pulled back to intermediate tensors.
+    /// The regions of the target at intermediate tensors.
     left: BTreeMap<TensorId, Regions>,
-    /// The regions of the target that have been pulled back to a source, by source tensor and the shape for reading
-    /// it. A contiguous tensor can be read in any shape with the same number of elements.
+    /// The regions of the target by source tensor and the shape for reading it: a contiguous tensor has any shape with
+    /// as many elements.
     pub(super) sources: BTreeMap<(TensorId, Vec<usize>), Regions>,
-    /// The intermediate tensors.
     pub(super) via: BTreeSet<TensorId>,
 }
 
 pub(super) enum PulledBack<'a> {
-    /// Every source is an input, a constant, or written by an earlier pass.
+    /// All sources are inputs, constants, or written by earlier passes.
     FromSources(PullBack<'a>),
-    /// This tensor must be written first. Then the target can be pulled back again.
+    /// This tensor must be written first, before the target is tried again.
     Needs(TensorId),
-    /// The target is read directly from its source tensors, which must be written first.
+    /// The target is read directly from the tensors that it is made from, which must be written first.
     Directly(PullBack<'a>),
     /// The target is a movement of this tensor with too many boxes, so it is moved in tiles.
     InTiles(TensorId),
 }
 
-/// The error if there would be too many regions. This tensor would have to be written first.
+/// There would be too many regions: this tensor would have to be written first.
 struct TooMany(TensorId);
 
 impl<'a> PullBack<'a> {
-    /// Pulls `target` back to inputs, constants and the tensors in `stored`.
     pub(super) fn of(
         program: &'a Program,
         stored: &'a BTreeSet<TensorId>,
@@ -101,7 +99,7 @@ impl<'a> PullBack<'a> {
             .unwrap_or_else(|| unreachable!("the layout of an output has its shape"))
     }
 
-    /// The whole target in another shape with the same number of elements; `None` if its layout cannot be reshaped.
+    /// The whole target in this shape; `None` if its layout cannot be reshaped.
     fn counted(&self, shape: &Shape) -> Option<Regions> {
         if let Some(layout) = self.layout {
             return Some(match layout.shape() == shape {
@@ -137,11 +135,11 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// Several maps that make a moved tensor, each with its source: first the map in the program, then compositions
-    /// of that map with the maps of earlier tensors.
+    /// The maps that make a moved tensor, each with its source: first its own map, then compositions with the maps of
+    /// earlier tensors.
     ///
-    /// A composition is included only if it has fewer layers than its maps have together: only then can a movement
-    /// and a later inverse cancel. All other compositions give the same boxes as one map after another.
+    /// A composition is included only if it has fewer layers than its maps together: only then can a movement and a
+    /// later inverse cancel. Other compositions give the same boxes as one map after another.
     fn compositions(&mut self, tensor: TensorId) -> Result<Vec<(TensorId, IndexMap)>, TooMany> {
         let program = self.program;
         let Made::Moved { from, map } = &program.tensor(tensor).made else { return Ok(Vec::new()) };
@@ -169,7 +167,7 @@ impl<'a> PullBack<'a> {
         let (before, boxes) = (regions.len(), self.room(regions.len()));
         let compositions = self.compositions(tensor)?;
         let whole = |(from, map): &(TensorId, IndexMap)| Some((*from, map.clone(), false));
-        // A reshape of a stored tensor moves nothing; the tensor is read in another shape.
+        // A reshape of a stored tensor moves nothing: it is read in another shape.
         let counted =
             |(from, map): &(TensorId, IndexMap)| Some((*from, map.without_source_reshape()?, true));
         let longest = compositions.iter().rev();
@@ -207,8 +205,8 @@ impl<'a> PullBack<'a> {
 
     /// Pulls regions of a tensor back to the source of `map`.
     ///
-    /// If the tensor is the target, a reshape at the end of `map` moves nothing, and the target is written in the
-    /// other shape. If the result would have too many regions, `regions` stay unchanged.
+    /// A reshape at the end of `map` moves nothing if the tensor is the target, which is written in the other shape.
+    /// `regions` stay unchanged if there would be too many.
     fn through(
         &self,
         tensor: TensorId,
@@ -261,13 +259,12 @@ impl<'a> PullBack<'a> {
     /// The tensor that must be written first if `tensor` cannot be pulled back further.
     fn needs(&self, tensor: TensorId) -> TooMany {
         match &self.program.tensor(tensor).made {
-            // The target itself cannot be pulled back, so it must be read from its source tensor.
+            // The target must be read from its source tensor.
             Made::Moved { from, .. } if tensor == self.target => TooMany(*from),
             _ => TooMany(tensor),
         }
     }
 
-    /// Reads the target directly from its source tensors.
     fn directly(mut self) -> PulledBack<'a> {
         let program = self.program;
         let tensor = program.tensor(self.target);
@@ -282,7 +279,7 @@ impl<'a> PullBack<'a> {
                 let mut maps = maps.into_iter().flatten().filter(|map| map.boxes() <= boxes);
                 let mut whole = Some(whole);
                 let regions = maps.find_map(|map| {
-                    // `most_directly` has limited `boxes` to the remaining steps, so an error can be ignored.
+                    // The number of boxes is limited already, so it does not matter whether the budget covers them.
                     let _ = self.spend(map.in_shape(), boxes);
                     self.through(self.target, &mut whole, &map, &mut Room::of_boxes(boxes))
                 });
@@ -303,17 +300,15 @@ impl<'a> PullBack<'a> {
         PulledBack::Directly(self)
     }
 
-    /// The maximum number of regions that may replace `regions` regions.
+    /// How many regions may replace `regions` regions.
     fn room(&self, regions: usize) -> usize {
         self.most.saturating_sub(self.count - regions)
     }
 
-    /// Updates the count after `before` regions were replaced by `after` regions.
     fn recount(&mut self, before: usize, after: usize) {
         self.count = self.count - before + after;
     }
 
-    /// Spends the cost of making `regions` regions of a tensor of this shape.
     fn spend(&mut self, shape: &Shape, regions: usize) -> Result<(), TooMany> {
         let cost = (shape.rank() + 1).saturating_mul(regions.saturating_add(1));
         match self.budget.spend(&mut self.own, cost) {
@@ -340,8 +335,8 @@ fn put<K: Ord>(all: &mut BTreeMap<K, Regions>, key: K, regions: Regions) {
     all.insert(key, regions);
 }
 
-/// Whether regions can be pulled back through `map` whenever they can be through `other`. May be false although
-/// they can.
+/// Whether regions can be pulled back through `map` whenever they can be through `other`; may be false although they
+/// can.
 fn is_no_more(map: &IndexMap, other: &IndexMap) -> bool {
     let rows = |map: &IndexMap| map.axes().filter(|axis| axis.is_ragged()).count();
     let is_indexed = |axis: &AxisMap| matches!(axis, AxisMap::Indexed { .. });

@@ -12,27 +12,25 @@ pub type Bounds = Vec<Range<usize>>;
 /// A program whose only output is a box of a tensor, and the boxes of inputs that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restricted {
-    /// The program that makes the box. It has as many inputs as the whole program, and each has the shape of the box
-    /// that is read. An unused input has no elements, unless its rank is 0.
+    /// The program that makes the box. It has the inputs of the whole program, each with the shape of the box that is
+    /// read. An unused input has no elements, unless its rank is 0.
     pub program: Program,
     /// The box of each input that is read; `None` for unused inputs.
     pub reads: Vec<Option<Bounds>>,
 }
 
-/// The box of each tensor that is needed to make a box of one tensor.
 struct Boxes {
-    /// For each tensor, a box that contains all elements that are read; `None` if none are read.
+    /// For each tensor, a box that contains all elements that are read, if any.
     boxes: Vec<Option<Bounds>>,
-    /// Whether each box is the smallest one. A box may be larger if a map has more boxes than the budget allows.
+    /// Whether each box is the smallest one, which fails if a map has more boxes than the budget allows.
     is_exact: bool,
 }
 
 impl Program {
     /// Returns a program that makes only the elements of a tensor within `bounds`, one range for each axis.
     ///
-    /// The box is pulled back through maps and joins, so each tensor is reduced to the box that is read. That box is
-    /// larger than necessary if the elements that are read do not form boxes, or form more boxes than `budget`
-    /// allows.
+    /// The box is pulled back through maps and joins, so each tensor is reduced to the box that is read. The box is
+    /// larger if the elements do not form boxes, or form more boxes than `budget` allows.
     ///
     /// Law: the output's element at i has the same origin as the tensor's element at `bounds.start + i`. Indices
     /// in an input are relative to the start of the input's box.
@@ -51,7 +49,6 @@ impl Program {
         let Boxes { boxes, .. } = self.boxes(tensor, bounds, budget)?;
         let (mut program, mut reads) = (Program::new(), Vec::with_capacity(self.inputs));
         let mut ids = vec![TensorId(0); self.tensors.len()];
-        // The box of a tensor that later tensors need.
         let read_of = |id: TensorId| boxes[id.0].as_deref().unwrap_or_default();
         for (at, whole) in self.tensors.iter().enumerate() {
             let own = boxes.get(at).and_then(Option::as_ref);
@@ -108,7 +105,6 @@ impl Program {
         Ok(is_exact.then_some(read))
     }
 
-    /// Finds the box of each tensor that is needed to make a box of `tensor`. Visits each tensor once.
     fn boxes(&self, tensor: TensorId, bounds: &[Range<usize>], budget: &Budget) -> Result<Boxes> {
         let shape = &self.checked(tensor)?.shape;
         check_bounds(bounds, shape, "the shape of the tensor")?;
@@ -137,7 +133,7 @@ impl Program {
         Ok(Boxes { boxes, is_exact })
     }
 
-    /// The parts of a joined tensor that a box overlaps, each with the box of it. Returns at least one part.
+    /// The parts of a joined tensor, at least one, that a box overlaps, each with its box.
     fn parts_within(&self, joined: TensorId, bounds: &[Range<usize>]) -> Vec<(TensorId, Bounds)> {
         let Made::Joined { axis, parts } = &self.tensor(joined).made else { return Vec::new() };
         let (along, ends) = (&bounds[*axis], self.ends(joined));
@@ -161,11 +157,10 @@ impl Program {
         within
     }
 
-    /// Adds the tensor that a map makes. The source of the map is a whole tensor, and `from` is its box `there`.
+    /// Adds the tensor that a map of a whole tensor makes of `from`, the whole tensor's box `there`.
     ///
-    /// Every element that the map reads is in that box. But the map's first layer may read outside the box at indices
-    /// that the later layers never use. So the map must not be composed with the map of `from`: see
-    /// [`IndexMap::check_source`].
+    /// Every element that the map reads is in that box, but its first layer may read outside at indices that the later
+    /// layers never use. So it must not be composed with the map of `from`: see [`IndexMap::check_source`].
     fn moved_within(
         &mut self,
         from: TensorId,

@@ -4,7 +4,7 @@ use super::{Budget, Made, Program, TensorId};
 use crate::{AxisMap, IndexMap};
 
 impl Program {
-    /// Replaces a join of several parts of the same tensor by a movement of that tensor, if one map describes it.
+    /// Replaces a join of parts of the same tensor by a movement of that tensor, if one map describes it.
     ///
     /// For example, exporters of models write a roll as slices and a concatenation. These become a roll.
     ///
@@ -22,7 +22,6 @@ impl Program {
         self
     }
 
-    /// Expresses a join of parts of one tensor as a movement of that tensor.
     fn moved_whole(
         &self,
         axis: usize,

@@ -6,17 +6,16 @@ use crate::{Error, IndexMap, Layout, Move, MoveError, Regions, Result, Width};
 
 /// An iterator over moves with few blocks that together carry out an index map between row-major tensors.
 ///
-/// Each move is made when the iterator returns it, so only one tile's move is in memory at a time.
+/// Only one tile's move is in memory at a time.
 ///
-/// Law: exactly one of the moves writes each output element, and it reads the source that the map gives.
+/// Law: exactly one move writes each output element, from the source that the map gives.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     width: Width,
-    /// The maximum number of blocks of a move.
     most: usize,
     src: Layout,
     dst: Layout,
-    /// The remaining boxes of the output, each as a map and a layout. The next box is the last entry.
+    /// The remaining boxes of the output, the next one last.
     left: Vec<(IndexMap, Layout)>,
 }
 
@@ -27,7 +26,7 @@ impl Tiles {
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if either tensor cannot be addressed.
     pub fn new(map: &IndexMap, width: impl Into<Width>, most: usize) -> Result<Tiles> {
         let width = width.into();
-        // Between contiguous tensors, a reshape of the source or the output moves no elements.
+        // Between contiguous tensors, a reshape at either end moves no elements.
         let map = map.without_source_reshape().unwrap_or_else(|| map.clone());
         let map = map.without_output_reshape().unwrap_or(map);
         let src = Layout::row_major(map.in_shape(), width.units())?;
@@ -44,7 +43,7 @@ impl Tiles {
         self.bytes(&self.src)
     }
 
-    /// The number of bytes of the output. The moves write all of them.
+    /// The number of bytes of the output, all of which are written.
     pub fn dst_bytes(&self) -> usize {
         self.bytes(&self.dst)
     }
@@ -54,7 +53,7 @@ impl Tiles {
         bytes.unwrap_or_else(|error| unreachable!("a layout is addressed: {error}"))
     }
 
-    /// Makes the move of the box `at`; `None` if it would have too many blocks.
+    /// `None` if the move would have too many blocks.
     fn tile(&self, map: &IndexMap, at: &Layout) -> Option<Result<Move>> {
         let regions = Regions::of(at).through(map, self.most).ok()?;
         Some(Move::of_regions(&regions, self.width, &self.src))
@@ -80,10 +79,10 @@ impl Iterator for Tiles {
 
 /// Cuts a box of the output in two, and returns the second half first.
 ///
-/// This is possible for every box with too many blocks: a box of one element has one block.
+/// A box of one element has one block, so every box with too many blocks can be cut.
 fn halves(map: &IndexMap, at: &Layout) -> Result<[(IndexMap, Layout); 2]> {
     let sizes = at.shape();
-    // Cut the outermost axis that can be cut, so that rows stay whole as long as possible.
+    // The outermost axis that can be cut, so that rows stay whole as long as possible.
     let Some(axis) = sizes.iter().position(|size| *size > 1) else {
         let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
         return Err(MoveError::NotOnePass { from, to }.into());
@@ -107,7 +106,6 @@ mod tests {
     use crate::Shape;
     use crate::ops::{ReverseSequence, Roll};
 
-    /// Checks the law of [`Tiles`]. Returns the number of moves.
     fn check(map: &IndexMap, most: usize) -> usize {
         let tiles = Tiles::new(map, 1, most).unwrap();
         let mut written = vec![None; tiles.dst_bytes()];

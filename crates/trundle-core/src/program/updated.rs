@@ -8,14 +8,13 @@ use crate::shape::row_major_strides;
 use crate::{DTypeError, IndexMap, Layout, Line, Move, Result, Shape, ShapeError, Table, Width};
 
 impl Program {
-    /// Adds `base` with some elements replaced by `updates`. For each index of `updates`, `targets` gives the
-    /// index of `base` that it replaces, so the map of a gather also describes the corresponding scatter. If
-    /// several updates have the same destination, the last one in row-major order wins. An update at a
-    /// position of rank 0 may have any shape of one element, as in OpenVINO's `ScatterNDUpdate`.
+    /// Adds `base` with some elements replaced by `updates`. For each index of `updates`, `targets` gives the index of
+    /// `base` that it replaces, so the map of a gather describes the corresponding scatter. If several updates have the
+    /// same destination, the last one in row-major order wins. An update at a position of rank 0 may have any shape of
+    /// one element, as in OpenVINO's `ScatterNDUpdate`.
     ///
-    /// The result is a gather from the concatenation of both tensors, with a table of element numbers. The
-    /// table covers only the axes along which `targets` moves elements. If several axes are independent, each
-    /// has its own table.
+    /// The result is a gather from the concatenation of both tensors, with a table of element numbers for the axes
+    /// along which `targets` moves elements. Independent axes have a table each.
     ///
     /// # Errors
     /// [`ShapeError::ShapeMismatch`] if the shapes of `updates` and `base` are not the output shape and the source
@@ -43,8 +42,8 @@ impl Program {
         self.put(base, updates, targets)
     }
 
-    /// Number of table entries that [`Program::updated`] holds in memory for these targets: one for each index
-    /// of an independent axis, or one for each element of the axes that depend on each other.
+    /// The number of table entries that [`Program::updated`] holds in memory for these targets: one for each index of
+    /// an independent axis, or for each element of axes that depend on each other.
     pub fn indices_of_update(targets: &IndexMap) -> usize {
         let product =
             |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
@@ -94,8 +93,7 @@ impl Program {
         }
     }
 
-    /// Adds a gather along one axis of a tensor, with the shape `shape`. `table` has one index for each index on that
-    /// axis of the result.
+    /// Gathers along an axis of a tensor, by a table for each index on that axis of `shape`.
     fn taken(
         &mut self,
         from: TensorId,
@@ -116,9 +114,9 @@ impl Program {
     }
 }
 
-/// Makes the table of a scatter. It covers the `size` elements along all axes except the first `before` and the
-/// last `behind`, in row-major order. Each entry is the number of an element in `base`, or `size` plus the number
-/// of an element in the updates.
+/// The table of a scatter, over the `size` elements along all axes except the first `before` and the last `behind`, in
+/// row-major order. Each entry is the number of an element in `base`, or `size` plus the number of an element in the
+/// updates.
 fn replaced(
     targets: &IndexMap,
     (before, behind): (usize, usize),
@@ -126,7 +124,7 @@ fn replaced(
 ) -> Result<Vec<usize>> {
     let mut table = counted(size)?;
     let (whole, part) = (targets.in_shape(), targets.out_shape());
-    // The places are the same at all positions along the other axes, so use the first position.
+    // The targets are the same at all positions along the other axes.
     let is_merged = |axis: usize| axis >= before && axis < part.rank() - behind;
     let bounds: Vec<_> =
         (0..part.rank()).map(|axis| if is_merged(axis) { 0..part[axis] } else { 0..1 }).collect();
@@ -139,7 +137,7 @@ fn replaced(
     match Move::new(&targets, 1, &from, &to, MOST_BOXES) {
         Ok(work) => {
             let width = work.width();
-            // The last update has the largest number, so the order of the loop does not matter.
+            // The last update has the largest number, so the order does not matter.
             work.for_each_pair(|target, update| {
                 for at in 0..width {
                     table[target + at] = table[target + at].max(size + update + at);

@@ -1,5 +1,3 @@
-//! Classifies the axes along which a scatter moves elements.
-
 use crate::index_map::AxisMap;
 use crate::{IndexMap, Line, Result, Shape};
 
@@ -7,20 +5,18 @@ use crate::{IndexMap, Line, Result, Shape};
 pub(super) enum UpdatedAxes {
     /// No axis: the map is the identity.
     Itself,
-    /// Several independent axes. The maps are the one along the first of them and the one along the others.
+    /// Several independent axes: the map along the first, and the map along the others.
     Apart(IndexMap, IndexMap),
     /// All axes except some at the front and at the end.
     Together {
-        /// The number of axes at the front that have equal sizes in both shapes and keep their coordinates.
+        /// The number of axes at the front that are equal in both shapes and keep their coordinates.
         before: usize,
-        /// The number of axes at the end that have equal sizes in both shapes and keep their coordinates.
+        /// The number of such axes at the end.
         behind: usize,
     },
 }
 
 impl UpdatedAxes {
-    /// Classifies `targets`.
-    ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if an intermediate shape is too large.
     pub(super) fn of(targets: &IndexMap) -> Result<UpdatedAxes> {
@@ -73,7 +69,6 @@ fn apart(targets: &IndexMap, axes: &[AxisMap], first: usize) -> Result<UpdatedAx
     Ok(UpdatedAxes::Apart(along, others))
 }
 
-/// Whether the coordinate of a map depends on an output axis.
 fn reads(map: &AxisMap, axis: usize) -> bool {
     match map {
         AxisMap::Affine { line: Line { step: 0, .. }, .. } => false,

@@ -15,22 +15,19 @@ use trundle_testing::choices::Choices;
 use trundle_testing::everything;
 use trundle_testing::programs::{any_budget, any_program};
 
-/// The number of bytes of an element.
 const WIDTH: usize = 4;
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// A budget that is so large that passes write only outputs.
+/// So large that passes write only outputs.
 fn large() -> Budget {
     Budget { elements: 1, few: 1 << 16, ..Budget::default() }
 }
 
-/// An element of a source of a program.
 type Element = (TensorId, usize);
 
-/// The origin of an element, by the definitions of moved and joined tensors.
 fn naive(program: &Program, id: TensorId, index: &[usize]) -> Element {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -57,7 +54,6 @@ fn origins(program: &Program, id: TensorId) -> Vec<Element> {
     (0..program.tensor(id).shape.elements()).map(|at| program.origin(id, at)).collect()
 }
 
-/// The pairs of source and target elements that a pass moves from one tensor.
 fn pairs(program: &Program, pass: &Pass, read: usize, most: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut moved = |work: &Move| {
@@ -82,8 +78,7 @@ fn pairs(program: &Program, pass: &Pass, read: usize, most: usize) -> Vec<(usize
     pairs
 }
 
-/// Runs passes, and checks that each reads only existing tensors and writes each element of its target once.
-/// Returns the elements of each written tensor.
+/// Runs passes, which must read only existing tensors and write each element of their target once.
 fn written(program: &Program, passes: &[Pass]) -> BTreeMap<TensorId, Vec<Element>> {
     let mut written: BTreeMap<TensorId, Vec<Element>> = BTreeMap::new();
     for pass in passes {
@@ -130,7 +125,6 @@ fn passes_write_every_element_once_from_its_origin() {
         let mut budget = if seed % 2 == 0 { large() } else { any_budget(&mut choices) };
         let passes = program.passes(&mut budget);
         let written = written(&program, &passes);
-        // Exactly the outputs are left.
         assert!(written.keys().all(|id| program.outputs().contains(id)), "seed {seed}");
         for id in program.outputs() {
             assert_eq!(written[id], origins(&program, *id), "seed {seed} of {program:#?}");
@@ -188,7 +182,6 @@ fn what_is_moved_and_moved_back_takes_no_pass() {
     assert_eq!(passes(&[&first, &second, &second, &second, &first]), 3);
 }
 
-/// Traces a grid to the origins of its elements.
 fn grids_at_origins(program: &Program, grid: Grid) -> Vec<Grid> {
     let (mut rest, mut found) = (vec![grid], Vec::new());
     while let Some(mut grid) = rest.pop() {
@@ -198,7 +191,6 @@ fn grids_at_origins(program: &Program, grid: Grid) -> Vec<Grid> {
     found
 }
 
-/// The position and the index of each element of a grid.
 fn elements_of(grid: &Grid) -> Vec<(usize, Vec<usize>)> {
     let first = vec![(grid.position, grid.index.clone())];
     grid.directions.iter().fold(first, |elements, direction| {
@@ -260,7 +252,6 @@ fn grids_are_followed_to_the_origins_of_their_elements() {
     assert!(together > 2 * grids, "{together} elements in {grids} grids");
 }
 
-/// A matrix stored in chunks, one after another.
 fn in_chunks(program: &mut Program, counts: [usize; 2], chunk: [usize; 2]) -> TensorId {
     let sizes = [counts[0], counts[1], chunk[0], chunk[1]];
     let given = program.given(shape(&sizes), WIDTH).unwrap();
@@ -340,7 +331,7 @@ fn a_roll_written_as_slices_is_the_roll() {
     assert!(matches!(simplified.tensor(halves[1]).made, Made::Joined { .. }));
 }
 
-/// A box of a tensor of this shape, possibly empty.
+/// May be empty.
 fn any_bounds(choices: &mut Choices, whole: &Shape) -> Vec<Range<usize>> {
     let range = |size: &usize| {
         let start = choices.below(size + 1);
@@ -349,14 +340,12 @@ fn any_bounds(choices: &mut Choices, whole: &Shape) -> Vec<Range<usize>> {
     whole.iter().map(range).collect()
 }
 
-/// The inputs.
 fn given(program: &Program) -> Vec<TensorId> {
     let is_given = |id: &TensorId| matches!(program.tensor(*id).made, Made::Given(_));
     (0..program.tensors().len()).map(TensorId).filter(is_given).collect()
 }
 
-/// Restricts a tensor of a program to a box, and compares each element with the definition. Returns whether the boxes
-/// that are read are the smallest ones.
+/// Compares each element of a box with its definition; returns whether the boxes that are read are the smallest ones.
 fn check_box(
     program: &Program,
     id: TensorId,
@@ -411,7 +400,6 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
             check_box(&program, id, &bounds, &budget);
         exact += usize::from(is_exact);
         smaller += usize::from(part.tensors().len() < program.tensors().len());
-        // Restricts the box again, in its program and in the simplified one.
         let output = part.outputs()[0];
         let bounds = any_bounds(&mut choices, &part.tensor(output).shape);
         let (inner, _) = check_box(&part, output, &bounds, &budget);
@@ -442,7 +430,6 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
     ));
 }
 
-/// Traces an element to the first tensor that a pass reads.
 fn followed(program: &Program, pass: &Pass, mut at: Element) -> Element {
     while !pass.reads.iter().any(|read| read.from == at.0)
         && let Some(next) = program.source_of(at.0, at.1)
@@ -452,7 +439,6 @@ fn followed(program: &Program, pass: &Pass, mut at: Element) -> Element {
     at
 }
 
-/// Isolates a pass and compares each element with the whole program.
 fn check_isolated(program: &Program, pass: &Pass) -> Isolated {
     let isolated = program.isolated(pass).unwrap();
     let Isolated { program: own, inputs } = &isolated;

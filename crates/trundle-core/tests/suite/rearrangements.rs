@@ -20,7 +20,6 @@ fn map_of(op: impl Into<Op>, sizes: &[usize]) -> IndexMap {
     op.index_map(&Shape::new(sizes).unwrap()).unwrap_or_else(|error| panic!("{op}: {error}"))
 }
 
-/// Checks that the map permutes labels as the oracle does.
 fn agrees(map: &IndexMap, numbered: &Naive, naive: &Naive) -> Outcome {
     prop_assert_eq!(map.in_shape().sizes(), numbered.shape());
     prop_assert_eq!(map.out_shape().sizes(), naive.shape());
@@ -36,7 +35,6 @@ fn agrees(map: &IndexMap, numbered: &Naive, naive: &Naive) -> Outcome {
     Ok(())
 }
 
-/// Ensures that all declared operators are compared with the oracle.
 #[test]
 fn every_declared_operator_is_drawn() {
     let drawn = RefCell::new(BTreeSet::new());
@@ -46,7 +44,7 @@ fn every_declared_operator_is_drawn() {
         drawn.borrow_mut().extend(names);
         Ok(())
     });
-    // Operators of several tensors are not maps; the chains of several tensors draw them.
+    // The chains of several tensors draw operators of several tensors.
     let of_several = |declared: &&Declaration| {
         declared.parameters.iter().any(|parameter| parameter.kind.is_tensors())
     };
@@ -78,7 +76,6 @@ fn a_pattern_the_other_way_round_undoes_it() {
     });
 }
 
-/// A start or a stop of a slice: near the ends of the axis, or an extreme number.
 fn bound() -> impl Strategy<Value = i64> {
     prop_oneof![8 => -8..=8i64, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)]
 }
@@ -128,7 +125,6 @@ fn a_reshape_keeps_the_row_major_order() {
         &(shapes(MOST_ELEMENTS), shapes(MOST_ELEMENTS), any::<u8>()),
         |(from, to, pick)| {
             let numbered = Naive::numbered(&from);
-            // Arbitrary sizes, with the rest of the elements in a random position.
             let mut sizes: Vec<i64> = Vec::new();
             let mut left = numbered.labels().len();
             for size in to {

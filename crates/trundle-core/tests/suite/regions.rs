@@ -1,5 +1,4 @@
-//! Moves of regions. In whatever way the regions are pulled back and cut, the moves write each byte once and no byte
-//! outside.
+//! Moves of regions write each byte once, and none outside, however the regions are pulled back and cut.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -19,7 +18,6 @@ fn signed(number: usize) -> i64 {
     number.try_into().unwrap()
 }
 
-/// A map from another tensor to a tensor of this shape.
 fn map_to(choices: &mut Choices, out: &Shape) -> IndexMap {
     let whole = || -> Vec<Range<usize>> { out.iter().map(|size| 0..*size).collect() };
     let axis = choices.below(out.rank());
@@ -54,8 +52,8 @@ fn map_to(choices: &mut Choices, out: &Shape) -> IndexMap {
     }
 }
 
-/// Pulls a layout back and cuts it, at random. Returns sets of regions, each with the tensor that it was pulled back
-/// to. Regions that cannot be pulled back further stay at their tensor.
+/// Pulls a layout back and cuts it at random, into sets of regions, each with its tensor. Regions that cannot be pulled
+/// back further stay where they are.
 fn scattered(choices: &mut Choices, dst: &Layout) -> Vec<Regions> {
     let mut left = vec![Regions::of(dst)];
     let mut done = Vec::new();
@@ -69,7 +67,6 @@ fn scattered(choices: &mut Choices, dst: &Layout) -> Vec<Regions> {
             1..4 => {
                 let axis = choices.below(at.rank());
                 match regions.cut(axis, choices.below(at[axis] + 1), 500) {
-                    // Two halves that are read from one tensor.
                     Ok((below, beyond))
                         if below.shape() == beyond.shape() && choices.below(2) == 0 =>
                     {
@@ -136,14 +133,12 @@ fn regions_are_moved_from_the_tensor_that_they_are_at_and_to_their_own_target() 
     assert!(Move::of_regions(&pulled(), 1, &small).is_err());
     let work = Move::of_regions(&pulled(), 1, &large).unwrap();
     assert_eq!((work.src_bytes(), work.dst_bytes(), work.moved_bytes()), (64, 4, 4));
-    // A layout whose elements overlap is not a valid target.
     let folded = Layout::strided(&shape(&[4]), 0, &[0]).unwrap();
     let refused = Move::of_regions(&Regions::of(&folded), 1, &small);
     assert!(
         matches!(refused, Err(Error::Layout(LayoutError::OverlappingLayout { .. }))),
         "{refused:?}"
     );
-    // Elements of one byte cannot be moved as elements of two.
     assert!(Move::of_regions(&Regions::of(&small), 2, &small).is_err());
     assert!(Move::of_regions(&Regions::of(&layout(&[0])), 1, &layout(&[0])).is_ok());
 }

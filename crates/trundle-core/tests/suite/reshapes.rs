@@ -22,15 +22,12 @@ fn then(map: &IndexMap, op: impl Into<Op>) -> Option<IndexMap> {
     one_pass(map.then(&op.into().index_map(map.out_shape()).unwrap()).unwrap())
 }
 
-/// Random maps.
 trait Cases {
     /// A movement of a tensor of this shape, half of the time a reshape.
     fn map(&mut self, of: &Shape) -> IndexMap;
 
-    /// Up to six movements, one after another.
     fn chain(&mut self) -> Vec<IndexMap>;
 
-    /// The composed map of the first movements of such a chain.
     fn composed(&mut self) -> IndexMap;
 }
 
@@ -76,7 +73,6 @@ impl Cases for Choices {
     }
 }
 
-/// The source of an index through all maps, the last one first.
 fn source(maps: &[IndexMap], index: &[usize]) -> Vec<usize> {
     maps.iter().rev().fold(index.to_vec(), |index, map| map.source_of(&index))
 }
@@ -182,7 +178,6 @@ fn between_any_layouts_a_map_is_a_move_or_refused() {
     assert!(refused.get() * 2 < done.get(), "{refused:?} refused, {done:?} done");
 }
 
-/// The law of binding: a move pairs the same bytes as its map.
 fn moves_the_pairs(map: &IndexMap, src: &Layout, dst: &Layout, work: &Move) -> Outcome {
     let mut expected = Vec::new();
     for index in indices(map.out_shape()) {
@@ -236,8 +231,8 @@ fn restricted_maps_of_several_layers_agree_on_the_box() {
     });
 }
 
-/// The windows of Swin Transformer. The tensor is rolled by half a window. Each axis is split into the index of a
-/// window and the position in the window, and the indices of the windows are moved to the front.
+/// The windows of Swin Transformer: a roll by half a window, each axis split into window and position, and the windows
+/// put first.
 fn windows(rows: usize, window: usize, shift: i64) -> IndexMap {
     let across = rows / window;
     let rolled = Roll::new(&[-shift], &[1, 2]);

@@ -15,7 +15,6 @@ fn indices(sizes: &[usize], values: &[i64]) -> Indices {
     Indices::new(shape(sizes), values).unwrap()
 }
 
-/// The result of an operator on two tensors of these shapes.
 fn made(op: &Op, data: (&[usize], &[i32]), updates: (&[usize], &[i32])) -> Result<Vec<i32>, Error> {
     let mut program = Program::new();
     let given = [data, updates].map(|(sizes, _)| program.given(shape(sizes), 4).unwrap());

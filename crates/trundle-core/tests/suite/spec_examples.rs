@@ -1,5 +1,4 @@
-//! Tests with all examples in the specifications, which are in a table, and tests of cases that the specifications do
-//! not describe.
+//! All examples of the specifications, from a table, and cases that the specifications leave open.
 
 use trundle_core::ops::{
     Broadcast, Flip, GatherElements, GatherNd, IndexMode, Indices, Pad, PadMode, Repeat, Reshape,
@@ -16,7 +15,6 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// A number of the table.
 fn number<T: TryFrom<i128>>(word: &str) -> T {
     let number = match (word, word.strip_prefix("2^")) {
         ("min", _) => i64::MIN.into(),
@@ -31,7 +29,6 @@ fn numbers<T: TryFrom<i128>>(words: &str) -> Vec<T> {
     words.split_whitespace().map(number).collect()
 }
 
-/// The arguments of an operator of the table.
 struct Arguments<'a>(Vec<&'a str>);
 
 impl Arguments<'_> {
@@ -62,7 +59,6 @@ impl Arguments<'_> {
     }
 }
 
-/// The operator of a line of the table, if the oracle has it too.
 fn plain(name: &str, given: &Arguments<'_>) -> Option<PlainOp> {
     Some(match name {
         "roll" => PlainOp::Roll { shift: given.list(0), axes: given.list(1) },
@@ -82,7 +78,6 @@ fn plain(name: &str, given: &Arguments<'_>) -> Option<PlainOp> {
     })
 }
 
-/// The map of an operator that the oracle does not have.
 fn map_of(name: &str, given: &Arguments<'_>, of: &Shape) -> Result<IndexMap> {
     let (one, list) = (|at| given.one::<i64>(at), |at| given.list::<i64>(at));
     let lists = || [0, 1, 2, 3].map(list);
@@ -125,7 +120,6 @@ fn map_of(name: &str, given: &Arguments<'_>, of: &Shape) -> Result<IndexMap> {
     }
 }
 
-/// The elements of a map's output: the row-major numbers of their sources.
 fn elements(map: &IndexMap) -> Vec<usize> {
     let out = indices(map.out_shape());
     out.iter().map(|index| map.in_shape().ravel(&map.source_of(index))).collect()

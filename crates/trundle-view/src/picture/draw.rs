@@ -5,30 +5,28 @@ use std::ops::Range;
 
 use super::{Picture, share};
 
-/// The largest side of a picture file, in pixels. If a slice is larger, each pixel is the mean of several
-/// values.
+/// The largest side of a picture file, in pixels. In a larger slice, each pixel is the mean of several values.
 pub const MOST_SIDE: usize = 16384;
 
-/// The colour for values that are not finite. No finite value has this colour.
+/// The colour for values that are not finite, and for no others.
 pub(crate) const NOT_FINITE: [u8; 3] = [255, 0, 255];
 
-/// How to choose the values that are drawn black and white.
+/// The values that are drawn black and white.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Contrast {
-    /// The 0.5th and the 99.5th percentile, so that a few outliers do not make all other values look alike.
-    /// If there are few values or few different values, the minimum and the maximum.
+    /// The 0.5th and the 99.5th percentile, so that a few outliers do not hide the rest. The minimum and the maximum,
+    /// if there are few values or few different values.
     Percentiles,
-    /// Fixed values for black and white: 0 and 1 for booleans.
+    /// Fixed values for black and white, such as 0 and 1 for booleans.
     Fixed(f64, f64),
 }
 
-/// How to choose the values of a colour channel that are dark and bright.
+/// The values of a colour channel that are dark and bright.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tones {
     /// 0 and 255.
     Bytes,
-    /// 0 and the largest value of 8 to 16 bits. The number of bits is the smallest that the values need,
-    /// because cameras often have 10, 12 or 14 bits.
+    /// 0 and the largest value of 8 to 16 bits, as few as the values need: cameras often have 10, 12 or 14.
     Words,
     /// 0 and 1 if all values are between them, otherwise as [`Contrast::Percentiles`].
     Floats,
@@ -42,13 +40,13 @@ pub struct Drawing {
     /// The values that are drawn black and white. `None` if no value is finite, and for colours of bytes.
     /// If both values are equal, the picture is medium grey.
     pub range: Option<(f64, f64)>,
-    /// Whether one percent of the values is outside `range`.
+    /// Whether one percent of the values is outside.
     pub is_clipped: bool,
-    /// Whether the fourth channel was ignored, because its values cannot be opacity.
+    /// Whether the fourth channel was ignored: its values cannot be opacity.
     pub is_opacity_left_out: bool,
-    /// The number of pixels that show values that are not finite.
+    /// The number of pixels that are not finite.
     pub not_finite: usize,
-    /// The largest numbers of rows and of columns whose mean is one pixel.
+    /// The most rows and columns whose mean is one pixel.
     pub block: (usize, usize),
 }
 
@@ -56,14 +54,13 @@ const MID_GREY: u8 = 128;
 
 const MOST_SAMPLES: usize = 1 << 20;
 
-/// The smallest number of values for which percentiles are used. Half a percent of it is five.
+/// Percentiles need this many values. Half a percent of it is five.
 const LEAST_SAMPLES: usize = 1000;
 
-/// Draws `rows` by `columns` values as a picture with at most `most_side` pixels along each side. The first
-/// row is on top. `value` is called with a row and a column, twice for some positions.
+/// Draws `rows` by `columns` values, the first row on top, with at most `most_side` pixels a side. `value` is called
+/// with a row and a column, twice for some.
 ///
-/// If a pixel shows several values, it is the mean of the finite ones. If more than half are not finite, it
-/// is [`NOT_FINITE`].
+/// A pixel of several values is the mean of the finite ones, or [`NOT_FINITE`] if more than half are not finite.
 ///
 /// # Panics
 /// If `rows` or `columns` is 0.
@@ -89,8 +86,7 @@ pub(crate) fn values(
     })
 }
 
-/// Draws a picture with this number of channels. `pixel` computes a pixel from the rows and the columns
-/// that it covers.
+/// `pixel` computes a pixel from the rows and the columns that it covers.
 fn draw(
     (rows, columns): (usize, usize),
     most_side: usize,
@@ -124,13 +120,9 @@ fn draw(
     }
 }
 
-/// Draws `rows` by `columns` colours of three or four channels as a picture with at most `most_side` pixels
-/// along each side. The first row is on top. `value` is called with a row, a column and a channel: red,
-/// green, blue, opacity. The background is white. If `fixed` is given, its values are drawn black and
-/// white; otherwise `tones` chooses them.
-///
-/// If a pixel shows several colours, it is the mean of the finite ones. If more than half are not finite,
-/// it is [`NOT_FINITE`].
+/// Draws `rows` by `columns` colours of three or four channels, as [`values`] does. `value` is called with a row, a
+/// column and a channel: red, green, blue, opacity. The background is white. `fixed` values are drawn black and white;
+/// otherwise `tones` chooses them.
 ///
 /// # Panics
 /// If `rows` or `columns` is 0.
@@ -178,7 +170,7 @@ pub(crate) fn colours(
 }
 
 impl Tones {
-    /// Chooses the values that are drawn black and white; `None` if no value is finite.
+    /// `None` if no value is finite.
     fn scale(self, elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
         let white = match self {
             Tones::Bytes => 255.0,
@@ -203,7 +195,7 @@ fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
-/// Returns the mean of the finite colours among `count` colours; `None` if fewer than half are finite.
+/// The mean of the finite colours; `None` if fewer than half are finite.
 fn mean_colour(count: usize, finite: impl Iterator<Item = [u8; 3]>) -> Option<[u8; 3]> {
     let mut sums = [0u64; 3];
     let mut found = 0;
@@ -217,32 +209,28 @@ fn mean_colour(count: usize, finite: impl Iterator<Item = [u8; 3]>) -> Option<[u
     is_enough.then(|| sums.map(|sum| ((sum + found / 2) / found) as u8))
 }
 
-/// The values that are drawn black and white.
 #[derive(Clone, Copy)]
 struct Scale {
     range: (f64, f64),
-    /// Whether one percent of the values is outside `range`.
     is_clipped: bool,
 }
 
-/// Returns the width and height of a picture of `rows` by `columns` values, reduced so that no side exceeds
-/// `most_side`.
+/// The width and height of a picture, reduced so that no side exceeds `most_side`.
 fn size_within(most_side: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
     assert!(rows > 0 && columns > 0, "{rows} rows and {columns} columns cannot be drawn");
     let long = rows.max(columns);
     let most_side = most_side.clamp(1, long);
-    // The product of two sizes may overflow usize, but not u128. The quotients are at most `most_side`.
+    // The product of two sizes may overflow usize. The quotients are at most `most_side`.
     let side = |size: usize| ((size as u128 * most_side as u128 / long as u128) as usize).max(1);
     (side(columns), side(rows))
 }
 
-/// Returns the mean of the finite values among `count` values; NaN if more than half are not finite.
+/// The mean of the finite values; NaN if more than half are not finite.
 fn mean(count: usize, values: impl Iterator<Item = f64>) -> f64 {
     let weight = 1.0 / count as f64;
     let (finite, sum) = values
         .filter(|value| value.is_finite())
-        // Each value is multiplied by the weight before it is added. So only the last rounding of the sum
-        // can overflow.
+        // With weights before the sum, only its last rounding can overflow.
         .fold((0, 0.0), |(finite, sum), value| (finite + 1, sum + value * weight));
     if finite * 2 < count {
         f64::NAN
@@ -255,8 +243,7 @@ fn level(value: f64, (black, white): (f64, f64)) -> u8 {
     if black == white {
         return MID_GREY;
     }
-    // The numbers are halved only if the difference would overflow, because halving loses the last bit of
-    // subnormal values.
+    // Halving loses the last bit of subnormal values, so it is only for differences that overflow.
     let scale = if (white - black).is_finite() { 1.0 } else { 0.5 };
     let part = (value * scale - black * scale) / (white * scale - black * scale);
     // The cast saturates, so values outside the range become black or white.
@@ -270,7 +257,7 @@ fn over_white([red, green, blue, opacity]: [u8; 4]) -> [u8; 3] {
     })
 }
 
-/// Finds the scale for [`Contrast::Percentiles`]; `None` if no value is finite.
+/// `None` if no value is finite.
 fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
     let mut samples: Vec<f64> =
         sample(elements).map(value).filter(|value| value.is_finite()).collect();
@@ -283,7 +270,7 @@ fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> 
             return Some(Scale { range: (black, white), is_clipped: true });
         }
     }
-    // If there are few values, or nearly all are equal, the scale is the minimum and maximum of all values.
+    // If there are few values, or nearly all are equal, use the minimum and maximum of all.
     let all = (0..elements).map(value).filter(|value| value.is_finite());
     let range = all.fold(None, |range, value| match range {
         None => Some((value, value)),
@@ -292,9 +279,8 @@ fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> 
     range.map(|range| Scale { range, is_clipped: false })
 }
 
-/// Selects at most [`MOST_SAMPLES`] of `0..elements`, one from each of equal parts. The position within a
-/// part is pseudorandom, so that it does not coincide with patterns in the values. Each run selects the
-/// same positions.
+/// Selects at most [`MOST_SAMPLES`] of `0..elements`, one from each of equal parts. The position within a part is
+/// pseudorandom, so that it does not coincide with patterns, but the same in each run.
 fn sample(elements: usize) -> impl Iterator<Item = usize> {
     let parts = elements.min(MOST_SAMPLES);
     (0..parts).map(move |index| {
@@ -306,7 +292,7 @@ fn sample(elements: usize) -> impl Iterator<Item = usize> {
 }
 
 impl fmt::Display for Drawing {
-    /// Describes in one line how to read the picture. The line is empty if the colours need no explanation.
+    /// Describes in one line how to read the picture; empty if the colours need no explanation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some((black, white)) = self.range {
@@ -334,8 +320,7 @@ impl fmt::Display for Drawing {
 
 fn short(value: f64) -> String {
     let rounded = format!("{value:.5e}").parse().unwrap_or(value);
-    // `Debug` writes very large and very small numbers with an exponent, whereas `Display` writes many
-    // zeros.
+    // `Debug` writes extreme numbers with an exponent, `Display` with many zeros.
     let text = format!("{rounded:?}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }

@@ -1,5 +1,3 @@
-//! Writes pictures as PNG.
-
 use std::io::{self, Write};
 
 use png::{BitDepth, ColorType, Encoder, EncodingError};

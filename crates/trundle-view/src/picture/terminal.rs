@@ -17,8 +17,8 @@ pub enum Palette {
 }
 
 impl Palette {
-    /// Chooses the palette from the environment variables `NO_COLOR`, `TERM` and `COLORTERM`, which
-    /// `variable` reads. If the output is not a terminal, the palette is `Ascii`.
+    /// Chooses the palette from the environment variables `NO_COLOR`, `TERM` and `COLORTERM`. It is `Ascii` if the
+    /// output is not a terminal.
     pub fn detect(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Palette {
         let no_colour = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = variable("TERM").is_some_and(|term| term == "dumb");
@@ -32,16 +32,16 @@ impl Palette {
     }
 }
 
-/// A picture whose long side has fewer pixels is enlarged if there is space.
+/// Smaller pictures are enlarged if there is space.
 const LEAST_LONG_SIDE: usize = 32;
 
-/// A picture whose short side has fewer pixels is widened. Four pixels are two lines.
+/// Thinner pictures are widened: four pixels are two lines.
 const LEAST_SHORT_SIDE: usize = 4;
 
 const RAMP: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
-/// Renders the picture as at most `rows` lines of at most `columns` characters. Both must be at least 1.
-/// The proportions are kept if characters are twice as high as wide. Every line ends with a newline.
+/// Renders the picture as at most `rows` lines of at most `columns` characters, both at least 1. The proportions are
+/// kept for characters that are twice as high as wide. Every line ends with a newline.
 pub fn render(picture: &Picture, columns: usize, rows: usize, palette: Palette) -> String {
     let (width, height) = fitted(picture, columns.max(1), rows.max(1).saturating_mul(2));
     match palette {
@@ -67,14 +67,13 @@ fn fitted(picture: &Picture, most_width: usize, most_height: usize) -> (usize, u
     )
 }
 
-/// Returns `size * to / from`, rounded to the nearest integer. `to` must be at most `from`, so the result
-/// is at most `size`.
+/// `size * to / from`, rounded; at most `size`, because `to` is at most `from`.
 fn scaled(size: usize, to: usize, from: usize) -> usize {
     let (size, to, from) = (size as u128, to as u128, from as u128);
     ((size * to + from / 2) / from) as usize
 }
 
-/// Renders one character for each pixel. Spaces at the end of a line are omitted.
+/// One character for each pixel, without spaces at the end of a line.
 fn characters(picture: &Picture) -> String {
     let mut text = String::new();
     for row in 0..picture.height {
@@ -86,7 +85,7 @@ fn characters(picture: &Picture) -> String {
     text
 }
 
-/// Returns the character for a colour. Brighter colours have heavier characters.
+/// Brighter colours have heavier characters.
 fn character([red, green, blue]: [u8; 3]) -> char {
     if [red, green, blue] == NOT_FINITE {
         return '?';
@@ -96,8 +95,8 @@ fn character([red, green, blue]: [u8; 3]) -> char {
     RAMP[luma * RAMP.len() / (1000 * 256)]
 }
 
-/// Renders two pixels as one character: the upper pixel in the foreground colour, the lower pixel in the
-/// background colour. A colour is set only where it changes, and reset at the end of each line.
+/// Two pixels are one character: the upper one in the foreground colour, the lower one in the background colour. A
+/// colour is set only where it changes, and reset at the end of each line.
 fn half_blocks(picture: &Picture, palette: Palette) -> String {
     let mut text = String::new();
     for row in (0..picture.height).step_by(2) {
@@ -121,8 +120,7 @@ fn half_blocks(picture: &Picture, palette: Palette) -> String {
     text
 }
 
-/// Returns the part of a control sequence that gives the colour. The caller writes the number for
-/// foreground or background before it.
+/// The part of a control sequence after the number for foreground or background.
 fn colour([red, green, blue]: [u8; 3], palette: Palette) -> String {
     if palette == Palette::TrueColour {
         format!("2;{red};{green};{blue}")
@@ -134,12 +132,12 @@ fn colour([red, green, blue]: [u8; 3], palette: Palette) -> String {
     }
 }
 
-/// Returns the index of xterm's nearest grey. The greys have the levels 8, 18, ..., 238.
+/// xterm's greys have the levels 8, 18, ..., 238.
 fn grey_step(level: u8) -> u8 {
     (level.saturating_sub(3) / 10).min(23)
 }
 
-/// Returns the index of the nearest level in xterm's colour cube. The levels are 0, 95, 135, ..., 255.
+/// The levels of xterm's colour cube are 0, 95, 135, ..., 255.
 fn cube_step(level: u8) -> u8 {
     match level {
         0..48 => 0,

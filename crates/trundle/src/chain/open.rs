@@ -1,5 +1,3 @@
-//! Open chains: chains that are parsed once, and whose lengths and indices are given later.
-
 use std::ops::Range;
 
 use trundle_core::Op;
@@ -10,8 +8,8 @@ use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfill
 
 /// A chain whose lengths or indices are given later.
 ///
-/// In places where the chain language allows a file name, an open chain has a name that stands for numbers, as in
-/// `reverse(axis=1, lengths=n)` or `take(indices=i)`. [`OpenChain::fill`] replaces the names by numbers.
+/// Where the chain language allows a file name, an open chain has a name that stands for numbers, as in
+/// `reverse(axis=1, lengths=n)` or `take(indices=i)`. [`OpenChain::fill`] replaces the names.
 ///
 /// ```
 /// use trundle::OpenChain;
@@ -27,7 +25,7 @@ use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfill
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenChain {
-    /// The chain, with a placeholder operator for each slot. Callers never get it.
+    /// Has a placeholder operator, which callers never get, for each slot.
     chain: Chain,
     slots: Vec<Slot>,
 }
@@ -39,7 +37,7 @@ pub struct Slot {
     pub stage: usize,
     /// The operator without its lengths or indices.
     pub unfilled: Unfilled,
-    /// The name that stands for the lengths or indices. Several slots may have the same name.
+    /// The name of the lengths or indices, which several slots may share.
     pub name: String,
 }
 
@@ -103,13 +101,12 @@ impl OpenChain {
 }
 
 impl From<Chain> for OpenChain {
-    /// Returns an open chain without slots.
+    /// An open chain without slots.
     fn from(chain: Chain) -> OpenChain {
         OpenChain { chain, slots: Vec::new() }
     }
 }
 
-/// Checks that the operands of an operator are names and not files.
 fn check_names(text: &str, span: &Range<usize>, operands: &[Operand]) -> Result<(), NotationError> {
     for operand in operands {
         let Operand::Named(name) = operand else { continue };

@@ -1,5 +1,3 @@
-//! Tests of chains: values, passes, and errors.
-
 use proptest::prelude::*;
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 
@@ -40,7 +38,6 @@ fn axes_are_kept_unless_they_are_split_merged_or_put_in() {
     assert_eq!(kept("transpose(0, 1)"), None, "it does not fit");
 }
 
-/// The source index for each output index of `shape` after the chain, through one map after another.
 fn sources(maps: &[IndexMap], out_shape: &Shape) -> Vec<Vec<usize>> {
     let mut sources = Vec::new();
     out_shape.for_each_index(|index| {
@@ -50,7 +47,6 @@ fn sources(maps: &[IndexMap], out_shape: &Shape) -> Vec<Vec<usize>> {
     sources
 }
 
-/// The index map of each operator.
 fn steps(chain: &Chain, shape: &Shape) -> Vec<IndexMap> {
     let mut shape = shape.clone();
     let step = |op: &Op| {
@@ -228,7 +224,6 @@ fn a_chain_that_was_built_is_shown_as_it_would_be_written() {
     );
 }
 
-/// Operators that fit every shape of three axes of size 3.
 fn fitting_op() -> impl Strategy<Value = Op> {
     let axes = || proptest::collection::vec(-3..3i64, 0..4);
     let length = 0..=4u64;

@@ -9,29 +9,29 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The order of sub-byte elements in their bytes. DirectML itself has no such field. `None` stands for the order of
-    /// [`DType::packing`], and must be given for all other types.
+    /// The order of sub-byte elements in their bytes, an extension of DirectML. `None` stands for the order of
+    /// [`DType::packing`], and is required for types of whole bytes.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
-    /// The stride of each axis, in elements. A stride of 0 repeats the same elements. `None` stands for a row-major
-    /// tensor without gaps.
+    /// The stride of each axis, in elements. A stride of 0 repeats elements. `None` stands for row-major order without
+    /// gaps.
     pub strides: Option<&'a [u32]>,
     /// The size of the buffer in bytes.
     pub total_tensor_size_in_bytes: u64,
 }
 
-/// The sizes of DirectML buffers are multiples of this many bytes.
+/// Buffer sizes are multiples of this.
 const GRAIN_BYTES: u128 = 4;
 
 impl BufferTensorDesc<'_> {
     /// The size in bytes of the smallest buffer for this tensor.
     ///
-    /// It is the size of `(dot(sizes - 1, strides) + 1)` elements, rounded up to a multiple of 4 bytes; 0 for a tensor
-    /// without elements.
+    /// This is the size of `(dot(sizes - 1, strides) + 1)` elements, rounded up to a multiple of 4 bytes, or 0 without
+    /// elements.
     ///
-    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions. That function computes the index of the last
-    /// element with 32 bits, which may overflow. This function does not overflow.
+    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, which, unlike this function, may overflow,
+    /// because it computes the index of the last element with 32 bits.
     ///
     /// # Errors
     /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,
@@ -55,8 +55,7 @@ impl BufferTensorDesc<'_> {
         })
     }
 
-    /// The number of bytes from the start of the buffer to the end of the last element; `None` if the calculation
-    /// exceeds `u128`.
+    /// `None` if the calculation exceeds `u128`.
     fn reached_bytes(&self, width: Width) -> Option<u128> {
         if self.sizes.contains(&0) {
             return Some(0);
@@ -77,7 +76,7 @@ impl BufferTensorDesc<'_> {
         groups.checked_mul(group_bytes as u128)?.checked_add(tail as u128)
     }
 
-    /// Checks that the descriptor is consistent and fits its buffer, and returns the layout.
+    /// Also checks that the descriptor fits its buffer.
     pub(super) fn checked_layout(&self, argument: &'static str) -> Result<Layout> {
         self.check_strides(argument)?;
         let (shape, width) = (self.shape()?, self.width()?);
@@ -96,7 +95,7 @@ impl BufferTensorDesc<'_> {
     }
 
     pub(super) fn shape(&self) -> Result<Shape> {
-        // If a u32 does not fit into usize, the size is too large for a shape.
+        // A size that does not fit into usize is too large for a shape.
         let size = |size: &u32| usize::try_from(*size).unwrap_or(usize::MAX);
         Ok(Shape::new(self.sizes.iter().map(size).collect::<Vec<_>>())?)
     }
@@ -105,7 +104,7 @@ impl BufferTensorDesc<'_> {
         let width = width.units();
         let Some(strides) = self.strides else { return Ok(Layout::row_major(shape, width)?) };
         let in_bytes = |(stride, size): (&u32, &u32)| {
-            // The stride of an axis of size 0 or 1 is not used and may have any value.
+            // The stride of an axis of size 0 or 1 may have any value.
             let stride = if *size < 2 { 0 } else { isize::try_from(*stride).ok()? };
             stride.checked_mul(isize::try_from(width).ok()?)
         };

@@ -1,4 +1,4 @@
-//! The errors of this module. They contain the name of the tensor and the values.
+//! Errors, with the name of the tensor and the values.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use super::FeatureLevel;
 /// The result of fallible functions of this module.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why a descriptor was refused. If a function returns such an error, it has written nothing.
+/// The reason why a descriptor was refused. Nothing has been written then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

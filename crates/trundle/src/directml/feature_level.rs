@@ -59,7 +59,7 @@ impl FeatureLevel {
     /// Returns the level whose table applies to a value of `DML_FEATURE_LEVEL`: for 0x3100
     /// (`DML_FEATURE_LEVEL_3_1`) it is `DML_FEATURE_LEVEL_3_0`.
     ///
-    /// Returns `None` below `DML_FEATURE_LEVEL_2_1`, which does not have the operator.
+    /// Returns `None` below `DML_FEATURE_LEVEL_2_1`, which lacks the operator.
     pub fn from_number(number: u32) -> Option<FeatureLevel> {
         FeatureLevel::ALL.into_iter().rev().find(|level| level.number() <= number)
     }

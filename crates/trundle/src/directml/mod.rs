@@ -1,5 +1,5 @@
-//! DirectML's operator that reverses subsequences, with DirectML's descriptors of buffers. A check says whether a
-//! feature level supports the descriptors.
+//! DirectML's operator that reverses subsequences, with its descriptors of buffers, which can be checked against a
+//! feature level.
 //!
 //! Source: the documentation of `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` and `DML_BUFFER_TENSOR_DESC`. Members have the
 //! same names here.

@@ -10,7 +10,7 @@ use super::feature_level::Support;
 use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 use crate::functions::check_dtype;
 
-/// Reverses the first elements of each row along an axis, and keeps the others. Each row has its own length.
+/// Reverses the first elements of each row along an axis, as many as the row's own length, and keeps the others.
 ///
 /// A row consists of the elements with the same indices on all other axes. A length greater than the size of the axis
 /// reverses the whole row.
@@ -22,12 +22,11 @@ pub struct ReverseSubsequencesOperatorDesc<'a> {
     pub sequence_lengths_tensor: BufferTensorDesc<'a>,
     /// The result, with the sizes, the type and the bit order of the input. Its elements must not overlap.
     pub output_tensor: BufferTensorDesc<'a>,
-    /// The axis along which elements are reversed. It is less than the rank of the input.
+    /// The axis along which elements are reversed, less than the rank of the input.
     pub axis: u32,
 }
 
 impl<'a> ReverseSubsequencesOperatorDesc<'a> {
-    /// The tensors and the names of their members.
     pub(super) fn tensors(&self) -> [(&'static str, &BufferTensorDesc<'a>); 3] {
         [
             ("InputTensor", &self.input_tensor),
@@ -36,10 +35,10 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         ]
     }
 
-    /// Checks the descriptors. If `level` is given, also checks that this level supports them.
+    /// Checks the descriptors, and, if `level` is given, that this level supports them.
     ///
-    /// A level supports only some ranks and types. It does not support sizes of 0, more than 2^32 - 1 elements, or a
-    /// total size less than [`BufferTensorDesc::minimum_buffer_bytes`].
+    /// A level supports only some ranks and types, no sizes of 0, at most 2^32 - 1 elements, and total sizes of at
+    /// least [`BufferTensorDesc::minimum_buffer_bytes`].
     ///
     /// # Errors
     /// [`Error::Operator`](super::Error::Operator) and [`Error::BufferTooSmall`](super::Error::BufferTooSmall). With a
@@ -49,7 +48,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         level.map_or(Ok(()), |level| check_level(level, self))
     }
 
-    /// Moves the elements from `input` to `output`. All arguments are the bytes of buffers.
+    /// Moves the elements from `input` to `output`, which are the bytes of buffers.
     ///
     /// Bytes of `output` outside the elements stay unchanged.
     ///
@@ -82,7 +81,6 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         Ok(crate::reverse_subsequences_into(&data, &lengths, axis, &mut out)?)
     }
 
-    /// Checks the descriptors without a feature level. Returns the layouts of the tensors.
     fn layouts(&self) -> Result<[Layout; 3]> {
         let [input, lengths, output] =
             self.tensors().map(|(argument, tensor)| tensor.checked_layout(argument));
@@ -114,7 +112,6 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     }
 }
 
-/// Checks that a level supports the descriptors, which fit each other.
 fn check_level(level: FeatureLevel, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
     let Support { ranks, data_types, length_types } = level.support();
     for (argument, tensor) in operator.tensors() {

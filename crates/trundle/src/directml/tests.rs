@@ -4,12 +4,10 @@ use trundle_core::{BitOrder, DType};
 
 use super::{BufferTensorDesc, Error, FeatureLevel, ReverseSubsequencesOperatorDesc};
 
-/// A tensor without gaps, in a buffer large enough for DirectML.
 fn tensor(data_type: DType, sizes: &[u32]) -> BufferTensorDesc<'_> {
     packed(data_type, None, sizes)
 }
 
-/// [`tensor`] with a bit order.
 fn packed(data_type: DType, bit_order: Option<BitOrder>, sizes: &[u32]) -> BufferTensorDesc<'_> {
     let any = BufferTensorDesc {
         data_type,

@@ -3,7 +3,7 @@
 /// The longest list that is kept on the stack.
 const FEW: usize = 64;
 
-/// Calls `work` with a list of `len` entries. Calls `any` to initialise each entry.
+/// Calls `work` with a list of `len` entries, each made by `any`.
 pub fn with_list<T, R>(len: usize, any: impl Fn() -> T, work: impl FnOnce(&mut [T]) -> R) -> R {
     if len == 1 {
         return work(&mut [any()]);

@@ -1,4 +1,4 @@
-//! Items for the other crates of this workspace. They are not part of the public API and may change in any version.
+//! Items for the other crates of this workspace, which may change in any version.
 
 pub mod few;
 pub mod plan_cache;

@@ -1,10 +1,10 @@
-//! A cache of plans for recent calls. The functions of this crate that plan and run one operator use it, and front
-//! ends can use it for their own calls.
+//! A cache of plans for recent calls. The functions of this crate that run one operator use it, and front ends can use
+//! it for their own calls.
 //!
-//! For a small move, planning takes longer than running, and even making the `Move` takes longer. So the cache
-//! identifies a call by its arguments, before a `Move` is made from them.
+//! Planning a small move, and even making its `Move`, takes longer than running it. So the cache identifies a call by
+//! its arguments.
 //!
-//! A call is a struct with a derived [`Hash`]. It holds everything on which its plan depends. The plan is made from
+//! A call is a struct with a derived [`Hash`] that holds everything on which its plan depends. The plan is made from
 //! this struct alone, so no parameter can be forgotten. Two calls are the same if their `Hash` implementations write
 //! the same words. In a derived implementation, as std requires, unequal values write different words, and neither
 //! sequence of words is a prefix of the other.
@@ -51,15 +51,15 @@ use std::hash::{Hash, Hasher};
 use std::thread::LocalKey;
 
 /// The maximum number of plans in a cache. A typical hot loop has fewer different calls (a guess), and a linear search
-/// is still fast.
+/// is fast.
 pub const MOST_PLANS: usize = 64;
 
-/// Only calls with at most this many words are cached. It is enough for a source and an output with six axes each, and
-/// six shifts.
+/// Only calls with at most this many words are cached. Enough for a source and an output with six axes each, and six
+/// shifts.
 pub const MOST_WORDS: usize = 52;
 
 /// [`planned`] caches only plans of at most this many bytes. Larger plans belong to rolls of many axes, or to large
-/// moves, for which the time for planning does not matter.
+/// moves, whose planning time does not matter.
 pub const MOST_PLAN_BYTES: usize = 16 << 10;
 
 /// A random odd weight for each word of the hash.
@@ -81,14 +81,14 @@ const WEIGHTS: [u64; MOST_WORDS] = {
 /// A hasher that collects the words that a call writes: one word for each number of up to 64 bits, and one for each
 /// eight bytes of a byte string.
 ///
-/// Lists and byte strings write their lengths first. Strings write a final byte 0xff, which does not occur in UTF-8. So
+/// Lists and byte strings write their lengths first. Strings write a final byte 0xff, which does not occur in UTF-8, so
 /// an incomplete last word is filled with bytes 0xff.
 struct Words {
     words: [u64; MOST_WORDS],
-    /// The number of words that were written. It may be greater than the capacity.
+    /// The number of words that were written, even beyond the capacity.
     len: usize,
     /// The hash: the sum of the words, each multiplied by its weight. The products do not depend on each other, unlike
-    /// the steps of most hash functions, so the processor computes them in parallel.
+    /// the steps of most hash functions.
     sum: u64,
 }
 
@@ -98,7 +98,6 @@ impl Words {
         Words { words: [0; MOST_WORDS], len: 0, sum: 0 }
     }
 
-    /// Whether all words fit in `words`.
     #[inline]
     fn is_whole(&self) -> bool {
         self.len <= MOST_WORDS
@@ -164,7 +163,6 @@ impl Hasher for Words {
 struct Kept<P> {
     words: Box<[u64]>,
     sum: u64,
-    /// The value of the cache's clock when the plan was last used.
     used: u64,
     plan: P,
 }
@@ -175,23 +173,22 @@ impl<P> Kept<P> {
     }
 }
 
-/// A cache of at most [`MOST_PLANS`] plans. If it is full, a new plan replaces the least recently used one.
+/// A cache of at most [`MOST_PLANS`] plans, which replaces the least recently used one.
 ///
-/// `P` should be cheap to clone, such as an [`Rc`](std::rc::Rc) or an [`Arc`](std::sync::Arc) of a plan.
+/// `P` should be cheap to clone, such as an [`Rc`](std::rc::Rc) or an [`Arc`](std::sync::Arc).
 #[derive(Debug)]
 pub struct PlanCache<P> {
     plans: Vec<Kept<P>>,
-    /// The number of uses of plans so far.
     clock: u64,
 }
 
 impl<P: Clone> PlanCache<P> {
-    /// Creates an empty cache. Does not allocate.
+    /// Creates an empty cache, without allocating.
     pub const fn new() -> PlanCache<P> {
         PlanCache { plans: Vec::new(), clock: 0 }
     }
 
-    /// Returns the plan of a call, if it is in the cache, and marks it as used.
+    /// Returns the plan of a call, if it has one, and marks it as used.
     #[inline]
     pub fn get(&mut self, call: &impl Hash) -> Option<P> {
         let mut words = Words::new();
@@ -206,7 +203,7 @@ impl<P: Clone> PlanCache<P> {
         Some(kept.plan.clone())
     }
 
-    /// Adds the plan of a call, or replaces it. If the call has more than [`MOST_WORDS`] words, does nothing.
+    /// Adds the plan of a call, or replaces it. Does nothing for a call of more than [`MOST_WORDS`] words.
     pub fn put(&mut self, call: &impl Hash, plan: P) {
         let mut words = Words::new();
         call.hash(&mut words);
@@ -230,11 +227,11 @@ impl<P: Clone> Default for PlanCache<P> {
     }
 }
 
-/// Returns the plan of a call from the cache of this thread. If the cache does not have it, calls `plan`, and caches
-/// the result if `own_bytes` returns at most [`MOST_PLAN_BYTES`] for it. Errors are not cached.
+/// Returns the plan of a call from the cache of this thread, or else calls `plan`, and caches the result if `own_bytes`
+/// returns at most [`MOST_PLAN_BYTES`] for it. Errors are not cached.
 ///
-/// Each thread has its own cache, so calls do not lock and do not share cache lines with other threads. When a thread
-/// ends, its cache may be destroyed before the last call; the plan of this call is not cached.
+/// Each thread has its own cache, so calls do not lock and do not share cache lines. While a thread ends, its cache may
+/// be destroyed; then nothing is cached.
 ///
 /// # Errors
 /// The errors of `plan`.
@@ -250,7 +247,7 @@ pub fn planned<P: Clone, E>(
     }
     let planned = plan()?;
     if own_bytes(&planned) <= MOST_PLAN_BYTES {
-        // Do nothing if the cache is destroyed or an outer call is using it.
+        // The cache may be destroyed, or an outer call may be using it.
         let _ = cache.try_with(|plans| {
             plans.try_borrow_mut().map(|mut plans| plans.put(call, planned.clone()))
         });
@@ -296,7 +293,6 @@ mod tests {
 
     #[test]
     fn calls_that_differ_find_plans_of_their_own() {
-        /// A key with many kinds of fields.
         #[derive(Clone, Debug, PartialEq, Hash)]
         enum TestKey {
             Copy,

@@ -26,7 +26,7 @@ enum ArgumentForm<'a> {
         name: &'a str,
     },
     List(Vec<Word<'a>>),
-    /// Lists in a list. Each inner list has its range; then follows the range of the first inner opening bracket.
+    /// Lists in a list, with their ranges, and the range of the first inner opening bracket.
     Lists(Vec<(Vec<Word<'a>>, Range<usize>)>, Range<usize>),
 }
 
@@ -77,7 +77,7 @@ impl<'a> Value<'a> {
         Ok(Value { span: start..cursor.at(), form })
     }
 
-    /// The value as a file name, if it is in quotes or is a word that is not an integer.
+    /// A file name is in quotes, or a word that is not an integer.
     pub(super) fn as_file(&self) -> Option<&'a str> {
         match self.form {
             ArgumentForm::Quoted { name, .. } => Some(name),
@@ -86,7 +86,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The words of a list. A single word is a list with one entry.
+    /// A single word is a list of one.
     pub(super) fn words(&self) -> Vec<Word<'a>> {
         match &self.form {
             ArgumentForm::Bare(text) | ArgumentForm::Quoted { written: text, .. } => {
@@ -99,7 +99,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Converts the value to names of tensors.
     pub(super) fn operands(&self, name: &str) -> Result<Vec<Operand>, Fault> {
         if let ArgumentForm::Lists(_, first) = &self.form {
             return Err(Fault::new(first.clone(), "list in a list"));
@@ -115,7 +114,7 @@ impl<'a> Value<'a> {
         self.words().into_iter().map(operand).collect()
     }
 
-    /// The value as a string without quotes. Returns a fault if it is a list.
+    /// Fails if the value is a list.
     fn single(&self, name: &str, kind: &str) -> Result<&'a str, Fault> {
         match &self.form {
             ArgumentForm::Bare(text) | ArgumentForm::Quoted { name: text, .. } => Ok(text),
@@ -126,7 +125,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Converts the value to the list of a [`Scalar`].
+    /// Returns the list of a [`Scalar`].
     fn value(&self, name: &str) -> Result<Vec<i64>, Fault> {
         let text = self.single(name, "number")?;
         let refused =
@@ -134,7 +133,6 @@ impl<'a> Value<'a> {
         text.parse().map(|value: Scalar| value.list().to_vec()).map_err(refused)
     }
 
-    /// If the value has lists in a list, checks that the parameter accepts them.
     fn check_lists(&self, parameter: &Parameter) -> Result<(), Fault> {
         let ArgumentForm::Lists(lists, first) = &self.form else { return Ok(()) };
         if parameter.kind != Kind::Pairs {
@@ -150,7 +148,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The index of the value in `words`.
     fn choice(&self, name: &str, words: &[&'static str]) -> Result<i64, Fault> {
         let text = self.single(name, "word")?;
         let found = (0..).zip(words).find(|(_, word)| **word == text);
@@ -163,7 +160,6 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Combines several values, which are integers or names of tensors, into one list.
     fn gathered(parameter: &Parameter, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
         let mut words = Vec::with_capacity(values.len());
         for value in values {
@@ -181,7 +177,6 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reads an entry of a list.
 fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | ')' | '[' | '(' | '|');
     if let Some(quote @ ('"' | '\'')) = cursor.peek() {
@@ -206,7 +201,7 @@ fn quoted_entry<'a>(cursor: &mut Cursor<'a>, quote: char) -> Result<Word<'a>, Fa
     }
 }
 
-/// Reads a list in brackets or parentheses, with commas between the items. A comma after the last item is allowed.
+/// Reads a list in brackets or parentheses; a trailing comma is allowed.
 pub(super) fn separated<'a>(
     cursor: &mut Cursor<'a>,
     mut item: impl FnMut(&mut Cursor<'a>) -> Result<(), Fault>,
@@ -234,17 +229,14 @@ pub(super) fn separated<'a>(
     }
 }
 
-/// The arguments of one call, assigned to the parameters.
 pub(super) struct Arguments<'a> {
     pub(super) declared: &'static Declaration,
-    /// The span of the whole call.
     call: Range<usize>,
     /// For each parameter, its value and whether the value consists of axis names.
     values: Vec<Option<(Value<'a>, bool)>>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Assigns arguments to parameters.
     pub(super) fn bind(
         declared: &'static Declaration,
         call: Range<usize>,
@@ -281,7 +273,7 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { declared, call, values })
     }
 
-    /// The value of the parameter with this index. Returns a fault if it has none.
+    /// Fails if the parameter has no value.
     pub(super) fn required(&self, number: usize) -> Result<&Value<'a>, Fault> {
         self.values[number].as_ref().map(|(value, _)| value).ok_or_else(|| {
             let Declaration { name, parameters, example, .. } = self.declared;
@@ -290,12 +282,11 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The span of the value of a parameter, if it has one.
     pub(super) fn span_of(&self, number: usize) -> Option<Range<usize>> {
         self.values[number].as_ref().map(|(value, _)| value.span.clone())
     }
 
-    /// The value of each parameter, or its default. For lengths, indices and tensors, the list is empty.
+    /// The value of each parameter, or its default; empty for lengths, indices and tensors.
     pub(super) fn given(&self) -> Result<Vec<Given>, Fault> {
         let numbers = 0..self.declared.parameters.len();
         numbers.map(|number| self.given_of(number)).collect()
@@ -345,12 +336,10 @@ impl<'a> Arguments<'a> {
         Ok(Given::Integers(integers.collect::<Result<_, _>>()?))
     }
 
-    /// The keyword that takes axis names for a parameter.
     fn dim_word(&self, number: usize) -> &'static str {
         dim_words(&self.declared.parameters[number]).first().copied().unwrap_or_default()
     }
 
-    /// Converts an error about an axis name to a fault at the range of the name.
     pub(super) fn misnamed(&self, error: NameError) -> Fault {
         let names = self.values.iter().flatten().filter(|(_, are_names)| *are_names);
         let mut words = names.flat_map(|(value, _)| value.words());
@@ -377,7 +366,7 @@ pub(super) fn integer<T: FromStr<Err = ParseIntError>>(
     })
 }
 
-/// Whether a word is an integer of any size.
+/// Integers may have any size.
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

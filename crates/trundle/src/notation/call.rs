@@ -15,22 +15,19 @@ use super::numbers::{NumbersError, NumbersFile, Unfilled};
 use super::similar::most_similar;
 use super::stage::{Read, StageKind};
 
-/// The declaration of the operator with this name.
 pub(super) fn declared(name: &str) -> Option<&'static Declaration> {
     DECLARATIONS.into_iter().find(|declared| declared.name == name)
 }
 
-/// The name of an operator that is most similar to `name`, for a suggestion.
 pub(super) fn similar_to(name: &str) -> Option<&'static str> {
     most_similar(name, DECLARATIONS.iter().map(|declared| declared.name))
 }
 
-/// The names of all operators, separated by commas.
 pub(super) fn names() -> String {
     DECLARATIONS.map(|declared| declared.name).join(", ")
 }
 
-/// Reads the parentheses and the arguments. `start` is the start of the stage.
+/// `start` is the start of the stage.
 pub(super) fn read<'a>(
     declared: &'static Declaration,
     cursor: &mut Cursor<'a>,
@@ -55,7 +52,7 @@ pub(super) fn read<'a>(
     Arguments::bind(declared, call, unnamed, named)
 }
 
-/// Converts a call to a stage for a tensor with the given axis names, and replaces them by the names of the result.
+/// Converts a call to a stage, and updates the axis names.
 pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let given = arguments.given()?;
     if is_scatter(arguments.declared) && pair(arguments)?[0] != Operand::Previous {
@@ -74,7 +71,7 @@ pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<
     Ok(Read { kind: Some(kind), is_by_number })
 }
 
-/// Converts a call to an operator. `integers` has the values of its parameters.
+/// `integers` has the values of the call's parameters.
 fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     let has = |kind| arguments.declared.parameters.iter().any(|each| each.kind == kind);
     match arguments.declared.op(integers) {
@@ -88,12 +85,11 @@ fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, F
     }
 }
 
-/// Whether an operator is a scatter, which writes one tensor over another.
+/// A scatter writes one tensor over another.
 fn is_scatter(declared: &Declaration) -> bool {
     declared.parameters.iter().any(|parameter| parameter.kind == Kind::TwoTensors)
 }
 
-/// The two operands of a scatter.
 fn pair(given: &Arguments<'_>) -> Result<[Operand; 2], Fault> {
     let (names, Declaration { name, example, .. }) = (given.required(0)?, given.declared);
     let operands = names.operands(given.declared.parameters[0].name)?;
@@ -103,7 +99,6 @@ fn pair(given: &Arguments<'_>) -> Result<[Operand; 2], Fault> {
     })
 }
 
-/// Converts a call of several tensors.
 fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     if let ([_, starts, stops, axes, steps], true) = (integers, is_scatter(given.declared)) {
         let slice = Slice::new(starts, stops, axes, steps);
@@ -122,7 +117,6 @@ fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind,
     })
 }
 
-/// Converts a call that has lengths or indices, as a list or as a file.
 fn with_numbers(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     let unfilled = match is_scatter(given.declared) {
         true => Unfilled::of_two(given.declared, pair(given)?, integers),
@@ -170,12 +164,10 @@ pub(super) fn parameter(declared: &Declaration, name: &Word<'_>) -> Result<(usiz
     })
 }
 
-/// The name of a parameter that is most similar to a word, for a suggestion.
 fn similar_parameter(declared: &Declaration, name: &str) -> Option<&'static str> {
     most_similar(name, declared.parameters.iter().map(|parameter| parameter.name))
 }
 
-/// Reads `name =`, if present.
 fn argument_name<'a>(cursor: &mut Cursor<'a>) -> Option<Word<'a>> {
     let mut ahead = cursor.clone();
     let name = ahead.name();

@@ -1,5 +1,3 @@
-//! A position in a string that moves forwards during parsing.
-
 use std::ops::Range;
 
 use super::error::{Fault, quoted};
@@ -14,7 +12,7 @@ pub(super) struct Word<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
-    /// The position in bytes, at a character boundary.
+    /// In bytes, at a character boundary.
     at: usize,
 }
 
@@ -31,7 +29,7 @@ impl<'a> Cursor<'a> {
         &self.text[self.at..]
     }
 
-    /// The span from `start` to the position, without trailing space.
+    /// Without trailing space.
     pub(super) fn since(&self, start: usize) -> Range<usize> {
         start..start + self.text[start..self.at].trim_end().len()
     }
@@ -40,7 +38,7 @@ impl<'a> Cursor<'a> {
         self.rest().chars().next()
     }
 
-    /// The span of the next character; empty at the end of the text.
+    /// Empty at the end of the text.
     pub(super) fn here(&self) -> Range<usize> {
         self.at..self.at + self.peek().map_or(0, char::len_utf8)
     }
@@ -49,7 +47,6 @@ impl<'a> Cursor<'a> {
         self.take_while(char::is_whitespace);
     }
 
-    /// If the next character is `wanted`, consumes it and returns true.
     pub(super) fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
@@ -58,13 +55,12 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Consumes characters while `belongs` returns true.
     pub(super) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> Word<'a> {
         let rest = self.rest();
         self.take(rest.find(|c| !belongs(c)).unwrap_or(rest.len()))
     }
 
-    /// Consumes the given number of bytes, which must end at a character boundary.
+    /// The bytes must end at a character boundary.
     pub(super) fn take(&mut self, bytes: usize) -> Word<'a> {
         let span = self.at..self.at + bytes;
         self.at = span.end;
@@ -78,12 +74,11 @@ impl<'a> Cursor<'a> {
         Cursor { text: &self.text[..self.at], at }
     }
 
-    /// Consumes letters, digits and `_`; the result may be empty.
+    /// May be empty.
     pub(super) fn name(&mut self) -> Word<'a> {
         self.take_while(is_name_char)
     }
 
-    /// Returns the fault that `wanted` was expected at the position.
     pub(super) fn expected(&self, wanted: &str) -> Fault {
         let got = match self.peek() {
             Some(c) => quoted(c.encode_utf8(&mut [0; 4])),

@@ -13,14 +13,14 @@ pub struct NotationError {
     pub message: String,
     /// The whole string.
     pub text: String,
-    /// The range of the fault in `text`, in bytes. It is empty if something is missing.
+    /// The range of the fault in `text`, in bytes; empty if something is missing.
     pub span: Range<usize>,
-    /// A suggestion in one line how to correct the chain.
+    /// A correction, in one line.
     pub suggestion: Option<String>,
 }
 
 impl NotationError {
-    /// Creates an error about `text`. It may contain more than the chain.
+    /// Creates an error about `text`, which may contain more than the chain.
     pub fn new(message: impl Into<String>, text: &str, span: Range<usize>) -> NotationError {
         Fault::new(span, message).within(text)
     }
@@ -38,7 +38,7 @@ impl fmt::Display for NotationError {
     }
 }
 
-/// A [`NotationError`] without the string of the chain.
+/// A [`NotationError`] without its text.
 #[derive(Debug)]
 pub(crate) struct Fault {
     message: String,
@@ -71,7 +71,7 @@ impl Fault {
     }
 }
 
-/// Puts a word of the user in quotes for a message, with escapes. Truncates it if it is long.
+/// Quotes, escapes and truncates a word of the user for a message.
 pub(crate) fn quoted(word: &str) -> String {
     const MOST_CHARS: usize = 40;
     match word.char_indices().nth(MOST_CHARS) {
@@ -80,13 +80,12 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Prints two lines below a message: the line of `text` where `span` begins, and carets under `span`.
+/// Prints two lines below a message: the line of `text` where `span` begins, and carets under it.
 ///
 /// Each character is assumed to take one column; a tab in the line becomes a tab before the carets. A long line is
-/// truncated on both sides of `span`. Prints nothing if `text` is blank.
+/// truncated on both sides. Prints nothing if `text` is blank.
 pub(crate) struct Snippet<'a> {
     pub(crate) text: &'a str,
-    /// The span in bytes.
     pub(crate) span: &'a Range<usize>,
 }
 
@@ -106,7 +105,6 @@ impl fmt::Display for Snippet<'_> {
             line_from.split_at_checked(self.span.len()).unwrap_or((line_from, ""));
 
         let before = last_chars(line_before, MOST_BEFORE);
-        // If the marked part is truncated, the text after it does not help.
         let is_cut = marked.chars().nth(MOST_MARKED).is_some();
         let marked = first_chars(marked, MOST_MARKED);
         let after = if is_cut { String::new() } else { first_chars(after, MOST_AFTER) };
@@ -116,7 +114,6 @@ impl fmt::Display for Snippet<'_> {
     }
 }
 
-/// The first characters of `line`, with an ellipsis if it is longer.
 fn first_chars(line: &str, most: usize) -> String {
     match line.char_indices().nth(most) {
         Some((end, _)) => line[..end].chars().map(printable).chain("...".chars()).collect(),
@@ -124,7 +121,6 @@ fn first_chars(line: &str, most: usize) -> String {
     }
 }
 
-/// The last characters of `line`, with an ellipsis if it is longer.
 fn last_chars(line: &str, most: usize) -> String {
     match line.char_indices().rev().nth(most) {
         Some((begin, first)) => {

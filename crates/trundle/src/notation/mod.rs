@@ -1,4 +1,4 @@
-//! The chain language. A chain consists of stages that are separated by `|`; each stage is an operator.
+//! The chain language. A chain consists of stages, separated by `|`; each is an operator.
 //!
 //! ```text
 //! chain    = stage { "|" stage }
@@ -34,15 +34,15 @@
 //!
 //! - `reverse` is a [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis.
 //! - The unnamed arguments of a call with a single parameter are one list: `transpose(2, 0, 1)`.
-//! - One integer instead of a list is a list with one entry. Integers have 64 bits.
+//! - One integer instead of a list is a list of one. Integers have 64 bits.
 //! - `axis` and `axes` are synonyms and take axis numbers. `dim`, `dims` and `batch_dim` take axis names. The names
 //!   come from the tensor's file ([`AxisNames`]) and from earlier patterns.
-//! - `concat`, `stack` and scatters (`put_along_axis`, `scatter_nd`, `slice_scatter`) take names of tensors as
-//!   unnamed arguments. `_` stands for the result of the previous stages, and every stage after the first must take it.
-//!   In the first stage, `_` is the unnamed input of the chain; without it, the chain has no unnamed input.
+//! - `concat`, `stack` and scatters (`put_along_axis`, `scatter_nd`, `slice_scatter`) take names of tensors as unnamed
+//!   arguments. `_` is the result of the previous stages, which every stage after the first must take. In the first
+//!   stage, `_` is the chain's unnamed input; without it, the chain has none.
 //!
-//! Law: `Display` prints an [`Op`](crate::Op) as a stage that parses to an equal operator. There are three exceptions.
-//! `{:#}` abbreviates long lists of lengths. Lengths with a shape are printed as a list. A
+//! Law: `Display` prints an [`Op`](crate::Op) as a stage that parses to an equal operator. Exceptions: `{:#}`
+//! abbreviates long lists of lengths, lengths with a shape are printed as a list, and a
 //! [`Rearrange`](trundle_core::ops::Rearrange) that only permutes axes parses as a transpose.
 //!
 //! `docs/chains.md` describes the language for users of the program.
@@ -76,7 +76,7 @@ use stage::Read;
 
 /// Parses a chain into at least one stage, in the order of application.
 ///
-/// The time is proportional to the length of `text`, and for stages with axis names also to the number of axes.
+/// The time is proportional to the length of `text`, and for axis names also to the number of axes.
 ///
 /// # Errors
 /// [`NotationError`] for the first fault in `text`.
@@ -86,11 +86,11 @@ pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
 
 /// Parses a chain for a tensor with the given axis names, and replaces `names` by the names of the result.
 ///
-/// Leaves out stages that would not change a tensor with these names.
+/// Leaves out stages that would not change such a tensor.
 ///
 /// # Errors
-/// [`NotationError`] for the first fault in `text`, for an unknown axis name, and for a stage that cannot be applied
-/// to a tensor with these names.
+/// [`NotationError`] for the first fault in `text`, for an unknown axis name, and for a stage that does not fit these
+/// names.
 pub fn parse_named(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, NotationError> {
     stages(text, names).map_err(|fault| fault.within(text))
 }
@@ -142,7 +142,7 @@ fn empty_stage(bar: Range<usize>) -> Fault {
     Fault::new(bar, "empty stage").suggest("delete this \"|\", or add the missing stage")
 }
 
-/// Checks that a stage takes the result of the previous stages, unless it is the first stage.
+/// A stage after the first must take the result of the previous stages.
 fn check_previous(
     kind: Option<&StageKind>,
     span: &Range<usize>,
@@ -160,7 +160,7 @@ fn check_previous(
     Err(Fault::new(span.clone(), message).suggest("write \"_\" for that result"))
 }
 
-/// A stage has axis numbers in a chain for several tensors, and this tensor lacks an axis.
+/// The stage numbers axes in a chain for several tensors, and this tensor lacks an axis.
 fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let lacked = quoted(lacked);
     let message = format!("one tensor has no axis {lacked}, and this stage numbers its axes");
@@ -169,8 +169,7 @@ fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     )
 }
 
-/// Reads one stage. It is a call if it begins with the name of an operator and a parenthesis; otherwise it is a
-/// pattern.
+/// Reads one stage: a call if it begins with an operator's name and a parenthesis, otherwise a pattern.
 fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let mut ahead = cursor.clone();
     let name = ahead.name();

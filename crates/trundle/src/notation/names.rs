@@ -41,11 +41,11 @@ use super::similar::most_similar;
 #[derive(Clone, Debug)]
 pub struct AxisNames {
     pub(super) axes: Vec<Axis>,
-    /// The axis names of other tensors to which the same chain is applied.
+    /// The axis names of other tensors of the same chain.
     elsewhere: Arc<BTreeSet<String>>,
-    /// The names that a pattern gave to parts of axes that this tensor lacks.
+    /// The names of parts of axes that this tensor lacks, from a pattern.
     pub(super) gone: BTreeSet<String>,
-    /// Whether the tensor is not known yet, so that every name is accepted.
+    /// Every name is accepted, because the tensor is not known yet.
     any: bool,
     /// The first name in the chain that another tensor has and this one lacks.
     pub(super) lacked: Option<String>,
@@ -74,8 +74,7 @@ pub enum Given {
     Names(Vec<String>),
 }
 
-/// The keywords with which a call gives axis names for a parameter, the usual keyword first. Empty if the parameter is
-/// not an axis.
+/// The keywords for axis names of a parameter, the usual one first; empty if the parameter is not an axis.
 pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
     match (parameter.kind, parameter.name) {
         (Kind::Axes, _) => &["dims", "dim"],
@@ -90,9 +89,9 @@ pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
 pub struct NameError {
     /// The message, in one line.
     pub message: String,
-    /// A suggestion for a correction, in one line.
+    /// A correction, in one line.
     pub suggestion: Option<String>,
-    /// The wrong name, if one name is wrong.
+    /// The wrong name, if there is one.
     pub(super) name: Option<String>,
 }
 
@@ -114,7 +113,6 @@ impl NameError {
         NameError { suggestion: Some(suggestion.into()), ..self }
     }
 
-    /// Converts the error to a fault at this range of a chain.
     pub(super) fn at(self, span: Range<usize>) -> Fault {
         Fault::new(span, self.message).suggest_if_any(self.suggestion)
     }
@@ -130,7 +128,6 @@ impl Axis {
         }
     }
 
-    /// The distinct names of the axis.
     fn names(&self) -> impl Iterator<Item = &str> {
         let both = match self {
             Axis::One { in_file, given } if in_file == given => [given.as_deref(), None],
@@ -142,7 +139,7 @@ impl Axis {
 }
 
 impl AxisNames {
-    /// Creates the names of a tensor about which nothing is known. Its axes get names only from patterns.
+    /// Creates the names of an unknown tensor, whose axes get names only from patterns.
     pub fn unknown() -> AxisNames {
         AxisNames {
             axes: vec![Axis::Rest],
@@ -153,13 +150,13 @@ impl AxisNames {
         }
     }
 
-    /// Creates names with which the syntax of a chain can be checked before a tensor is known. Every name is accepted,
-    /// and stands for some index.
+    /// Creates names to check the syntax of a chain before a tensor is known: every name is accepted, and stands for
+    /// some index.
     pub fn any() -> AxisNames {
         AxisNames { any: true, ..AxisNames::unknown() }
     }
 
-    /// Creates names from a list with an entry for each axis. The entry is `None` for an axis without a name.
+    /// Creates names from a list with the name of each axis, if it has one.
     pub fn of(axes: &[Option<String>]) -> AxisNames {
         let one = |in_file: &Option<String>| Axis::One { in_file: in_file.clone(), given: None };
         AxisNames { axes: axes.iter().map(one).collect(), ..AxisNames::unknown() }
@@ -173,19 +170,17 @@ impl AxisNames {
         AxisNames { elsewhere: names.clone(), ..self }
     }
 
-    /// Replaces the axis names of a call by indices. Returns `None` if the tensor lacks the axes, and the call
-    /// therefore does not change it.
+    /// Replaces the axis names of a call by indices. Returns `None` if the tensor lacks the axes, so that the call does
+    /// not change it.
     ///
     /// # Errors
-    /// [`NameError`] for an unknown or ambiguous name, and for a call that is not possible without an axis that the
-    /// tensor lacks.
+    /// [`NameError`] for an unknown or ambiguous name, and for a call that needs an axis that the tensor lacks.
     pub fn resolve(
         &mut self,
         declared: &Declaration,
         given: &[Given],
     ) -> Result<Option<Vec<Vec<i64>>>, NameError> {
         let mut numbers = Vec::with_capacity(given.len());
-        // For each name of a list, whether the tensor has this axis.
         let mut has: Vec<bool> = Vec::new();
         for (parameter, given) in declared.parameters.iter().zip(given) {
             let names = match given {
@@ -238,8 +233,8 @@ impl AxisNames {
         Ok(Some(numbers))
     }
 
-    /// The axis index of each name. It counts from the end if the number of axes before is unknown. It is `None` for an
-    /// axis that only other tensors have.
+    /// The axis index of each name, counted from the end if the rank is unknown; `None` for an axis that only other
+    /// tensors have.
     fn indices_of(&mut self, names: &[String]) -> Result<Vec<Option<i64>>, NameError> {
         let rest = self.rest();
         let mut called: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -267,7 +262,7 @@ impl AxisNames {
         indices
     }
 
-    /// Whether another tensor has this axis, or a pattern gave the name to a part of an axis that this tensor lacks.
+    /// Whether another tensor has this axis, or it is part of an axis that this tensor lacks.
     pub(super) fn is_elsewhere(&self, name: &str) -> bool {
         self.elsewhere.contains(name) || self.gone.contains(name)
     }
@@ -277,14 +272,13 @@ impl AxisNames {
         !self.elsewhere.is_empty()
     }
 
-    /// The index of the entry [`Axis::Rest`], if there is one.
     pub(super) fn rest(&self) -> Option<usize> {
         self.axes.iter().position(|axis| *axis == Axis::Rest)
     }
 
     fn not_found(&self, name: &str) -> NameError {
         let error = NameError::new(name, format!("no axis is called {}", quoted(name)));
-        // Limit the search, because a data set may have very many names.
+        // A data set may have very many names.
         const MOST: usize = 100;
         let others = self.elsewhere.iter().take(MOST).map(String::as_str);
         let known: Vec<&str> = self.axes.iter().flat_map(Axis::names).chain(others).collect();
@@ -304,12 +298,11 @@ impl AxisNames {
         self.axes.iter().all(|axis| axis.in_file().is_some())
     }
 
-    /// Forgets all axes, because the result of the stage has the axes of another tensor, which are unknown.
+    /// The result has the axes of another tensor, which are unknown.
     pub(super) fn forget(&mut self) {
         self.axes = vec![Axis::Rest];
     }
 
-    /// Updates the names for the result of a call with these arguments.
     pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
         let index = |axis: i64, rank: usize| {
             let axis = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };
@@ -317,7 +310,7 @@ impl AxisNames {
         };
         match (op, arguments) {
             (Op::Reshape(_), _) => self.axes = vec![Axis::Rest],
-            // The axes of the indices replace one axis. There may be any number of them.
+            // The axes of the indices, of any number, replace one axis.
             (Op::Take(take), _) if take.indices().shape().rank() != 1 => {
                 self.axes = vec![Axis::Rest];
             }
@@ -352,7 +345,7 @@ impl AxisNames {
         }
     }
 
-    /// Replaces [`Axis::Rest`] by unnamed axes, so that there are `rank` axes.
+    /// Replaces [`Axis::Rest`] by as many unnamed axes as the rank requires.
     pub(super) fn expand(&mut self, rank: usize) {
         if let Some(at) = self.rest() {
             let more = (rank + 1).saturating_sub(self.axes.len());
@@ -374,8 +367,7 @@ impl fmt::Display for AxisNames {
     }
 }
 
-/// Checks that a call is valid for a tensor that has all axes of the call. Otherwise, the call would be refused for
-/// some tensors and ignored for others.
+/// Checks a call for a tensor with all axes of the call, so that an invalid call is refused for every tensor.
 fn check_for_all(declared: &Declaration, given: &[Given]) -> Result<(), NameError> {
     let mut rank = 0;
     let numbers: Vec<Vec<i64>> = given

@@ -1,4 +1,4 @@
-//! The lengths of reversals and the indices of gathers and scatters, from a list or a file.
+//! Lengths of reversals, and indices of gathers and scatters, from a list or a file.
 
 use std::{fmt, ptr};
 
@@ -17,11 +17,10 @@ pub struct NumbersFile {
 }
 
 impl NumbersFile {
-    /// Creates numbers from the elements of a tensor of this shape, in row-major order. A tensor of rank 1 is a list.
+    /// Creates numbers from the elements of a tensor in row-major order; one of rank 1 is a list.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the number of values differs from the
-    /// number of elements of `shape`.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if `shape` has another number of elements.
     pub fn new(shape: Shape, values: Vec<i128>) -> trundle_core::Result<NumbersFile> {
         check_sizes(("numbers", values.len()), ("the elements of their shape", shape.elements()))?;
         Ok(NumbersFile { shape: (shape.rank() != 1).then_some(shape), values })
@@ -39,9 +38,9 @@ impl NumbersFile {
 pub enum Unfilled {
     /// A reversal without its lengths.
     ///
-    /// With a batch axis, there is one length for each index on this axis ([`ReverseSequence`]). Without a batch
-    /// axis, there is one length for each row along `axis` ([`ReverseSubsequences`]): a list, or a tensor with the
-    /// shape of the data, but size 1 on `axis`.
+    /// With a batch axis, there is one length for each index on this axis ([`ReverseSequence`]). Without it, there is
+    /// one for each row along `axis` ([`ReverseSubsequences`]): a list, or a tensor with the shape of the data, but
+    /// size 1 on `axis`.
     Reverse {
         /// The axis to reverse.
         axis: i64,
@@ -112,7 +111,7 @@ impl Unfilled {
         }
     }
 
-    /// The name of the argument that is not given yet: `lengths` or `indices`.
+    /// The missing argument: `lengths` or `indices`.
     pub fn argument(&self) -> &'static str {
         match self {
             Unfilled::Reverse { .. } => "lengths",
@@ -127,7 +126,7 @@ impl Unfilled {
     ///
     /// # Errors
     /// [`NumbersError::NotAList`] if the lengths along a batch axis are not a list, and [`NumbersError::OutOfRange`]
-    /// for a number that no tensor would allow. [`Op::index_map`] checks the numbers for a tensor of a given shape.
+    /// for a number that no tensor would allow. [`Op::index_map`] checks the numbers for a shape.
     pub fn fill(&self, numbers: NumbersFile) -> Result<Op, NumbersError> {
         let NumbersFile { shape, values } = numbers;
         Ok(match self {
@@ -165,7 +164,6 @@ impl Unfilled {
         })
     }
 
-    /// Converts the values to the type that the operator takes.
     fn narrow<T: TryFrom<i128>>(&self, values: &[i128]) -> Result<Vec<T>, NumbersError> {
         let one = |(index, &number): (usize, &i128)| {
             let is_length = matches!(self, Unfilled::Reverse { .. });
@@ -176,7 +174,6 @@ impl Unfilled {
     }
 }
 
-/// The value of the parameter with this name, if it is an integer.
 fn integer(declared: &Declaration, integers: &[Vec<i64>], name: &str) -> Option<i64> {
     let named = declared.parameters.iter().position(|each| each.name == name);
     named.and_then(|at| integers[at].first().copied())

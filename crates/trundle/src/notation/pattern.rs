@@ -26,7 +26,7 @@ pub struct AxisPattern {
     pub left: String,
     /// The right side.
     pub right: String,
-    /// The sizes that follow the pattern, in order.
+    /// The given sizes, in order.
     pub sizes: Vec<(String, usize)>,
 }
 
@@ -46,7 +46,7 @@ impl AxisPattern {
             let fault = Fault::new(second.span.clone(), "a second stage after an axis pattern");
             return Err(fault.suggest("write one pattern only"));
         }
-        // A call is not a pattern, even if a file name in it contains an arrow.
+        // A file name in a call may contain an arrow.
         match Pattern::read(&mut Cursor::new(&text[span.clone()])) {
             Some(Ok(pattern)) => Ok(pattern.sides()),
             _ => Err(Fault::new(span, "a call instead of an axis pattern")
@@ -55,7 +55,6 @@ impl AxisPattern {
     }
 }
 
-/// A pattern with the spans of its parts.
 struct Pattern<'a> {
     left: WrittenSide<'a>,
     arrow: Range<usize>,
@@ -63,13 +62,11 @@ struct Pattern<'a> {
     sizes: Vec<(Word<'a>, usize)>,
 }
 
-/// Reads a pattern for a tensor with the given axis names, and replaces them by the names of the result. Returns `None`
-/// if the stage has no arrow.
+/// Reads a pattern for a tensor with the given axis names, and updates the names. `None` if the stage has no arrow.
 pub(super) fn read(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Option<Result<Read, Fault>> {
     Some(Pattern::read(cursor)?.and_then(|pattern| pattern.stage(names)))
 }
 
-/// Whether the stage has an arrow after its first parentheses.
 pub(super) fn has_arrow_after_parentheses(rest: &str) -> bool {
     let stage = rest.split('|').next().unwrap_or_default();
     stage.split_once(')').is_some_and(|(_, after)| first_arrow(after).is_some())
@@ -79,8 +76,8 @@ pub(super) fn first_arrow(text: &str) -> Option<(usize, &'static str)> {
     ARROWS.into_iter().filter_map(|arrow| Some((text.find(arrow)?, arrow))).min()
 }
 
-/// Explains why a pattern does not fit a shape: the fault, its range in the stage, and a suggestion. Returns `None` if
-/// the stage is not a pattern or if the error is not about the pattern.
+/// Explains why a pattern does not fit a shape: the fault, its range in the stage, and a suggestion; `None` if the
+/// pattern is not the reason.
 pub(crate) fn misfit(
     stage: &str,
     error: &Error,
@@ -89,7 +86,7 @@ pub(crate) fn misfit(
     let pattern = Pattern::read(&mut Cursor::new(stage))?.ok()?;
     let fault = match error {
         Error::Pattern(fault) => PatternFault::clone(fault),
-        // A pattern that only permutes axes is a transpose. The errors of a transpose are about its order.
+        // A pattern that only permutes axes is a transpose, whose errors are about its order.
         Error::Shape(ShapeError::SizesDiffer { left: "order", .. }) => PatternFault::Rank {
             axes: pattern.left.groups.len(),
             more: false,
@@ -110,7 +107,7 @@ impl<'a> Pattern<'a> {
         Some(Pattern::read_around(cursor, at, arrow))
     }
 
-    /// Reads a pattern whose arrow is `at` bytes ahead.
+    /// The arrow is `at` bytes ahead.
     fn read_around(cursor: &mut Cursor<'a>, at: usize, arrow: &str) -> Result<Pattern<'a>, Fault> {
         let left = WrittenSide::read(&mut cursor.take_apart(at))?;
         let arrow = cursor.take(arrow.len()).span;
@@ -175,7 +172,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// The range of a fault in the stage. If it has none, the range of the arrow.
+    /// The range of a fault, or of the arrow if the fault has none.
     fn span_of(&self, fault: &PatternFault) -> Range<usize> {
         let found = match fault {
             PatternFault::BadName { name } => {
@@ -204,7 +201,7 @@ impl<'a> Pattern<'a> {
             .map(|(word, _)| word.span.clone())
     }
 
-    /// Suggests spaces between letters if each side is one word, with the same letters, as in `zyx -> xyz`.
+    /// Suggests spaces between letters if both sides are words with the same letters, as in `zyx -> xyz`.
     fn with_spaces(&self) -> Option<String> {
         let letters = |side: Side| -> Option<Vec<String>> {
             let mut names = self.side(side).names();
@@ -252,7 +249,6 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Suggests a size of the axis, or sizes of its parts, that would fit.
 fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Option<String> {
     let product = known.iter().try_fold(1usize, |product, (_, size)| product.checked_mul(*size))?;
     match (known, unknown) {
@@ -262,8 +258,7 @@ fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Opt
         }
         (_, Some(_)) if product == 0 => None,
         (_, Some(_)) => {
-            // Does not overflow: if `product > size`, `below` is 0; otherwise `below <= size`, and `product <=
-            // size` as well.
+            // Does not overflow: either `below` is 0, or `product <= below <= size`.
             let (below, above) = (size / product * product, size / product * product + product);
             Some(match below {
                 0 => format!("the smallest size that splits is {above}"),
@@ -279,7 +274,6 @@ fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Opt
     }
 }
 
-/// Reads `name = size`.
 fn size<'a>(cursor: &mut Cursor<'a>) -> Result<(Word<'a>, usize), Fault> {
     const EXAMPLE: &str = "write sizes after the pattern, as in (h p) w -> h p w, p=16";
     cursor.skip_space();

@@ -7,21 +7,21 @@ use trundle_core::ops::{Group, Part};
 use super::error::quoted;
 use super::names::{Axis, AxisNames, NameError, UNNAMED};
 
-/// The result of matching a pattern with the axis names of a tensor.
+/// How a pattern applies to a tensor with axis names.
 #[derive(Debug)]
 pub(super) enum PatternMatch {
-    /// The pattern applies to all axes, by their positions.
+    /// To all axes, by position.
     ByPosition,
-    /// The pattern applies to all axes, and some of its names are names in the file.
+    /// To all axes; some of its names are names in the file.
     ByName,
-    /// The pattern applies to some axes only. It permutes the axes of the tensor to this order.
+    /// To some axes, which it permutes to this order.
     Order(Vec<i64>),
-    /// The pattern does not change the tensor.
+    /// It does not change the tensor.
     Idle,
 }
 
 impl AxisNames {
-    /// Matches a pattern with the names in the file, and replaces them by the names of the result.
+    /// Matches a pattern with the names in the file, and updates the names.
     ///
     /// # Errors
     /// [`NameError`] if the pattern has a name at another position than the file, or if the pattern needs an axis that
@@ -53,12 +53,11 @@ impl AxisNames {
         }
         let matched = self.match_existing(left, right, lacked)?;
         self.lacked.get_or_insert_with(|| lacked.to_owned());
-        // If the tensor lacks an axis, it also lacks the parts into which the pattern splits the axis.
+        // The parts of an axis that the tensor lacks are missing as well.
         self.gone.extend(right.iter().filter_map(Group::as_axis).map(str::to_owned));
         Ok(matched)
     }
 
-    /// Applies a pattern to a tensor that lacks some of its axes.
     fn match_existing(
         &mut self,
         left: &[Group],
@@ -131,7 +130,7 @@ impl AxisNames {
                     return Err(self.misplaced(name));
                 }
             }
-            // If an axis is split, its parts do not keep its name in the file.
+            // The parts of a split axis do not keep its name in the file.
             named.extend(group.as_axis().map(|name| (name, own.map(str::to_owned))));
         }
         let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
@@ -147,8 +146,8 @@ impl AxisNames {
         Ok(())
     }
 
-    /// The axes for each group on the left side of a pattern. If the pattern does not fit, the axes become unknown, and
-    /// the operator returns the error later, when the shape is known.
+    /// The axes for each group on the left side of a pattern. If the pattern does not fit, they become unknown, and the
+    /// operator returns the error later, when it gets the shape.
     fn aligned(&mut self, left: &[Group]) -> Vec<Vec<Axis>> {
         let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
         if ellipsis.is_none() {
@@ -180,7 +179,6 @@ impl AxisNames {
     }
 }
 
-/// The names on one side of a pattern that a tensor has. `others` replaces `...`.
 fn those_of<'a>(side: &[Group], own: &[&'a str], others: &[&'a str]) -> Vec<&'a str> {
     let of_group = |group: &Group| match group.as_axis() {
         Some(name) => own.iter().copied().find(|own| *own == name).into_iter().collect(),

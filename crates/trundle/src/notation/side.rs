@@ -12,7 +12,6 @@ const ELLIPSES: [&str; 2] = ["...", "…"];
 
 const NAMES: &str = "a name starts with a letter, continues with letters, digits and inner \"_\", and names are separated by spaces";
 
-/// One side of a pattern, with the ranges of its parts in the string.
 #[derive(Default)]
 pub(super) struct WrittenSide<'a> {
     pub(super) groups: Vec<Group>,
@@ -23,10 +22,9 @@ pub(super) struct WrittenSide<'a> {
 }
 
 impl<'a> WrittenSide<'a> {
-    /// Reads a side, which must be the whole rest of `cursor`.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<WrittenSide<'a>, Fault> {
         let mut side = WrittenSide::default();
-        // If a parenthesis is open, the parts in it so far, and the range of the parenthesis.
+        // The parts so far in an open parenthesis, and its range.
         let mut open: Option<(Vec<Part>, Range<usize>)> = None;
         loop {
             cursor.skip_space();
@@ -68,7 +66,6 @@ impl<'a> WrittenSide<'a> {
         self.spans.push(span);
     }
 
-    /// The span from the first group to the last.
     pub(super) fn span(&self) -> Option<Range<usize>> {
         Some(self.spans.first()?.start..self.spans.last()?.end)
     }
@@ -77,19 +74,17 @@ impl<'a> WrittenSide<'a> {
         self.words.iter().map(|word| word.text).filter(|text| !ELLIPSES.contains(text))
     }
 
-    /// The spans of the axes with this name.
     pub(super) fn spans_of<'b>(&'b self, name: &'b str) -> impl Iterator<Item = Range<usize>> + 'b {
         self.words.iter().filter(move |word| word.text == name).map(|word| word.span.clone())
     }
 
-    /// The spans of the ellipses.
     pub(super) fn ellipses(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let is_ellipsis = |word: &&Word<'_>| ELLIPSES.contains(&word.text);
         self.words.iter().filter(is_ellipsis).map(|word| word.span.clone())
     }
 }
 
-/// Parses a word as a part of an axis. Returns `None` for 1.
+/// `None` for 1.
 fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if ELLIPSES.contains(&word.text) {
         return Ok(Some(Part::Ellipsis));
@@ -103,7 +98,7 @@ fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     }
 }
 
-/// Parses a number. Returns `None` for 1, and a fault for any other number.
+/// `None` for 1, a fault for any other number.
 fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if word.text.trim_start_matches('0') == "1" {
         return Ok(None);
@@ -112,7 +107,6 @@ fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     Err(Fault::new(word.span.clone(), message).suggest(ONLY_REARRANGES))
 }
 
-/// The fault of a word that is not a valid axis name; `None` if it is valid.
 fn not_a_name(word: &Word<'_>) -> Option<Fault> {
     let at = |begin: usize, part: &str| -> Range<usize> {
         let begin = word.span.start + begin;

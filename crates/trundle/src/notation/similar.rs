@@ -1,7 +1,7 @@
 //! Suggests names for misspelt words.
 
-/// Returns the name that is most similar to `word`. Returns `None` if no name is similar: a similar name differs in few
-/// letters, or begins with `word`, or `word` begins with it.
+/// Returns the name that is most similar to `word`, if there is one: it differs in few letters, or one is a prefix of
+/// the other.
 ///
 /// ```
 /// use trundle::notation::most_similar;
@@ -10,8 +10,7 @@
 /// assert_eq!(most_similar("permute", ["flip", "transpose"]), None);
 /// ```
 pub fn most_similar<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer words are unlikely to be typing errors, and the time is proportional to the product of the
-    // lengths.
+    // Longer words are unlikely to be typing errors, and the time is proportional to the product of the lengths.
     const MOST_CHARS: usize = 32;
     if word.chars().nth(MOST_CHARS).is_some() {
         return None;
@@ -32,8 +31,7 @@ pub fn most_similar<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, name)| name)
 }
 
-/// The number of changes that turn one word into the other. A change inserts, deletes or replaces a letter, or swaps
-/// two neighbours.
+/// The number of letters to insert, delete, replace, or swap with a neighbour.
 fn distance(left: &[char], right: &[char]) -> usize {
     // `table[i][j]` is the distance of `left[..i]` to `right[..j]`.
     let mut table = vec![vec![0; right.len() + 1]; left.len() + 1];

@@ -1,5 +1,3 @@
-//! Tests of the chain language: valid chains, refused chains and error messages.
-
 use proptest::prelude::*;
 use trundle_core::ops::{
     Broadcast, Concat, DECLARATIONS, Declaration, Flip, IndexMode, Indices, Kind, Operand, Pad,
@@ -14,7 +12,6 @@ use super::{NumbersFile, StageKind, Unfilled, parse};
 mod names;
 mod patterns;
 
-/// The operators of a chain without files.
 fn ops(text: &str) -> Vec<Op> {
     let stages = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let op = |kind| match kind {
@@ -224,7 +221,7 @@ fn what_is_wrong_is_said_with_its_place() {
     let refusals = [include_str!("tests/refusals.txt"), include_str!("tests/pattern_refusals.txt")];
     for expected in refusals.iter().flat_map(|messages| messages.split("\n\n")) {
         let expected = expected.trim_matches('\n');
-        // The chain is the second line, in the snippet.
+        // The snippet shows the chain in the second line.
         let text = expected.lines().nth(1).and_then(|line| line.strip_prefix("  ")).unwrap();
         assert_eq!(parse(text).expect_err(text).to_string(), expected);
     }
@@ -277,7 +274,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         1 => patterns::any_rearrange(),
         1 => (proptest::collection::vec(any_operand(), 1..4), any::<i64>(), any::<bool>()).prop_map(
             |(mut operands, axis, is_new)| {
-                // A stage after the first must take the result of the previous stages.
+                // A later stage must take the result of the previous stages.
                 operands.push(Operand::Previous);
                 match is_new {
                     true => Stack::new(operands, axis).into(),
@@ -313,7 +310,6 @@ fn any_operand() -> impl Strategy<Value = Operand> {
         .prop_map(|name| Operand::new(&name))
 }
 
-/// Operators that only have integer parameters, with any values.
 fn any_declared() -> impl Strategy<Value = Op> {
     let integers = || proptest::collection::vec(any::<i64>(), 0..5);
     let most = DECLARATIONS.iter().map(|declared| declared.parameters.len()).max().unwrap();
@@ -347,7 +343,6 @@ fn the_example_of_each_declaration_is_a_call_of_it() {
     }
 }
 
-/// Random sequences of the pieces of the language.
 fn jumble() -> impl Strategy<Value = String> {
     const PIECES: &str = "flip roll reverse transpose axes axis lengths shift = ( ) [ ] , | -> → ... \
                           1 -2 h w é \" ' a.npy 99999999999999999999";
@@ -356,7 +351,7 @@ fn jumble() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.concat())
 }
 
-/// Parses any text: an error must have a place in the text and print a caret.
+/// An error must have a place in the text and print a caret.
 fn survives(text: &str) {
     if let Err(error) = parse(text) {
         assert_eq!(error.text, text);

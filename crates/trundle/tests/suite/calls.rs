@@ -1,5 +1,3 @@
-//! Calls the one-shot function of an operator.
-
 use trundle::{Destination, Result, Shape, Tensor, TensorView, TensorViewMut};
 use trundle_testing::PlainOp;
 
@@ -36,12 +34,10 @@ macro_rules! call {
     };
 }
 
-/// Calls the function of an operator, to a new tensor.
 pub(crate) fn made<T: Copy + 'static>(op: &PlainOp, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     call!(op, data,)
 }
 
-/// Calls the function of an operator, to `out`.
 pub(crate) fn into<T: Copy + 'static, D: Destination<T>>(
     op: &PlainOp,
     data: &TensorView<'_, T>,

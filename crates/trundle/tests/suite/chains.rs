@@ -1,5 +1,3 @@
-//! Chains of all operators, compared with the oracle, which applies one operator at a time.
-
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{Chain, Op, Plan, Shape};
 use trundle_testing::shapings::shaping_chains;
@@ -25,7 +23,7 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
     });
 }
 
-/// Whether an operator prints completely. Indices with a shape print as a list, without the shape.
+/// Indices with a shape print as a list, without the shape.
 fn is_told_by_its_text(op: &Op) -> bool {
     match op {
         Op::Take(take) => take.indices().shape().rank() == 1,
@@ -34,8 +32,7 @@ fn is_told_by_its_text(op: &Op) -> bool {
     }
 }
 
-/// Checks that the printed number of passes is right, that the passes include all stages, and that no two adjacent
-/// passes could be one pass.
+/// The printed number of passes must be right, they must include all stages, and no two neighbours could be one.
 fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
     let passes = plan.passes();
     let plural = if passes.len() == 1 { "" } else { "es" };

@@ -1,5 +1,3 @@
-//! Chains of several tensors and of constants, compared with the oracle.
-
 use std::fmt::Write as _;
 
 use trundle::notation::{NumbersFile, Unfilled};
@@ -15,7 +13,7 @@ struct Built {
     /// The unnamed and the named tensors.
     inputs: Vec<(String, Naive)>,
     labels: usize,
-    /// The indices that the text calls i0, i1 and so on.
+    /// Called i0, i1 and so on in the text.
     indices: Vec<NumbersFile>,
 }
 
@@ -37,7 +35,6 @@ impl Built {
         built
     }
 
-    /// Adds an input with new labels.
     fn input(&mut self, name: &str, sizes: &[usize]) -> Naive {
         let input = Naive::numbered_from(sizes, self.labels);
         self.labels += input.labels().len();
@@ -51,7 +48,7 @@ impl Built {
         self.made = made;
     }
 
-    /// Joins the current tensor with others. Some of them are already inputs.
+    /// Joins the current tensor with others, some of which are already inputs.
     fn join(&mut self, choices: &mut Choices) {
         let is_new = choices.below(3) == 0;
         let rank = self.made.shape().len();
@@ -89,7 +86,7 @@ impl Built {
         }
     }
 
-    /// Adds indices of an axis of `size`; returns the name of their file.
+    /// Returns the name of a new file of indices.
     fn indices(
         &mut self,
         choices: &mut Choices,
@@ -108,7 +105,7 @@ impl Built {
         (format!("i{}", self.indices.len() - 1), values)
     }
 
-    /// Scatters another tensor into the current one, or the current one into another tensor of its shape.
+    /// Scatters another tensor into the current one, or the other way round.
     fn scatter(&mut self, choices: &mut Choices) {
         let base = self.made.clone();
         let sizes = base.shape().to_vec();
@@ -188,7 +185,6 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// Runs the program of a chain as a plan and returns the shape and labels of its result.
 fn run(chain: &Chain, inputs: &[(String, Naive)]) -> (Vec<usize>, Vec<usize>) {
     let shapes: Vec<Shape> = inputs.iter().map(|(_, input)| shape(input.shape())).collect();
     let program = chain.program(&shapes, DType::U16).unwrap_or_else(|error| panic!("{error}"));

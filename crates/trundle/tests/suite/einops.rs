@@ -1,13 +1,11 @@
-//! Compares patterns with einops: its published examples, and patterns that it refuses.
+//! Patterns of einops: its published examples, and patterns that it refuses.
 
 use trundle::{Chain, Plan, Shape};
 
-/// A line of the table.
 struct EinopsCase<'a> {
     pattern: &'a str,
     shape: Vec<usize>,
-    /// The shape and the values of the result of einops for the elements 0, 1, 2, ...; `None` if einops refuses the
-    /// pattern.
+    /// The result of einops for the elements 0, 1, 2, ...; `None` if it refuses the pattern.
     made: Option<(Vec<usize>, Vec<u32>)>,
 }
 
@@ -27,8 +25,7 @@ impl<'a> EinopsCase<'a> {
         }
     }
 
-    /// The result of trundle for the elements 0, 1, 2, ...; `None` if trundle refuses the pattern, with carets in the
-    /// message.
+    /// As trundle does it; a refusal must have carets.
     fn moved(&self) -> Option<(Vec<usize>, Vec<u32>)> {
         let refused = |message: String| {
             assert!(message.contains('^'), "{message}");

@@ -1,5 +1,3 @@
-//! The one-shot functions: strided inputs and outputs, and errors.
-
 use trundle::{DType, Layout, Shape, Tensor, TensorView, TensorViewMut};
 
 fn shape(sizes: &[usize]) -> Shape {

@@ -1,5 +1,3 @@
-//! Compares chains within a tensor's own memory with chains between two buffers.
-
 use trundle::{
     BitOrder, Chain, DType, Error, Layout, LayoutError, MoveError, Plan, Shape, ShapeError,
     TensorView, TensorViewMut, flip_in_place, reverse_sequence_in_place, roll_in_place,
@@ -16,7 +14,7 @@ fn chains_are_done_in_as_few_passes_as_can_be() {
         ("flip(axes=[0]) | a b -> b a", &[70, 70], 1),
         ("roll(shift=[3, 4], axes=[0, 1]) | flip(axes=[1])", &[70, 90], 1),
         ("a b c -> a c b | flip(axes=[0, 2])", &[30, 40, 40], 1),
-        // The rolls and the transpose do not compose in place.
+        // These do not compose in place.
         ("roll(shift=[300], axes=[0]) | a b -> b a | roll(shift=[5], axes=[0])", &[900, 900], 3),
         (
             "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | flip(axes=[0]) | \

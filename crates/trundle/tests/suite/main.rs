@@ -1,4 +1,3 @@
-//! Tests of the public functions, chains and plans.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod calls;

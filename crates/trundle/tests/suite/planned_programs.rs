@@ -1,5 +1,5 @@
-//! Runs programs on the CPU and on a backend whose buffers are not host bytes and which detects reads of
-//! unwritten buffers.
+//! Programs on the CPU, and on a backend with buffers that are not host bytes, which detects reads of unwritten
+//! buffers.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,6 @@ use trundle_testing::choices::Choices;
 use trundle_testing::programs::{any_budget, any_program};
 use trundle_testing::{Cells, Flush, PairByPair, TestBuffer, Testable};
 
-/// The bytes of an input or a constant.
 fn source_bytes(program: &Program, id: TensorId) -> Vec<u8> {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -28,7 +27,7 @@ fn source_bytes(program: &Program, id: TensorId) -> Vec<u8> {
     }
 }
 
-/// The bytes of an element. For a sub-byte element, one byte with its value.
+/// A sub-byte element is one byte with its value.
 fn element(width: Width, bytes: &[u8], at: usize) -> Vec<u8> {
     match width.packing() {
         Some(packing) => vec![packing.get(bytes, at)],
@@ -36,7 +35,6 @@ fn element(width: Width, bytes: &[u8], at: usize) -> Vec<u8> {
     }
 }
 
-/// Compares the elements of a tensor with their origins.
 fn check(program: &Program, id: TensorId, got: &[u8]) {
     let width = program.tensor(id).width;
     for at in 0..program.tensor(id).shape.elements() {
@@ -101,7 +99,7 @@ fn planned_programs_move_every_element_from_its_origin() {
     assert!(in_tiles > 100, "{in_tiles}");
 }
 
-/// With streaming stores, one plan writes a tensor and its padding with a constant.
+/// With streaming stores, one plan writes a tensor and its padding.
 #[test]
 fn rows_and_a_constant_around_them_are_written_at_once() {
     let machine = Machine::detect().clone();
@@ -182,7 +180,6 @@ fn an_output_is_written_once_however_often_it_is_one() {
     assert!(out.iter().all(|byte| *byte == 0));
 }
 
-/// A backend that counts the bytes of its buffers.
 #[derive(Clone, Default)]
 struct Measured(Arc<Mutex<MemoryUse>>);
 

@@ -1,11 +1,9 @@
-//! Programs planned between random layouts, compared with the origins of their elements.
-
 use trundle::{BitOrder, Layout, Packing, Program, ProgramPlan, Shape, Width};
 use trundle_core::program::{Made, TensorId};
 use trundle_testing::choices::Choices;
 use trundle_testing::programs::any_program;
 
-/// A random layout: axes in any order, some backwards, with gaps.
+/// Axes in any order, some backwards, with gaps.
 fn layout(choices: &mut Choices, shape: &Shape, width: Width) -> Layout {
     let mut order: Vec<usize> = (0..shape.rank()).collect();
     for last in (1..order.len()).rev() {
@@ -26,7 +24,6 @@ fn layout(choices: &mut Choices, shape: &Shape, width: Width) -> Layout {
     Layout::strided(shape, before + choices.below(3) * width.units(), &strides).unwrap()
 }
 
-/// A buffer large enough for a layout.
 fn buffer(layout: &Layout, width: Width, seed: u8) -> Vec<u8> {
     let last = layout.span(width.units()).unwrap().end.unsigned_abs();
     (0..width.bytes(last)).map(|at| (at * 37 + 11) as u8 ^ seed).collect()

@@ -13,17 +13,14 @@ use trundle_testing::{MOST_BOXES, Outcome, PlainOp, holds};
 
 use crate::calls::{into, made};
 
-/// An operator, with its lengths as tensors if it has any.
 #[derive(Debug)]
 struct Operator {
     /// `None` for a copy.
     plain: Option<PlainOp>,
-    /// The shape that it was made for.
     shape: Vec<usize>,
 }
 
 impl Operator {
-    /// The u64 lengths of [`PlainOp::ReverseSubsequences`] and their shape.
     fn lengths(&self) -> (Vec<u8>, Shape) {
         let Some(PlainOp::ReverseSubsequences { axis, lengths }) = &self.plain else {
             return (Vec::new(), Shape::new([0]).unwrap());
@@ -35,13 +32,12 @@ impl Operator {
         (bytes, Shape::new(sizes).unwrap())
     }
 
-    /// Calls the one-shot function. Without `out`, returns the bytes of the result.
+    /// Returns the bytes of the result without `out`.
     fn call(&self, data: &TensorView<'_>, out: Option<&mut TensorViewMut<'_>>) -> Result<Vec<u8>> {
         let (bytes, shape) = self.lengths();
         let tensor = match (&self.plain, out) {
             (None, None) => trundle::contiguous(data),
             (None, Some(out)) => return trundle::copy_into(data, out).map(|()| Vec::new()),
-            // The lengths are a tensor of bytes.
             (Some(PlainOp::ReverseSubsequences { axis, .. }), out) => {
                 let lengths = TensorView::row_major(&bytes, DType::U64, &shape)?;
                 match out {
@@ -70,7 +66,6 @@ impl Operator {
         }
     }
 
-    /// Writes the expected result to `bytes` in layout `out`.
     fn write(&self, data: &TensorView<'_>, out: &Layout, bytes: &mut [u8]) -> Result<()> {
         let map = self.index_map(data.shape())?;
         let work = Move::new(&map, data.dtype().width(), data.layout(), out, MOST_BOXES)?;
@@ -81,7 +76,6 @@ impl Operator {
         Ok(())
     }
 
-    /// Returns the expected result.
     fn made(&self, data: &TensorView<'_>) -> Result<Vec<u8>> {
         let shape = self.index_map(data.shape())?.out_shape().clone();
         let out = Layout::row_major(&shape, data.dtype().width())?;
@@ -90,8 +84,7 @@ impl Operator {
     }
 }
 
-/// One call of a case: the indices of its operator and of the shapes, element types and layouts of its two
-/// tensors.
+/// The indices of the operator and of the shapes, element types and layouts of its two tensors.
 #[derive(Clone, Copy, Debug)]
 struct Combination {
     operator: usize,
@@ -112,7 +105,6 @@ impl Combination {
     }
 }
 
-/// Operators, shapes, element types and layouts to combine.
 #[derive(Debug)]
 struct Case {
     operators: [Operator; 3],

@@ -1,5 +1,4 @@
-//! Runs moves between several buffers on the CPU and on a backend whose buffers are not host bytes and which
-//! detects reads of unwritten buffers.
+//! Moves between several buffers, on the CPU and on a backend that detects reads of unwritten buffers.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +9,12 @@ use trundle::ops::{Flip, Transpose};
 use trundle::{Error, IndexMap, Layout, LayoutError, Op, Result, Shape};
 use trundle_testing::{Cells, Flush, MOST_BOXES, PairByPair, TestBuffer, Testable};
 
-/// A copy of `bytes` bytes from offset `from` to offset `to`.
 fn copy(bytes: usize, from: usize, to: usize) -> Move {
     let shape = Shape::new([bytes]).unwrap();
     let at = |offset| Layout::strided(&shape, offset, &[1]).unwrap();
     Move::new(&IndexMap::identity(&shape), 1, &at(from), &at(to), MOST_BOXES).unwrap()
 }
 
-/// An operator between contiguous tensors.
 fn work(op: impl Into<Op>, sizes: &[usize], width: usize) -> Move {
     let map = op.into().index_map(&Shape::new(sizes).unwrap()).unwrap();
     let packed = |shape: &Shape| Layout::row_major(shape, width).unwrap();
@@ -52,7 +49,6 @@ fn hold<B: Testable>(backend: &B, bytes: &[u8]) -> <B::Buffer as TestBuffer<B>>:
     TestBuffer::holding(backend, bytes, Flush::End, &|| "a buffer of a runner".to_owned())
 }
 
-/// Returns the outputs of a run.
 fn run<B: Testable + Clone>(
     backend: &B,
     runner: &Runner<B>,

@@ -1,5 +1,3 @@
-//! The functions on slices of any `Copy` type: strided inputs and outputs, vectors as results, and
-//! uninitialised memory.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -17,13 +15,13 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// Compares every operator on elements of T with the oracle. `element` converts a number.
+/// `element` converts a number.
 fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
     let one_operator = chains(300, 1);
     holds(300, &(one_operator, layouts(), layouts()), |(chain, src, dst)| {
         let Some(op) = chain.ops.first() else { return Ok(()) };
         let naive = chain.naive();
-        // Layouts with elements of one byte are used as layouts in elements.
+        // Layouts of elements of one byte serve as layouts in elements.
         let (src, dst) = (src.source(&chain.shape, 1), dst.destination(naive.shape(), 1));
         let data: Vec<T> = (0..buffer_bytes(&src, 1)).map(element).collect();
         let view = |layout: &Layout| {

@@ -1,5 +1,4 @@
-//! Compares the functions with the oracle for all element types: random shapes and operators, random strides of inputs
-//! and outputs, all bit patterns, and sub-byte types in every bit order.
+//! Functions with all element types: random shapes, operators and strides, all bit patterns, and every bit order.
 
 use proptest::prelude::{Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
@@ -12,7 +11,7 @@ use trundle_testing::{Naive, holds, indices};
 
 use crate::calls::{into, made};
 
-/// The types, each with its possible widths. A sub-byte type has a width for every bit order.
+/// Types with their widths: one for every bit order of a sub-byte type.
 fn types() -> Vec<(DType, Width)> {
     let named = DType::NAMED.iter().copied();
     let all = named.chain([3, 5, 12, 33].map(DType::Bytes));
@@ -26,7 +25,6 @@ fn types() -> Vec<(DType, Width)> {
     .collect()
 }
 
-/// The bits of the elements, in row-major order.
 fn elements(layout: &Layout, width: Width, bytes: &[u8]) -> Vec<Vec<u8>> {
     let element = |index: Vec<usize>| {
         let at = layout.offset_of(&index);
@@ -60,7 +58,6 @@ fn view_mut<'a>(
     }
 }
 
-/// Pseudo-random bytes.
 fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let next = |_| {
@@ -114,7 +111,6 @@ fn bits_behind_the_last_element_are_zero() {
     assert_eq!(trundle::contiguous(&data).unwrap().bytes(), [0x21, 0x43, 0x65, 0x87, 0x09]);
 }
 
-/// Checks for every packing that writing one column of a tensor does not change others.
 #[test]
 fn bits_beside_an_output_stay() {
     for bits in 1..8 {

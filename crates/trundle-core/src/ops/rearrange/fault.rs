@@ -1,5 +1,3 @@
-//! The errors of patterns, and of patterns that do not fit a shape.
-
 use std::fmt;
 
 use crate::Shape;
@@ -25,10 +23,10 @@ impl Side {
 }
 
 refusals! {
-    /// The reason why a pattern is wrong, or does not fit the shape of a tensor.
+    /// Why a pattern is wrong, or does not fit a shape.
     PatternFault {
-        /// The name of an axis is not valid. A name consists of letters, digits and `_`, begins with a letter and does
-        /// not end with `_`.
+        /// The name of an axis is not valid: it needs letters, digits and `_`, begins with a letter and does not end
+        /// with `_`.
         BadName {
             /// The name.
             name: String,
@@ -57,7 +55,7 @@ refusals! {
             /// The side that has `...`.
             side: Side,
         } => "\"...\" appears on the {side}, but not on the {}", side.other();
-        /// `...` occurs in parentheses on the left. The sizes of its axes would be ambiguous.
+        /// `...` occurs in parentheses on the left, where the sizes of its axes would be ambiguous.
         MergedEllipsis => "\"...\" is in parentheses on the left";
         /// The size of an axis is given twice.
         RepeatedSize {
@@ -134,7 +132,7 @@ fn split_of(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> St
     }
 }
 
-/// Prints a word of the user in quotes, with escapes, and truncated if it is long.
+/// A long word is truncated.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

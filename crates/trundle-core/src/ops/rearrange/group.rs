@@ -10,7 +10,7 @@ use super::{PatternFault, Side};
 pub enum Group {
     /// `...`: any number of axes that the pattern does not name.
     Ellipsis,
-    /// `h`, `(h w)` or `1`: the axes that are merged into this axis, the outermost first. `1` has none.
+    /// `h`, `(h w)` or `1`: the axes that are merged into this one, the outermost first; none for `1`.
     Merged(Vec<Part>),
 }
 
@@ -21,7 +21,7 @@ crate::fingerprint!(enum Group { "ellipsis" Ellipsis, "merged" Merged(parts) });
 pub enum Part {
     /// A named axis.
     Axis(String),
-    /// `...` within parentheses: all axes of the ellipsis. Only on the right side.
+    /// `...` within parentheses, on the right side: all axes of the ellipsis.
     Ellipsis,
 }
 
@@ -33,7 +33,6 @@ impl Group {
         Group::Merged(vec![Part::Axis(name.to_owned())])
     }
 
-    /// The parts that are merged.
     pub(super) fn parts(&self) -> &[Part] {
         match self {
             Group::Ellipsis => &[Part::Ellipsis],
@@ -53,15 +52,14 @@ impl Group {
     }
 }
 
-/// Whether a word is a valid name of an axis. A name consists of letters, digits and `_`, begins with a letter and
-/// does not end with `_`.
+/// A name consists of letters, digits and `_`, begins with a letter and does not end with `_`.
 pub(super) fn is_name(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || c == '_')
         && word.starts_with(char::is_alphabetic)
         && !word.ends_with('_')
 }
 
-/// Index of each part on its side, counted over all groups.
+/// Parts are counted over all groups.
 pub(super) fn part_indices(
     groups: &[Group],
     side: Side,

@@ -31,8 +31,8 @@ pub struct Rearrange {
 crate::fingerprint!(struct Rearrange { left, right, sizes });
 
 impl Rearrange {
-    /// Rearranges the axes from `left` to `right`. `sizes` has the sizes of some named axes. Each group on the left may
-    /// have at most one axis without a size.
+    /// Rearranges the axes from `left` to `right`. `sizes` has the sizes of some named axes; each group on the left may
+    /// lack one.
     ///
     /// # Errors
     /// [`Error::Pattern`] with the first [`PatternFault`].
@@ -46,8 +46,8 @@ impl Rearrange {
         Ok(pattern)
     }
 
-    /// Converts to the simplest operator for this pattern. It is a [`Transpose`] if the pattern only reorders axes and
-    /// has no ellipsis and no sizes.
+    /// Converts to the simplest operator: a [`Transpose`] if the pattern only reorders axes, without an ellipsis and
+    /// sizes.
     pub fn into_op(self) -> Op {
         let names = |groups: &[Group]| -> Option<Vec<String>> {
             groups.iter().map(|group| group.as_axis().map(str::to_owned)).collect()
@@ -135,7 +135,6 @@ impl Rearrange {
         split.then(&reordered)?.then(&merged)
     }
 
-    /// Splits the axes of a tensor as the left side says.
     fn split(&self, shape: &Shape) -> Result<Split<'_>, PatternFault> {
         let more = self.left.contains(&Group::Ellipsis);
         let axes = self.left.len() - usize::from(more);
@@ -164,15 +163,14 @@ impl Rearrange {
     }
 }
 
-/// The axes of a tensor after they were split.
 #[derive(Default)]
 struct Split<'a> {
     sizes: Vec<usize>,
-    /// For each part, the indices of its axes in `sizes`.
+    /// The indices in `sizes`.
     axes: HashMap<&'a Part, Range<usize>>,
 }
 
-/// The sizes of the parts of an axis of `size` elements. `given` has the known sizes.
+/// The sizes of the parts of an axis of `size` elements, of which `given` are known.
 fn parts_of(
     group: &Group,
     number: usize,
@@ -198,7 +196,7 @@ fn parts_of(
     Ok(names().map(|name| given.get(name).copied().unwrap_or(left)).collect())
 }
 
-/// The product of sizes; `None` if it overflows.
+/// `None` if it overflows.
 fn product(sizes: impl Iterator<Item = usize> + Clone) -> Option<usize> {
     if sizes.clone().any(|size| size == 0) {
         return Some(0);

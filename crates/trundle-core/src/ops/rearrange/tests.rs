@@ -1,5 +1,3 @@
-//! Tests of patterns: results and errors.
-
 use super::*;
 
 /// Parses a side with one-letter names; `.` is an ellipsis.

@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// If tensors have few elements, different chains often do the same. Their maps must then be equal, if they have no
-/// tables.
+/// On few elements, different chains often do the same; without tables, their maps are equal.
 #[test]
 fn equal_movements_have_equal_maps() {
     let tiny = single_maps(6).prop_filter("too large, or a table of lengths", |(chain, map)| {
@@ -40,7 +39,6 @@ fn then_asks_one_map_after_the_other() {
     });
 }
 
-/// These operators can always be combined, so most chains run in one pass.
 #[test]
 fn rolls_transposes_and_flips_always_compose() {
     holds(1000, &chains(MOST_ELEMENTS, 6), |chain| {
@@ -126,7 +124,7 @@ fn source_bounds_are_the_least_box_that_is_read() {
     });
 }
 
-/// If the source is too small, a map reads outside it. The algebra must not panic on such a map.
+/// The algebra must not panic on a map that reads outside its source.
 #[test]
 fn maps_that_lead_outside_their_source_are_refused_or_composed() {
     let refused = Cell::new(0);

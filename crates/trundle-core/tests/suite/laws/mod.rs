@@ -30,7 +30,6 @@ fn map_of(op: impl Into<Op>, of: &Shape) -> IndexMap {
     op.into().index_map(of).unwrap()
 }
 
-/// The maps of a chain's operators, each for the output shape of the previous one.
 fn maps_of(chain: &Chain) -> Vec<IndexMap> {
     let mut shape = shape(&chain.shape);
     let mut maps = Vec::new();
@@ -42,7 +41,7 @@ fn maps_of(chain: &Chain) -> Vec<IndexMap> {
     maps
 }
 
-/// The composition of the maps, if it is one pass. There must be at least one map.
+/// The composition of at least one map, if it is one pass.
 fn composed(maps: &[IndexMap]) -> Option<IndexMap> {
     let (first, rest) = maps.split_first().unwrap();
     rest.iter().try_fold(first.clone(), |map, next| one_pass(map.then(next).unwrap()))
@@ -55,7 +54,6 @@ fn map_of_chain(chain: &Chain) -> Option<IndexMap> {
     composed(&maps)
 }
 
-/// Chains that are one map, with that map.
 fn single_maps(most_ops: usize) -> impl Strategy<Value = (Chain, IndexMap)> {
     chains(MOST_ELEMENTS, most_ops).prop_filter_map("it takes two passes", |chain| {
         let map = map_of_chain(&chain)?;
@@ -63,12 +61,11 @@ fn single_maps(most_ops: usize) -> impl Strategy<Value = (Chain, IndexMap)> {
     })
 }
 
-/// The labels of the output: for every index, the label of its source in the map.
 fn labels_by(map: &IndexMap, before: &Naive) -> Vec<usize> {
     indices(map.out_shape()).iter().map(|index| before.at(&map.source_of(index))).collect()
 }
 
-/// Checks that a map is the identity, at every index and in form.
+/// At every index, and in form.
 fn is_identity(map: &IndexMap, of: &Shape) -> Outcome {
     prop_assert_eq!(map.out_shape(), of);
     prop_assert_eq!(map.in_shape(), of);

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Random cases of one pass, with their maps.
 fn single_moves() -> impl Strategy<Value = (Case, IndexMap)> {
     Case::any(MOST_ELEMENTS).prop_filter_map("it takes two passes", |case| {
         let passes = case.passes().unwrap();
@@ -10,7 +9,6 @@ fn single_moves() -> impl Strategy<Value = (Case, IndexMap)> {
     })
 }
 
-/// Byte offset of the element at an index.
 fn offset(layout: &Layout, index: &[usize]) -> usize {
     let steps: isize =
         index.iter().zip(layout.strides_bytes()).map(|(i, stride)| i.cast_signed() * stride).sum();
@@ -46,8 +44,7 @@ fn a_move_pairs_the_bytes_that_the_map_pairs() {
     });
 }
 
-/// The same law for sub-byte elements. They are compared as if each took one byte. If whole groups stay together, bytes
-/// are compared.
+/// Sub-byte elements are compared as if each took one byte, or by bytes if whole groups stay together.
 #[test]
 fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
     let packings: Vec<Packing> = (1..8u8)
@@ -120,7 +117,6 @@ fn the_blocks_of_a_move_are_in_canonical_form() {
     });
 }
 
-/// Every pair of offsets of the blocks.
 fn pairs_of(blocks: &[Block]) -> BTreeSet<(usize, usize)> {
     let mut pairs = BTreeSet::new();
     for block in blocks {
@@ -206,7 +202,6 @@ fn seen_through(src: &Layout, ops: &[PlainOp]) -> Option<Layout> {
     Layout::strided(&shape(&sizes), usize::try_from(offset).unwrap(), &strides).ok()
 }
 
-/// A transpose and flip of a tensor equals the copy of a transposed and flipped view.
 #[test]
 fn equal_work_has_equal_moves() {
     let numbers = (chains(MOST_ELEMENTS, 4), widths(), layouts(), layouts());
@@ -231,7 +226,6 @@ fn moves_of_one_piece_of_memory_are_one_run() {
     let packed = |of: &Shape| Layout::row_major(of, 4).unwrap();
     let copy =
         Move::new(&IndexMap::identity(&of), 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap();
-    // Flipped twice.
     let flip = map_of(Flip::new(&[0, 2]), &of);
     let twice = flip.then(&flip).unwrap();
     assert_eq!(Move::new(&twice, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
@@ -239,14 +233,13 @@ fn moves_of_one_piece_of_memory_are_one_run() {
     let inverted = map_of(Transpose::new(&[]), &turned);
     let fortran = Layout::column_major(&turned, 4).unwrap();
     assert_eq!(Move::new(&inverted, 4, &fortran, &packed(&of), MOST_BOXES).unwrap(), copy);
-    // The same bytes as elements of another width and other axes.
+    // The same bytes as wider elements with other axes.
     let pairs = shape(&[4, 3]);
     let wide = Layout::row_major(&pairs, 8).unwrap();
     assert_eq!(Move::new(&IndexMap::identity(&pairs), 8, &wide, &wide, MOST_BOXES).unwrap(), copy);
     // Rolled by whole turns.
     let around = map_of(Roll::new(&[8, -3], &[0, 1]), &of);
     assert_eq!(Move::new(&around, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
-    // A different movement has a different move.
     let rolled = map_of(Roll::new(&[1], &[0]), &of);
     assert_ne!(Move::new(&rolled, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
 }

@@ -85,7 +85,6 @@ fn what_gives_elements_twice_or_not_at_all_has_no_inverse() {
     assert!(rolled.invert().is_none(), "{rolled}");
 }
 
-/// A shape and two orders of its axes.
 fn two_orders() -> impl Strategy<Value = (Vec<usize>, Vec<i64>, Vec<i64>)> {
     shapes(MOST_ELEMENTS).prop_flat_map(|sizes| {
         let order: Vec<i64> = (0i64..).take(sizes.len()).collect();
@@ -129,7 +128,6 @@ fn a_reversal_done_twice_is_the_identity() {
     });
 }
 
-/// A shape with at least two axes, an axis and one length.
 fn uniform_lengths() -> impl Strategy<Value = (Vec<usize>, usize, u64)> {
     let ranked = shapes(MOST_ELEMENTS).prop_filter("too few axes", |sizes| sizes.len() > 1);
     (ranked, any::<usize>(), 0..=20u64)
@@ -165,7 +163,6 @@ fn one_length_for_all_rows_needs_no_table() {
     });
 }
 
-/// A reversed axis with lengths that vary along one other axis only, in both forms.
 #[test]
 fn lengths_listed_in_full_equal_lengths_broadcast() {
     holds(1000, &chains(MOST_ELEMENTS, 1), |chain| {

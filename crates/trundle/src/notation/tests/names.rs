@@ -1,5 +1,3 @@
-//! Tests of axis names: from files, from patterns, and of one array among others.
-
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,18 +8,16 @@ use trundle_core::Shape;
 use super::super::{AxisNames, NumbersFile, Unfilled};
 use crate::Chain;
 
-/// Axis names from a text, separated by spaces; `-` is an unnamed axis.
+/// Separated by spaces; `-` is an unnamed axis.
 fn names(written: &str) -> AxisNames {
     let name = |word: &str| (word != "-").then(|| word.to_owned());
     AxisNames::of(&written.split_whitespace().map(name).collect::<Vec<_>>())
 }
 
-/// The axis names of a data set.
 fn others(names: &[&str]) -> Arc<BTreeSet<String>> {
     Arc::new(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-/// The chain as printed, or the error, for a tensor with these names.
 fn said(text: &str, names: &mut AxisNames) -> Result<String, String> {
     let lengths = |_: &Unfilled, _: &str| Ok::<_, Infallible>(NumbersFile::list(vec![1, 2]));
     match Chain::parse_named(text, names, lengths) {
@@ -69,10 +65,9 @@ fn before_the_file_is_known_every_name_is_taken() {
     assert!(said("flip(dims=[a, b]) | roll(shift=x, dim=c)", &mut AxisNames::any()).is_err());
 }
 
-/// The axes of a data set and their sizes.
 const AXES: [(&str, usize); 3] = [("a", 2), ("b", 3), ("c", 4)];
 
-/// A stage with axis names, and the resulting order of the axes of a tensor that has all of them.
+/// A stage with axis names, and the resulting order of the axes of a tensor with all of them.
 fn stage(kind: usize, chosen: &[usize], shift: i64, order: &[usize]) -> (String, Vec<usize>) {
     let named = |axes: &[usize], between: &str| {
         axes.iter().map(|axis| AXES[*axis].0).collect::<Vec<_>>().join(between)
@@ -90,7 +85,6 @@ fn stage(kind: usize, chosen: &[usize], shift: i64, order: &[usize]) -> (String,
     }
 }
 
-/// The source of an element of the result of a chain.
 fn source(chain: &Chain, shape: &Shape, index: &[usize]) -> Vec<usize> {
     let steps = chain.steps(shape).unwrap();
     steps.iter().rev().fold(index.to_vec(), |index, step| step.source_of(&index))

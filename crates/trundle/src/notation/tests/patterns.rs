@@ -1,5 +1,3 @@
-//! Tests of patterns: their operators and how they print.
-
 use proptest::prelude::*;
 use trundle_core::Op;
 use trundle_core::ops::{Group, Part, Rearrange, Transpose};
@@ -23,7 +21,6 @@ fn rearrange(left: &[&str], right: &[&str], sizes: &[(&str, usize)]) -> Op {
     Rearrange::new(groups(left), groups(right), sizes).unwrap().into()
 }
 
-/// The operator of a random pattern.
 pub(super) fn any_rearrange() -> impl Strategy<Value = Op> {
     patterns().prop_map(|pattern| pattern.rearrange().into_op())
 }
