@@ -2,7 +2,7 @@
 //! the first row of each lane is swapped with the last, the second with the last but one, and so on.
 //!
 //! Packed rows are an odd number of cache lines apart. So the rows of a lane spread over all sets of the first-level
-//! cache, and stay there. Meanwhile the source of the next group is prefetched into the second-level cache.
+//! cache, and stay there. At the same time, the source of the next group is prefetched into the second-level cache.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
