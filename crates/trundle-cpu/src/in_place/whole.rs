@@ -1,4 +1,3 @@
-//! Plans a move within a tensor's own memory as one pass.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::rotation::Rotation;
 use super::square::Squares;
 use crate::Planner;
 
-/// Plans a move as one pass. Returns `None` if no strategy can do it in one pass, or if the scratch is too small.
+/// Returns `None` if no strategy can do the move in one pass, or if the scratch is too small.
 pub(super) fn whole(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Arc<dyn Pass>> {
     if let Some(rotation) = Rotation::of(work, limits, planner) {
         return Some(Arc::new(rotation));
