@@ -556,8 +556,8 @@ unsafe fn copy_elements(
 /// The inverse of [`copy_elements`].
 ///
 /// # Safety
-/// `src` must be valid for reads of one element per index, and `dst` for writes of all rows of the axis, which have
-/// `inner` columns.
+/// `src` must be valid for reads of one element per index, and `dst` for writes of all rows of the axis in these
+/// columns.
 #[inline(always)]
 unsafe fn put_elements(
     src: *const u8,

@@ -1,3 +1,4 @@
+//! The plan of a move as data. It can be printed and compared, and running it does not allocate memory.
 
 use std::fmt;
 use std::ops::Range;

@@ -94,8 +94,8 @@ impl Access {
     }
 }
 
-/// The maximum number of stores for a row of `row` grains, with `store` grains per store. The first row begins at
-/// `begin`. `strides` belong to the loops over rows.
+/// The maximum number of stores for a row of `row` grains, `store` grains each. The first row begins at `begin`.
+/// `strides` belong to the loops over rows.
 pub fn stores_of_row(
     row: usize,
     store: usize,

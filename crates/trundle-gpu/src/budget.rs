@@ -1,3 +1,4 @@
+//! The budget of programs for GPUs.
 
 use trundle_core::program::Budget;
 

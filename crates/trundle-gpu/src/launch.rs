@@ -107,7 +107,7 @@ pub struct LaunchLoop {
     pub cut: u32,
     /// The stride in the source before the cut.
     pub first_stride: u32,
-    /// The position of iteration 0 if it were in the second run.
+    /// The position of iteration 0, were it in the second run.
     pub second_offset: u32,
     /// The stride in the source from the cut on.
     pub second_stride: u32,

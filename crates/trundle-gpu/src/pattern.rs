@@ -73,8 +73,8 @@ fn is_worth_a_tile(each: &Loop, width: usize) -> bool {
     each.len >= tile_edge(width) / 4
 }
 
-/// The loop that is contiguous in the source and the one that is contiguous in the destination, if they differ. Both
-/// are affine or cut at a constant index, and no table depends on them.
+/// The loops that are contiguous in the source and in the destination, if they differ. Both are affine or cut at a
+/// constant index, and no table depends on them.
 pub(crate) fn tile_loops(block: &Block, width: usize) -> Option<(usize, usize)> {
     let width = width.cast_signed();
     let is_plain = |at: usize| {

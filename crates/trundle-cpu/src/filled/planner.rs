@@ -1,3 +1,4 @@
+//! Plans a move and the fill around the moved rows as one pass.
 
 use trundle_core::{Block, Loop, Move};
 use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, StoreKind};

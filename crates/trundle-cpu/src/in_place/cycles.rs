@@ -115,7 +115,7 @@ impl Cells {
             }
             at = self.read_at(&at);
         }
-        // SAFETY: only the call for the cycle's smallest cell gets here.
+        // SAFETY: the cycle belongs to this call, because only the call for its smallest cell gets here.
         unsafe { self.run_cycle(&first, memory, scratch, |_| ()) };
     }
 

@@ -1,3 +1,4 @@
+//! Plans a move within a tensor's own memory as one pass.
 
 use std::sync::Arc;
 

@@ -1,3 +1,4 @@
+//! Tests that runs can be stopped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

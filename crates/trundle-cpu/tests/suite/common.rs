@@ -1,3 +1,4 @@
+//! Helpers that several tests use.
 
 use std::collections::BTreeSet;
 

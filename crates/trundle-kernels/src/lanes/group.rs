@@ -205,7 +205,7 @@ impl Group<'_> {
     }
 
     /// # Safety
-    /// No lane of the group reverses the rows.
+    /// The rows are rows of the group that no lane reverses.
     #[inline(always)]
     pub(crate) unsafe fn copy_kept<V: Vector>(&self, token: Token<V>, rows: Range<usize>) {
         if !rows.is_empty() {

@@ -68,8 +68,8 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
                 tile.tile.next.map(|next| next.src)
             };
             let group = Group { tile, runs, rows, bytes: begin..end, next };
-            // SAFETY: the group is a part of the tile. This thread moves one group at a time, and no other thread uses
-            // the scratch.
+            // SAFETY: the group is a part of the tile. This thread moves one group at a time, and nothing else uses the
+            // scratch.
             begin = unsafe { group.copy(token, &mut scratch) };
             end = bytes.min(begin + byte_block);
         }

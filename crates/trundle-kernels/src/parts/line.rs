@@ -1,3 +1,4 @@
+//! Cache lines of the destination that are assembled in registers.
 
 use std::mem::MaybeUninit;
 

@@ -1,9 +1,9 @@
+//! Assembles bytes in the first-level cache and writes them as whole cache lines.
 
 use crate::elements::copy;
 use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::StoreKind;
 
-/// Bytes that are assembled in the first-level cache and written as whole cache lines.
 pub(crate) struct Lines {
     /// The assembled bytes, from the start of a destination line on.
     made: *mut u8,

@@ -1,8 +1,8 @@
+//! Assembles bytes in registers and writes them in order, as whole cache lines.
 
 use super::line::Line;
 use crate::simd::{LINE, Token, Vector};
 
-/// Assembles bytes in registers and writes them in order, as whole cache lines.
 pub(crate) struct Writer<V> {
     token: Token<V>,
     line: Line<V>,

@@ -1,3 +1,4 @@
+//! Offsets of rows and columns that may jump.
 
 use std::mem::MaybeUninit;
 
