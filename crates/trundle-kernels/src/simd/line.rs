@@ -1,5 +1,6 @@
 //! Cache lines.
 
+/// The size of a cache line in bytes.
 pub const LINE: usize = 64;
 
 /// Prefetches the cache line of `address` into the first-level cache. `address` need not be valid.
