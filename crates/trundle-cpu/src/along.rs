@@ -1,8 +1,8 @@
 //! Reads or writes elements at indices along an axis. The indices are an argument of each call, and no plan is made.
 //!
-//! A plan for a gather stores its indices in a table. If indices are used only once, making the table takes as long as
-//! moving the elements, so these functions read the indices directly. The operators `Take` and `TakeAlongAxis` give the
-//! same results; `crates/trundle-cpu/tests/suite/along.rs` checks that.
+//! A plan for a gather stores its indices in a table, which takes as long to make as moving the elements. For indices
+//! that are used once, these functions read them directly. `Take` and `TakeAlongAxis` give the same results;
+//! `crates/trundle-cpu/tests/suite/along.rs` checks that.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +49,6 @@ pub struct Along {
 const LEAST_TASK_BYTES: usize = 256 << 10;
 
 impl Along {
-    /// Returns the sizes of the tensor and of the part in bytes, or `None` on overflow.
     fn bytes(&self) -> Option<(usize, usize)> {
         let rows = self.outer.checked_mul(self.inner)?.checked_mul(self.width)?;
         Some((rows.checked_mul(self.size)?, rows.checked_mul(self.count)?))
@@ -147,7 +146,8 @@ impl Along {
                 }
             });
         }
-        // If the axis is too large for the caches, a few columns at a time are processed, so that more of it is cached.
+        // If the axis is too large for the caches, it is processed in groups of a few columns, so that more of it is
+        // cached.
         let most = if self.is_far() { inner.min(LEAST_COLUMNS) } else { inner };
         let parts = inner.div_ceil(most.max(1));
         let ahead = Ahead { elements: None, ..Ahead::of(self, parts) };
@@ -190,7 +190,7 @@ impl Along {
         self.check_range(indices, threads)?;
         let ends = Buffers { src: updates.as_ptr(), dst: out.as_mut_ptr() };
         let Along { outer, size, count, inner, width } = *self;
-        // All writes to one position of `out` belong to one task, so they happen in order.
+        // Writes to one position of `out` belong to one task, so they happen in order.
         let columns = inner.min(LEAST_COLUMNS);
         let (parts, each) = (inner.div_ceil(columns.max(1)), columns);
         let bytes = count * columns * width;
@@ -202,7 +202,7 @@ impl Along {
                 let columns = part * each..((part + 1) * each).min(inner);
                 let dst = ends.dst.wrapping_add(outer * size * inner * width);
                 if inner == 1 {
-                    // The rows have one element each, so all of them are processed in one call.
+                    // Rows of one element are processed together.
                     let own = &indices[outer * count..][..count];
                     let src = ends.src.wrapping_add(outer * count * width);
                     // SAFETY: `position` clamps each index to the axis, and no other task writes this row.
@@ -227,7 +227,6 @@ impl Along {
         })
     }
 
-    /// Whether the axis is too large for the caches.
     fn is_far(&self) -> bool {
         self.size.saturating_mul(self.inner).saturating_mul(self.width) > FAR_BYTES
     }
@@ -257,7 +256,6 @@ impl Along {
         if are_within { Ok(()) } else { self.check_each(indices) }
     }
 
-    /// Returns an error with the position of the first index that is out of range, if there is one.
     fn check_each(&self, indices: &[i64]) -> Result<()> {
         let limit = self.size.cast_signed() as i64;
         let is_outside = |index: &i64| *index < -limit || *index >= limit;
@@ -272,8 +270,8 @@ impl Along {
         }
     }
 
-    /// Calls `work` in parallel with ranges of `0..positions`. For each position, `work` writes `bytes` bytes. If a
-    /// call clears its flag, an index is out of range, and this returns the error.
+    /// Calls `work` in parallel with ranges of `0..positions`, each of which writes `bytes` bytes. Returns an error if
+    /// a call clears its flag: an index is out of range then.
     fn each(
         &self,
         positions: usize,
@@ -293,8 +291,8 @@ impl Along {
     }
 }
 
-/// Calls `work` in parallel with ranges of `0..positions`. For each position, `work` reads or writes `bytes` bytes.
-/// Returns true if no call cleared its flag.
+/// Calls `work` in parallel with ranges of `0..positions`, each of `bytes` bytes. Returns true if no call cleared its
+/// flag.
 fn for_each_stretch(
     positions: usize,
     bytes: usize,
@@ -316,11 +314,11 @@ fn for_each_stretch(
     are_set.into_inner()
 }
 
-/// Whether all indices are in range. May return false for an axis longer than `i64::MAX / 2`. The code has no branches
-/// and only basic vector operations, so that it is as fast as the memory.
+/// Whether all indices are in range. May return false for an axis longer than `i64::MAX / 2`. Without branches, and
+/// with basic vector operations only, it is as fast as the memory.
 fn are_within(indices: &[i64], size: i64) -> bool {
     let last = size.wrapping_mul(2).wrapping_sub(1);
-    // The sign bit of the result is set if the index is out of range.
+    // The sign bit is set if the index is out of range.
     let outside = |index: i64| {
         let from_first = index.wrapping_add(size);
         from_first | last.wrapping_sub(from_first)
@@ -334,8 +332,8 @@ fn are_within(indices: &[i64], size: i64) -> bool {
     left.iter().fold(found, |all, index| all | outside(*index)) >= 0
 }
 
-/// Rows with fewer elements are copied by inlined code, because a call would take longer than the copy. Longer rows are
-/// copied by a separate function, because its loop can use all registers.
+/// Rows with fewer elements are copied inline, because a call would take longer than the copy. Longer rows have a
+/// separate function, whose loop can use all registers.
 const SHORT: usize = 128;
 
 /// Number of indices that are checked at once.
@@ -356,12 +354,12 @@ impl Limit {
         Limit { size: along.size.cast_signed() as i64, mode: IndexMode::Raise }
     }
 
-    /// Returns the position of an index on the axis. Clears `is_within` if the mode does not accept the index. The
-    /// result is always within the axis, even if other threads change the indices during the call.
+    /// Returns the position of an index on the axis, and clears `is_within` if the mode does not accept it. The
+    /// position is within the axis even if other threads change the indices.
     #[inline(always)]
     fn position(self, index: i64, is_within: &mut bool) -> usize {
         let (position, size) = (index.cast_unsigned(), self.size.cast_unsigned());
-        // Most indices are not negative, and a predicted branch is faster than a select instruction.
+        // Most indices are not negative, and a predicted branch is faster than a select.
         if position < size {
             return position as usize;
         }
@@ -374,8 +372,8 @@ impl Limit {
         position
     }
 
-    /// Returns the position that the mode gives to an index out of range, and whether the mode accepts the index. This
-    /// function is not inlined, so that the loops have more registers.
+    /// Returns the position of an index out of range, and whether the mode accepts it. Not inlined, so that the loops
+    /// have more registers.
     #[cold]
     #[inline(never)]
     fn nearest(self, index: i64) -> (usize, bool) {
@@ -397,25 +395,24 @@ struct Ahead {
     rows: RowPrefetch,
 }
 
-/// The prefetches of the elements that the indices select.
 #[derive(Clone, Copy)]
 enum RowPrefetch {
-    /// No prefetches: the elements are in the caches.
+    /// The elements are in the caches.
     Near,
-    /// Each element is prefetched separately, some elements ahead: the axis is larger than the caches.
+    /// Each element is prefetched, some elements ahead: the axis is larger than the caches.
     Far,
-    /// A later row is prefetched sequentially: it begins `bytes` after the current row, and each group advances by
-    /// `step` bytes. All lines of that row will be read, but in an order that hardware prefetchers do not predict.
+    /// A later row, `bytes` after the current one, is prefetched sequentially: each group advances by `step` bytes. All
+    /// its lines will be read, but in an order that hardware prefetchers do not predict.
     Next { bytes: usize, step: usize },
 }
 
 impl Ahead {
-    /// Chooses the prefetches. `parts` is the number of parts into which the columns are divided.
+    /// Chooses the prefetches, for columns in `parts` parts.
     fn of(along: &Along, parts: usize) -> Ahead {
         let Along { inner, width, .. } = *along;
         let (indices, elements) = match parts {
             0 | 1 => (FOLLOWING_AHEAD_BYTES, FOLLOWING_AHEAD_BYTES),
-            // Prefetch the same columns of the next row.
+            // The same columns of the next row.
             _ => (inner.saturating_mul(size_of::<i64>()), inner.saturating_mul(width)),
         };
         Ahead { indices, elements: Some(elements), rows: RowPrefetch::of(along) }
@@ -457,7 +454,6 @@ macro_rules! copy_each {
     ) => {{
         // A local flag, because the compiler must assume that writes to `$dst` change `$is_within`.
         let mut is_within = *$is_within;
-        /// Copies the elements after the first `$done`, one at a time.
         macro_rules! rest {
             ($indices_left:expr, $done:expr, $bytes:expr) => {
                 for ($at, index) in ($done..).zip($indices_left) {
@@ -484,7 +480,7 @@ macro_rules! copy_each {
                         && let Some(later) = stretches.get(number + AHEAD)
                     {
                         for (k, index) in later.iter().enumerate() {
-                            // Whether these indices are in range is checked later, when they are used.
+                            // Whether these are in range is checked later.
                             let ($at, $position) =
                                 (first + AHEAD * AT_ONCE + k, $limit.position(*index, &mut true));
                             prefetch($src.wrapping_add($from * $narrow));
@@ -519,7 +515,7 @@ macro_rules! copy_each {
     }};
 }
 
-/// Copies a row of `row` bytes for each index.
+/// Copies a row for each index.
 ///
 /// # Safety
 /// `src` must be valid for reads of the whole axis, and `dst` for writes of a row for each index.
@@ -538,7 +534,7 @@ unsafe fn copy_rows(
     );
 }
 
-/// Copies an element for each index. Element i comes from column i, that is, i elements after the row's start.
+/// Copies an element for each index. Element i comes from column i.
 ///
 /// # Safety
 /// As [`copy_rows`]. The rows of the axis are `inner` elements apart.
@@ -557,11 +553,11 @@ unsafe fn copy_elements(
     );
 }
 
-/// The inverse of [`copy_elements`]: writes element i of `src` to column i of the row that its index selects.
+/// The inverse of [`copy_elements`].
 ///
 /// # Safety
-/// `src` must be valid for reads of one element per index, and `dst` for writes of all rows of the axis, which have
-/// `inner` columns.
+/// `src` must be valid for reads of one element per index, and `dst` for writes of all rows of the axis in these
+/// columns.
 #[inline(always)]
 unsafe fn put_elements(
     src: *const u8,

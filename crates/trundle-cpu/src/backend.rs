@@ -28,8 +28,8 @@ impl Cpu {
         Cpu { planner }
     }
 
-    /// Plans `work` within one buffer, which is source and destination. A run uses at most `most_scratch` bytes of
-    /// scratch memory. Returns `None` if `work` cannot be done in this way.
+    /// Plans `work` within one buffer, which is source and destination, with at most `most_scratch` bytes of scratch
+    /// memory. Returns `None` if that is not possible.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
         self.planner.plan_in_place(work, most_scratch)
     }
@@ -48,7 +48,6 @@ impl Cpu {
     }
 }
 
-/// A plan that moves rows from one source and fills the space around them from the other.
 #[derive(Debug)]
 struct Filled {
     plan: FilledPlan,

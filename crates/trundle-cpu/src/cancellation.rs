@@ -1,15 +1,15 @@
 //! Lets the caller stop a run early, by a callback that returns false.
 //!
-//! Each thread calls the callback before each part of about 64 KiB (or one unit, if that is larger). One call per task
-//! would not be enough: with one thread, a single task does all the work.
+//! Each thread calls it before each part of about 64 KiB (or one unit, if that is larger). Once per task would not be
+//! enough: with one thread, a single task does all the work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::{Error, Result};
 
-/// Calls the caller's callback from any thread until it returns false once.
+/// Calls a callback from any thread until it returns false once.
 pub(crate) struct Cancellation<'a> {
-    /// The callback. `None` if the run cannot be stopped; a small run would lose time by the calls.
+    /// `None` if the run cannot be stopped. In a small run, the calls would take noticeable time.
     go_on: Option<&'a (dyn Fn() -> bool + Sync)>,
     stopped: AtomicBool,
 }
@@ -24,11 +24,11 @@ impl<'a> Cancellation<'a> {
         Cancellation { go_on: Some(go_on), ..Cancellation::never() }
     }
 
-    /// Whether the caller has cancelled the run. If so, no further part may begin.
+    /// Whether the caller has cancelled the run. No further part may begin then.
     #[inline]
     pub(crate) fn is_requested(&self) -> bool {
         let Some(go_on) = self.go_on else { return false };
-        // Once the callback has returned false, it is not called again.
+        // After false, the callback is not called again.
         let stopped = self.stopped.load(Ordering::Relaxed) || !go_on();
         if stopped {
             self.stopped.store(true, Ordering::Relaxed);
@@ -36,7 +36,6 @@ impl<'a> Cancellation<'a> {
         stopped
     }
 
-    /// Returns [`Error::Stopped`] if the run was stopped.
     #[inline]
     pub(crate) fn outcome(&self) -> Result<()> {
         if self.stopped.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }

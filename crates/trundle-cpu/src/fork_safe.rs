@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A shared value that is created on first use. Unlike `OnceLock`, it uses no lock: if another thread holds a lock
-/// during a fork, the lock is never released in the child.
+/// A shared value that is created on first use. Unlike `OnceLock`, it uses no lock, because a lock that another thread
+/// holds during a fork is never released in the child.
 pub(crate) struct ForkSafe<T>(AtomicPtr<T>);
 
 impl<T: Sync + 'static> ForkSafe<T> {
@@ -12,8 +12,7 @@ impl<T: Sync + 'static> ForkSafe<T> {
     }
 
     /// Returns the stored value if `is_right` accepts it. Otherwise stores and returns the result of `make`, which must
-    /// satisfy `is_right`. If several threads create a value at the same time, all of them get the value that was
-    /// stored first.
+    /// satisfy `is_right`. Threads that create a value at the same time all get the one that was stored first.
     pub(crate) fn get(
         &self,
         is_right: impl Fn(&T) -> bool,
@@ -30,7 +29,7 @@ impl<T: Sync + 'static> ForkSafe<T> {
         let made: &'static T = Box::leak(Box::new(make()));
         let pointer = std::ptr::from_ref(made).cast_mut();
         let swapped = self.0.compare_exchange(before, pointer, Ordering::AcqRel, Ordering::Acquire);
-        // If another thread has stored a value in the meantime, its value is used and `made` is leaked. This is rare.
+        // If another thread was faster, its value is used and `made` is leaked, which is rare.
         swapped.err().and_then(there).unwrap_or(made)
     }
 }

@@ -1,11 +1,11 @@
 //! Large pages for large buffers.
 
-/// Minimum size of a buffer for large pages, in bytes: the size of one large page.
+/// Smaller buffers cannot hold a large page.
 const LEAST_BYTES: usize = 2 << 20;
 
 /// Asks the system to use large pages (2 MiB on x86-64) for a new, unwritten buffer of 2 MiB or more. Writing 2 MiB
-/// then causes one page fault instead of 512. A transpose accesses many pages at once, and needs fewer TLB entries if
-/// the pages are large. The system may ignore the request. On systems other than Linux this function does nothing.
+/// then causes one page fault instead of 512, and transposes, which access many pages at once, need fewer TLB entries.
+/// The system may ignore the request. On systems other than Linux this function does nothing.
 pub fn prefer_large_pages<T>(buffer: &mut [T]) {
     if size_of_val(buffer) >= LEAST_BYTES {
         advise(buffer.as_mut_ptr().cast(), size_of_val(buffer));

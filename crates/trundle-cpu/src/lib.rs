@@ -1,5 +1,5 @@
-//! The CPU backend turns a [`Move`](trundle_core::Move) into a [`Plan`] and runs it. A plan is printable data: it lists
-//! the tiles, the kernel for each tile, and the tasks that threads take. The kernels are in `trundle-kernels`.
+//! The CPU backend turns a [`Move`](trundle_core::Move) into a [`Plan`] and runs it. A plan lists the tiles, the kernel
+//! for each of them, and the tasks of threads. The kernels are in `trundle-kernels`.
 #![allow(unsafe_code)]
 
 mod along;

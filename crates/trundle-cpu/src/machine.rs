@@ -89,7 +89,6 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Returns the requested instruction set, or else the widest available.
 fn forced_or_widest_simd() -> Simd {
     let widest = Simd::detect();
     match Machine::forced_simd() {
@@ -101,13 +100,12 @@ fn forced_or_widest_simd() -> Simd {
     }
 }
 
-/// Prints to stderr why a setting has no effect.
 #[expect(clippy::print_stderr, reason = "who sets a variable must see that it has no effect")]
 pub(crate) fn warn(problem: &str) {
     eprintln!("trundle: {problem}");
 }
 
-/// Parses the name of an instruction set. Fails if this machine lacks it. Returns `None` for an empty name.
+/// Fails if this machine lacks the instruction set. Returns `None` for an empty name.
 fn simd_of(name: &str) -> Result<Option<Simd>, String> {
     let name = name.trim();
     if name.is_empty() {
@@ -131,7 +129,7 @@ pub(crate) fn l3_bytes() -> usize {
     cache_bytes("3", "Unified").unwrap_or(8 << 20)
 }
 
-/// Returns the size in bytes of the first core's cache of the given level and type, if Linux reports it.
+/// Returns the size of the first core's cache of this level and type, if Linux reports it.
 fn cache_bytes(level: &str, kind: &str) -> Option<usize> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     caches.flatten().find_map(|cache| {

@@ -11,9 +11,8 @@ use crate::cancellation::Cancellation;
 use crate::slices::raw;
 
 impl Plan {
-    /// Moves all `values` to their new positions in `moved`, whose previous contents are dropped first. `values` is
-    /// empty afterwards. No moved value is cloned or dropped, so `T` can be any type, such as `String`, `Box` or a
-    /// lock.
+    /// Moves all `values` to their new positions in `moved`, whose previous contents are dropped. `values` is empty
+    /// afterwards. No value is cloned or dropped, so `T` can be any type, such as `String`, `Box` or a lock.
     ///
     /// # Errors
     /// The errors of [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if there
@@ -39,8 +38,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that the plan moves `len` values of `T`, each exactly once. The first call runs the plan on numbers that
-    /// have the size of `T`; this takes about as long as moving the values.
+    /// Checks that the plan moves `len` values of `T`, each exactly once. The first call runs the plan on numbers of
+    /// the same size, which takes about as long as moving the values.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the plan is for another number of bytes,
@@ -66,13 +65,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that every element is moved exactly once: moves the numbers of the elements and looks for duplicates.
+    /// Checks that every element is moved exactly once, by moving element numbers.
     fn check_bijection(&self, elements: usize, width: usize) -> Result<()> {
         let bytes = elements * width;
         let mut labels = zeroes(bytes, bytes)?;
         let mut moved = zeroes(bytes, bytes)?;
         let mut numbers: Vec<usize> = zeroes(elements, elements * size_of::<usize>())?;
-        // If an element is too small for its number, each trial run moves one digit of the number.
+        // If an element is too small for its number, each trial moves one digit.
         let digit_bytes = width.min(size_of::<usize>());
         for digit in 0..size_of::<usize>().div_ceil(digit_bytes) {
             let (from, to) = (digit * digit_bytes, (digit + 1) * digit_bytes);
@@ -98,7 +97,6 @@ impl Plan {
     }
 }
 
-/// Allocates `len` zeros. If that fails, the error names the size `bytes`.
 fn zeroes<T: Default + Clone>(len: usize, bytes: usize) -> Result<Vec<T>> {
     let mut zeroes = Vec::new();
     zeroes.try_reserve_exact(len).map_err(|_| too_large(bytes))?;

@@ -11,32 +11,32 @@ pub struct StepPart {
     pub step: usize,
     /// First unit.
     pub first: usize,
-    /// One past the index of the last unit.
+    /// One past the last unit.
     pub end: usize,
 }
 
-/// A step of a plan. It moves one block, which is cut into units: the smallest shares that a thread can take.
+/// A step of a plan: a block, cut into units, the smallest shares that a thread can take.
 pub(crate) trait Units {
     fn units(&self) -> usize;
 
-    /// Returns the approximate size of a unit in bytes. Units at the edges of the block may be smaller. A sub-byte
-    /// element counts as one byte.
+    /// Returns the approximate size of a unit in bytes. Units at edges may be smaller. A sub-byte element counts as one
+    /// byte.
     fn unit_bytes(&self) -> usize;
 
-    /// Returns the offset of a unit in the destination, in bytes, or in elements if these are smaller than a byte.
+    /// Returns the offset of a unit in the destination, in bytes or sub-byte elements.
     fn dst_of(&self, unit: usize) -> isize;
 }
 
 const LEAST_TASK_BYTES: usize = 64 << 10;
 
-/// Maximum number of bytes per part. In a roll, two blocks write the two ends of the same rows, and so access the same
-/// or adjacent cache lines. Small parts in destination order run soon after each other, while those lines are cached.
+/// Maximum number of bytes per part. In a roll, two blocks write the two ends of the same rows. Small parts in
+/// destination order run soon after each other, while the common cache lines are cached.
 const MOST_PART_BYTES: usize = 64 << 10;
 
-/// Approximate maximum number of parts of a plan. More parts would not make it faster.
+/// Approximate maximum number of parts. More would not make a plan faster.
 const MOST_PARTS: usize = 1 << 14;
 
-/// Groups the units of all steps into parts, and sorts the parts by their offset in the destination.
+/// Groups the units of all steps into parts, in destination order.
 pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<StepPart> {
     let most = MOST_PART_BYTES.max(moved_bytes / MOST_PARTS);
     let mut parts: Vec<StepPart> = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<StepPart> 
     parts
 }
 
-/// Divides the parts into tasks of about equal size. A task is a range of consecutive parts.
+/// Divides the parts into tasks of about equal size: ranges of consecutive parts.
 pub(crate) fn tasks<S: Units>(
     parts: &[StepPart],
     steps: &[S],

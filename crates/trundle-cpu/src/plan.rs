@@ -1,4 +1,4 @@
-//! The plan of a move as data. A plan can be printed and compared, and running it does not allocate memory.
+//! The plan of a move as data. It can be printed and compared, and running it does not allocate memory.
 
 use std::fmt;
 use std::ops::Range;
@@ -35,13 +35,13 @@ pub struct Plan {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PlanSteps {
-    /// Steps for elements of whole bytes, sorted by destination. Each step moves one block in tiles.
+    /// Steps for elements of whole bytes, sorted by destination.
     Tiles(Vec<Step>),
     /// Boxes of sub-byte elements, which are unpacked, moved and packed.
     SubByte(SubByteSteps),
 }
 
-/// Whether a check has proved that the plan is a bijection. Comparisons of plans ignore it.
+/// Whether the plan has been proved a bijection. Comparisons of plans ignore it.
 #[derive(Debug, Default)]
 pub(crate) struct Checked(AtomicBool);
 

@@ -11,8 +11,8 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Makes a planner for `machine`. A plan uses at most `machine.threads` threads. Plans run on the machine that
-    /// executes this program, so that machine must have the instruction set of `machine`.
+    /// Makes a planner for `machine`. A plan uses at most `machine.threads` threads. Plans run on this machine, which
+    /// must have the instruction set of `machine`.
     ///
     /// # Panics
     /// Panics if this machine lacks the instruction set.

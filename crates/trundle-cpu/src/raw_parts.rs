@@ -62,8 +62,8 @@ pub unsafe fn view_mut_from_raw_parts<'a, T: 'static>(
     TensorViewMut::from_strided(elements, shape, before, strides_elems)
 }
 
-/// Returns the number of elements of memory before the element at index 0, and the total number that the view spans,
-/// including gaps. Returns `None` if the view is empty.
+/// Returns the number of elements before the one at index 0, and the number that the view spans, including gaps.
+/// Returns `None` if the view is empty.
 fn reach<T>(shape: &Shape, strides_elems: &[isize]) -> Result<Option<(usize, usize)>> {
     if shape.elements() == 0 {
         return Ok(None);

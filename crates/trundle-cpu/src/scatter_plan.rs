@@ -1,7 +1,7 @@
 //! Scatters updates into an existing tensor, at positions that are computed once.
 //!
-//! A program expresses a scatter as a gather from two tensors, which needs a table entry for every element of the
-//! result. If the result already holds the other tensor's elements, this plan needs an entry only for every update.
+//! A program expresses a scatter as a gather from two tensors, with a table entry for every element of the result. If
+//! the result already holds the other tensor's elements, only the updates need an entry each.
 
 use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_shape};
 
@@ -24,17 +24,17 @@ use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_sh
 /// ```
 #[derive(Clone, Debug)]
 pub struct ScatterPlan {
-    /// Bytes per piece. A piece is one or more elements that are contiguous in the updates and in the output.
+    /// Bytes per piece: elements that are contiguous in the updates and in the output.
     piece: usize,
     /// Byte offset of each piece in the output, in row-major order of the updates.
     targets: Vec<usize>,
-    /// Byte offset of the first update in its buffer.
+    /// Byte offset of the first update.
     first: usize,
-    /// Count and byte stride of each loop over runs of updates, outermost first.
+    /// Count and byte stride of the loops over runs, outermost first.
     loops: Vec<(usize, isize)>,
-    /// Bytes per run: updates that are contiguous in their buffer.
+    /// Bytes per contiguous run of updates.
     run: usize,
-    /// Minimum sizes in bytes of the buffers of the updates and the output.
+    /// Minimum sizes of the updates and the output in bytes.
     bytes: [usize; 2],
 }
 
@@ -113,8 +113,8 @@ impl ScatterPlan {
         Ok(targets)
     }
 
-    /// Returns the number of pieces and the size of a piece in bytes. A piece is one or more elements that are
-    /// contiguous in the updates and in the output.
+    /// Returns the number of pieces and their size in bytes. The elements of a piece are contiguous in the updates and
+    /// in the output.
     pub fn pieces(&self) -> (usize, usize) {
         (self.targets.len(), self.piece)
     }

@@ -1,6 +1,6 @@
-//! Thread settings for all moves inside a closure: the number of threads, and the thread pool.
+//! Thread settings for all moves inside a closure.
 //!
-//! Functions that move elements therefore need no parameter for threads, and one plan can run on different pools.
+//! Functions that move elements need no parameter for threads, and one plan can run on different pools.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -40,8 +40,8 @@ pub trait ThreadPool: Sync {
     /// Calls `work` `times` times, if possible on several threads at once, and returns after all calls have returned.
     /// With rayon: `self.0.scope(|scope| (0..times).for_each(|_| scope.spawn(|_| work())))`.
     ///
-    /// Each call moves parts until none are left, so a call that starts late returns at once. trundle then moves all
-    /// remaining parts on the calling thread. If the number of calls is wrong, the move is only slower.
+    /// Each call moves parts until none are left, so a late call returns at once. trundle then moves all remaining
+    /// parts on the calling thread, so a wrong number of calls only costs time.
     fn run(&self, times: usize, work: &(dyn Fn() + Sync));
 }
 
@@ -55,7 +55,7 @@ pub fn with_threads<R>(threads: usize, run: impl FnOnce() -> R) -> R {
 
 /// Calls `run`, and runs all moves inside it on `pool` instead of the built-in threads.
 ///
-/// Inside `run`, moves planned on this thread are planned for the pool's number of threads by default.
+/// Inside `run`, moves planned on this thread use the pool's number of threads by default.
 pub fn with_pool<R>(pool: &dyn ThreadPool, run: impl FnOnce() -> R) -> R {
     let threads = Some(pool.threads().max(1));
     // SAFETY: only the lifetime is erased. The scope ends before this borrow does, also on a panic.
@@ -83,7 +83,7 @@ struct Scope {
     pool: Option<NonNull<dyn ThreadPool>>,
 }
 
-/// Calls `run` in a scope and restores the previous scope, even if `run` panics.
+/// Calls `run` in a scope and restores the previous one, even on a panic.
 fn within<R>(scope: Scope, run: impl FnOnce() -> R) -> R {
     struct Restore(Scope);
 
@@ -97,8 +97,8 @@ fn within<R>(scope: Scope, run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// Returns the number of threads and the pool for running a plan that was made for `planned` threads. `None` means the
-/// built-in pool.
+/// Returns the number of threads and the pool for a plan that was made for `planned` threads. `None` means the built-in
+/// pool.
 pub(crate) fn of_run<'a>(planned: usize) -> (usize, Option<&'a dyn ThreadPool>) {
     let Scope { threads, pool } = SCOPE.get();
     // SAFETY: the scope is active on this thread and outlives the runs inside it.
@@ -108,7 +108,7 @@ pub(crate) fn of_run<'a>(planned: usize) -> (usize, Option<&'a dyn ThreadPool>) 
 
 /// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads of a pool.
 ///
-/// This function itself assigns the tasks and checks that all are done, so a faulty pool cannot break memory safety.
+/// This function assigns the tasks and checks that all are done, so a faulty pool cannot break memory safety.
 ///
 /// # Panics
 /// Panics if a task panics.

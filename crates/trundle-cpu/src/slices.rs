@@ -18,7 +18,7 @@ impl<T, D: of::Destination<T>> Destination<T> for D {}
 mod of {
     use std::mem::MaybeUninit;
 
-    /// Seals [`super::Destination`]. A value of an implementing type stays valid if a `T` is written over it.
+    /// Seals [`super::Destination`]. A value stays valid if a `T` is written over it.
     pub trait Destination<T>: 'static {}
 
     impl<T: Copy + 'static> Destination<T> for T {}
@@ -82,8 +82,8 @@ impl Plan {
         unsafe { self.run_over(src, dst) }
     }
 
-    /// Moves the elements of `src` to a new vector, as [`Plan::run_buffer_into`] does. The destination layout must have
-    /// no gaps. Padding bits after the last sub-byte element are 0.
+    /// Moves the elements of `src` to a new vector, as [`Plan::run_buffer_into`] does. The destination must have no
+    /// gaps. Padding bits after the last sub-byte element are 0.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the
@@ -105,7 +105,7 @@ impl Plan {
         unsafe { self.run_raw(raw(src), raw_mut(dst), &Cancellation::never()) }
     }
 
-    /// Moves the elements of `src` to the front of `dst` and returns the written part of `dst`.
+    /// Moves the elements of `src` to the front of `dst` and returns that part.
     ///
     /// # Safety
     /// The plan must move whole elements of T. If elements share bytes, T must be u8.
@@ -114,7 +114,7 @@ impl Plan {
         src: &[T],
         dst: &'d mut [MaybeUninit<T>],
     ) -> Result<&'d mut [T]> {
-        // If as many bytes are moved as the destination has, all of it is written, because no byte is written twice.
+        // If as many bytes are moved as the destination has, all of it is written, because none is written twice.
         check_sizes(
             ("the bytes of the destination", self.dst_bytes),
             ("the bytes that are moved", self.moved_bytes),
@@ -134,8 +134,6 @@ impl Plan {
         }
     }
 
-    /// Moves the elements of `src` into a new vector.
-    ///
     /// # Safety
     /// As [`Plan::run_whole`].
     unsafe fn run_to_new<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
@@ -150,7 +148,7 @@ impl Plan {
         Ok(moved)
     }
 
-    /// Checks that a buffer of T can hold the elements. A buffer of bytes can hold any elements.
+    /// Checks that a buffer of T can hold the elements. Bytes can hold any elements.
     #[inline]
     fn check_buffer_of<T: 'static>(&self) -> Result<()> {
         if TypeId::of::<T>() == TypeId::of::<u8>() { Ok(()) } else { self.check_whole::<T>() }
@@ -195,13 +193,11 @@ pub(crate) fn raw<T>(slice: &[T]) -> *const [u8] {
     slice_from_raw_parts(slice.as_ptr().cast(), size_of_val(slice))
 }
 
-/// Returns a mutable slice as raw bytes.
 pub(crate) fn raw_mut<T>(slice: &mut [T]) -> *mut [u8] {
     let bytes = size_of_val(slice);
     slice_from_raw_parts_mut(slice.as_mut_ptr().cast(), bytes)
 }
 
-/// Checks that pieces of `moved` bytes consist of whole elements of T.
 pub(crate) fn check_whole<T>(moved: usize) -> Result<()> {
     let got = size_of::<T>();
     if moved.checked_rem(got).unwrap_or(moved) > 0 {

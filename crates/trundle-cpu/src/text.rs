@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// Writes how many bytes, tasks and threads a plan has.
 pub(crate) fn write_size(
     f: &mut fmt::Formatter<'_>,
     bytes: usize,

@@ -7,15 +7,15 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::fork_safe::ForkSafe;
 use crate::scope;
 
-/// Minimum number of bytes per thread. Waking a thread takes the caller 5 to 10 us, enough time to copy half a
-/// megabyte. The other thread must also get cache lines from the caller's core. Measured (docs/kernels.md): two threads
-/// are slower than one up to 1 MiB, as fast at 2 MiB, and faster from 4 MiB on.
+/// Minimum number of bytes per thread. Waking a thread takes the caller 5 to 10 us, enough to copy half a megabyte, and
+/// cache lines come from the caller's core. Two threads are slower than one up to 1 MiB, as fast at 2 MiB, and faster
+/// from 4 MiB on (measured; docs/kernels.md).
 const LEAST_THREAD_BYTES: usize = 1 << 20;
 
-/// Maximum number of threads. Every requested thread is started, so this limits the damage of a mistaken request.
+/// Maximum number of threads. Every requested thread is started, so this limits mistaken requests.
 const MOST_THREADS: usize = 1024;
 
-/// Number of tasks per thread. It is more than one, so that a fast thread can do more tasks than a slow one.
+/// Number of tasks per thread, so that fast threads can do more tasks than slow ones.
 pub(crate) const TASKS_PER_THREAD: usize = 8;
 
 /// Returns how many threads make a move of `bytes` bytes fastest, at most `most`.
@@ -23,11 +23,11 @@ pub(crate) fn threads_for(bytes: usize, most: usize) -> usize {
     (bytes / LEAST_THREAD_BYTES).clamp(1, most.clamp(1, MOST_THREADS))
 }
 
-/// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads including the calling one. The threads
-/// come from the [scope](crate::scope)'s pool, if it has one. Threads take the tasks in order.
+/// Runs `work(0)`, ..., `work(tasks - 1)` once each, in order, on up to `threads` threads including the calling one, or
+/// on the pool of the [scope](crate::scope).
 ///
-/// While another caller uses the built-in pool, all tasks run on the calling thread. Waiting for the pool would not be
-/// faster, because the cores are busy.
+/// While another caller uses the built-in pool, all tasks run on the calling thread. Waiting would not be faster,
+/// because the cores are busy.
 ///
 /// # Panics
 /// Panics if a task panics, after all threads have stopped.
@@ -43,7 +43,6 @@ pub(crate) fn for_each_task(threads: usize, tasks: usize, work: &(dyn Fn(usize) 
     (0..tasks).for_each(work);
 }
 
-/// [`for_each_task`] on the built-in threads.
 fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
     let helpers = threads.min(tasks).saturating_sub(1);
     if helpers > 0 {
@@ -61,8 +60,8 @@ fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + S
     (0..tasks).for_each(work);
 }
 
-/// Returns the pool of this process. A forked child has none of the parent's threads, and a lock that a thread held
-/// during the fork is never released in the child. So the child reads only the process ID of the inherited pool.
+/// Returns the pool of this process. A forked child has none of the parent's threads, and a lock that was held during
+/// the fork is never released. So it reads only the process ID of an inherited pool.
 fn pool() -> &'static Pool {
     static POOL: ForkSafe<Pool> = ForkSafe::empty();
     let process = process_number();
@@ -71,7 +70,7 @@ fn pool() -> &'static Pool {
 
 /// Returns an ID that distinguishes a forked child from its parent.
 fn process_number() -> u32 {
-    // Other systems cannot fork a process, and may have no process IDs.
+    // Other systems do not fork, and may have no process IDs.
     if cfg!(unix) { std::process::id() } else { 0 }
 }
 
@@ -93,14 +92,12 @@ struct State {
     job: Option<Job>,
     /// How many more helpers may join the job.
     seats: usize,
-    /// Number of helpers that work on the job.
     joined: usize,
-    /// Number of started threads.
     workers: usize,
     panicked: bool,
 }
 
-/// The tasks of one caller. The pointers point to the caller's stack.
+/// The tasks of one caller, whose stack the pointers lead to.
 #[derive(Clone, Copy)]
 struct Job {
     work: *const (dyn Fn(usize) + Sync),
@@ -137,8 +134,8 @@ impl Pool {
     /// Runs the tasks on the calling thread and `helpers` helper threads.
     ///
     /// A task may call the caller's callback ([`Cancellation`](crate::cancellation::Cancellation)), which may fork the
-    /// process (for example in a Python signal handler). The child then continues in the same task. There the helpers
-    /// do not exist and their tasks are unfinished, so the calling thread of the child repeats all tasks.
+    /// process (for example in a Python signal handler). The child then continues in the same task, without helpers,
+    /// whose tasks are unfinished. So it repeats all tasks.
     fn run(&'static self, helpers: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let process = process_number();
@@ -155,7 +152,7 @@ impl Pool {
             }
             state.job = Some(job);
             state.seats = helpers;
-            // If a task panicked on the previous caller's thread, that caller did not reset this flag.
+            // A caller whose own task panicked did not reset this flag.
             state.panicked = false;
         }
         for _ in 0..helpers {
@@ -171,7 +168,7 @@ impl Pool {
         assert!(!std::mem::take(&mut self.state().panicked), "a task of a move panicked");
     }
 
-    /// Starts a helper thread, which runs until the process ends. Returns false if the system cannot start one.
+    /// Starts a helper thread, or returns false if the system cannot.
     fn start_worker(&'static self) -> bool {
         std::thread::Builder::new()
             .name("trundle".to_owned())
@@ -183,7 +180,7 @@ impl Pool {
             .is_ok()
     }
 
-    /// Waits for a job that needs another helper, and runs tasks of it.
+    /// Waits for a job that needs a helper, and runs its tasks.
     fn help(&self) {
         let mut state = self.state();
         let job = loop {
@@ -208,7 +205,7 @@ impl Pool {
     }
 }
 
-/// Ends a job on drop: no more helpers may join it, and the drop waits until all helpers have left.
+/// Ends a job on drop: closes it to helpers, and waits until all have left.
 struct Leave {
     pool: &'static Pool,
     /// ID of the process that owns the helpers.
@@ -217,7 +214,7 @@ struct Leave {
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        // A forked child has no helpers to wait for, and the lock may have been held by a helper during the fork.
+        // A forked child has no helpers, and one may have held the lock during the fork.
         if process_number() != self.process {
             return;
         }
@@ -273,7 +270,7 @@ mod tests {
 
     #[test]
     fn panics_on_every_thread_end_with_their_job() {
-        // The test has a pool of its own. Both tasks wait for each other, so that the caller and a helper both panic.
+        // A pool of its own. Both tasks wait for each other, so that the caller and a helper both panic.
         let pool: &Pool = Box::leak(Box::default());
         let arrived = AtomicUsize::new(0);
         let panics = catch_unwind(|| {
@@ -293,7 +290,7 @@ mod tests {
     fn nobody_joins_a_job_that_has_ended() {
         let pool: &Pool = Box::leak(Box::default());
         for _ in 0..100 {
-            // The caller often finishes before the helpers wake up. Its stack frame then no longer exists.
+            // The caller often finishes before the helpers wake up, so its stack frame no longer exists.
             pool.run(3, 4, &|_| ());
             let state = pool.state();
             assert!(state.job.is_none() && state.seats == 0 && state.joined == 0);

@@ -1,5 +1,5 @@
-//! Tests that large buffers return to the system when they are freed. This is a program of its own, because the setting
-//! applies to a whole process.
+//! Large buffers return to the system when they are freed. A program of its own, because the setting applies to the
+//! process.
 #![cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ fn large_buffers_are_given_back() {
     let before = resident();
     for _ in 0..3 {
         let buffers: Vec<Vec<u8>> = (0..16).map(|_| vec![1; 8 << 20]).collect();
-        // Freed buffers return to the system even if a later buffer is still in use.
+        // Freed buffers return even if a later one is in use.
         let kept = buffers.into_iter().next_back().unwrap();
         let now = resident();
         assert!(now < before + (32 << 10), "{now} KiB, {before} before, with {}", kept.len());

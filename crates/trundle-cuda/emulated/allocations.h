@@ -43,7 +43,6 @@ class Allocations {
         return found == known.end() ? nullptr : &found->second;
     }
 
-    // Returns the allocation that contains the range.
     const Allocation* holding(u64 at, u64 bytes, int device) const {
         auto found = known.upper_bound(at);
         if (found == known.begin())
@@ -60,7 +59,6 @@ class Allocations {
         known.erase(allocation.begin);
     }
 
-    // Returns the bytes allocated on a device.
     u64 bytes_of(int device) const {
         u64 all = 0;
         for (const auto& each : known)

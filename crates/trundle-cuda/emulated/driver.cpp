@@ -60,7 +60,7 @@ struct Function {
 
 typedef std::vector<Work> Graph;
 
-// Global state. Never destroyed, because memory may be freed during process exit.
+// Never destroyed, because memory may be freed during process exit.
 struct Driver {
     std::mutex mutex;
     std::vector<Context*> devices;
@@ -78,7 +78,6 @@ static Driver& driver() {
 
 static thread_local std::vector<Context*> current;
 
-// Locks the driver for one call.
 struct Call {
     std::lock_guard<std::mutex> guard{driver().mutex};
     Context* context = current.empty() ? nullptr : current.back();
@@ -169,7 +168,6 @@ static std::string no_memory(const std::string& who, u64 at, u64 bytes) {
     return text.str();
 }
 
-// Runs a kernel on the buffers in its parameters.
 static std::string run_kernel(const std::string& name, const Launch& launch, u64 blocks, const Stream* stream) {
     const Allocation* src = holding(launch.src, launch.src_bytes, stream);
     const Allocation* dst = holding(launch.dst, 1, stream);

@@ -24,20 +24,20 @@ PACKAGE = "nvidia-cuda-nvrtc-cu12"
 VERSION = "12.9.86"
 SKIPPED = 77
 
-# PTX for one compute capability also runs on all later ones. Turing is the oldest supported; compiling for 9.0 would give
-# the same text, because no kernel uses newer features.
+# PTX for one compute capability also runs on all later ones. Turing is the oldest supported. Compiling for 9.0 gives the
+# same text, because no kernel uses newer features.
 CAPABILITY = "75"
 
 # Capabilities checked with ptxas: the oldest, and H100.
 CODE_OF = ["75", "90"]
 
-# Drivers refuse PTX with a version newer than their own, so the compiler's version is replaced by the PTX version of CUDA
-# 11.8. CUDA 11.8 is the oldest version with compute capability 9.0; ptxas confirms that it suffices for the kernels.
+# Drivers refuse PTX that is newer than they are, so the compiler's version is replaced by the PTX version of CUDA 11.8,
+# the oldest with compute capability 9.0. ptxas confirms that it suffices.
 PTX_VERSION = "7.8"
 
 # Register limits per thread, by capability and kernel name prefix. A multiprocessor has 65536 registers for blocks of
-# 256 threads: five blocks fit with 48 registers per thread, four with 64, three with 80. kernels.cu has the launch bounds
-# of each kernel; a device with at most 1024 threads cannot use more than four blocks.
+# 256 threads: five blocks fit with 48 registers per thread, four with 64, three with 80. kernels.cu has the launch
+# bounds. A device with at most 1024 threads cannot use more than four blocks.
 REGISTERS = {
     ("75", "gather"): 80,
     ("75", "runs"): 80,

@@ -1,8 +1,8 @@
 // Counts the memory accesses of the warps of a launch, for tests. It does not measure time.
 //
-// A warp is 32 adjacent threads that run in lockstep. For each kind and size of access, the n-th accesses of all its
-// threads since the last barrier count as one request. If some threads of a warp skip an access, their later accesses
-// are counted with the wrong requests. So the counts are exact only if all threads of a warp take the same branches.
+// A warp is 32 adjacent threads in lockstep. For each kind and size of access, the n-th accesses of all its threads
+// since the last barrier count as one request. So the counts are exact only if all threads of a warp take the same
+// branches.
 #pragma once
 
 #include <algorithm>
@@ -12,22 +12,21 @@ constexpr u32 WARP = 32;
 constexpr u64 SECTOR = 32;
 constexpr u64 LINE = 128;
 
-// Accesses to global memory.
 struct Traffic {
-    // The number of bytes that threads access, and the number of requests of warps.
+    // The bytes that threads access, and the requests of warps.
     u64 bytes;
     u64 requests;
-    // The numbers of sectors and of cache lines, summed over all requests.
+    // The sectors and cache lines, summed over all requests.
     u64 sectors;
     u64 lines;
-    // The number of different sectors that a block accesses, summed over all blocks, and how many of these sectors a
-    // block accesses only in part.
+    // The different sectors that a block accesses, summed over all blocks, and how many of them it accesses only in
+    // part.
     u64 distinct;
     u64 partial;
 };
 
-// Accesses to shared memory. A request takes as many wavefronts as there are different words in the bank with the most
-// words. `least` is the number of wavefronts if there were no such conflicts.
+// Accesses to shared memory. A request takes as many wavefronts as the bank with the most different words has words.
+// `least` is their number without such conflicts.
 struct Wavefronts {
     u64 taken;
     u64 least;
@@ -64,11 +63,11 @@ struct Access {
     }
 };
 
-// The accesses of one phase, and the bytes of global memory that the current block has accessed.
+// The accesses of one phase, and the bytes of global memory that a block has accessed.
 struct Recorder {
     Counts* counts;
     std::vector<Access> accesses;
-    // For each kind, the accessed sectors, each with a bit for each accessed byte.
+    // For each kind, the accessed sectors, with a bit for each accessed byte.
     std::vector<std::pair<u64, u32>> touched[NUMBERS + 1];
     u32 thread = ~u32(0);
     u32 turns[KINDS][5];
@@ -109,7 +108,7 @@ static void keep_different(std::vector<u64>& numbers) {
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
-// Returns the different aligned parts of `size` bytes that the accesses need.
+// Returns the aligned parts of `size` bytes that the accesses need.
 static std::vector<u64> parts_of(const Access* first, const Access* end, u64 size) {
     std::vector<u64> parts;
     for (; first < end; ++first)
@@ -119,8 +118,8 @@ static std::vector<u64> parts_of(const Access* first, const Access* end, u64 siz
     return parts;
 }
 
-// Shared memory serves half a warp at a time for accesses of 8 bytes, and a quarter of a warp for accesses of 16 bytes.
-// Banks are 4 bytes wide.
+// Shared memory serves half a warp at a time with accesses of 8 bytes, and a quarter with accesses of 16 bytes. Banks
+// are 4 bytes wide.
 static void count_wavefronts(Wavefronts& wavefronts, const Access* first, const Access* end) {
     const u32 at_once = WARP * 4 / (first->bytes < 4 ? 4 : first->bytes);
     for (; first < end; first += at_once) {

@@ -1,16 +1,15 @@
-// The gather kernels. Elements have any size, and each thread does several stores.
+// The gather kernels, for elements of any size.
 #pragma once
 
-// The source addresses of a store whose grains have a constant stride in the source. If the stride is not constant,
-// `src` is 0.
+// The source of a store whose grains have a constant stride in the source; 0 if they have not.
 struct Even {
     u64 src;
     u64 stride;
-    // Whether all later stores of the thread continue with the same stride.
+    // Whether all later stores of the thread have the same stride.
     bool goes_on;
 };
 
-// Returns the source addresses of `bytes` bytes, from a place on.
+// Returns the source of `bytes` bytes, from a place on.
 template <u32 GRAIN> INLINE Even even_at(const Launch& launch, const Place& place, const Stretch& stretch, u32 bytes) {
     const u64 src = launch.src + place.src;
     if (place.within_element + bytes <= launch.width.by)
@@ -20,9 +19,9 @@ template <u32 GRAIN> INLINE Even even_at(const Launch& launch, const Place& plac
     return {src, stretch.stride == launch.width.by ? GRAIN : stretch.stride, false};
 }
 
-// Handles the store at address `at`, or the part of it that belongs to the row that begins at `begin`. If the grains
-// have a constant stride in the source, returns their source addresses, and the caller does the store. Otherwise this
-// function reads one grain after another and does the store.
+// Handles the store at `at`, or the part of it that belongs to the row that begins at `begin`. If its grains have a
+// constant stride in the source, returns their source, and the caller does the store. Otherwise reads grain by grain,
+// and does the store.
 template <u32 GRAIN> INLINE Even make(const Launch& launch, u64 row, u64 begin, u64 at, Stretch& last) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
     Made<GRAIN> made{};

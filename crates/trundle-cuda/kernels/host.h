@@ -1,5 +1,4 @@
-// The primitives of the kernels for tests on the host. Threads run one after another, and each memory access is
-// checked.
+// The primitives of the kernels for tests on the host. Threads run one after another, and memory accesses are checked.
 #pragma once
 
 #include "types.h"
@@ -12,8 +11,8 @@
 #define UNROLLED
 #define NOT_UNROLLED
 
-// In blocks with an odd index, threads run in descending order. So if a thread reads what another thread writes in the
-// same phase, it gets different values in odd and even blocks.
+// In blocks with an odd index, threads run in descending order. So a thread that reads what another one writes in the
+// same phase gets different values in odd and even blocks.
 #define EACH_THREAD(thread)                                                                                           \
     for (u32 turn = 0, thread; turn < WORKGROUP; ++turn)                                                              \
         if (thread = now = backwards ? WORKGROUP - 1 - turn : turn; true)
@@ -131,7 +130,7 @@ INLINE u64 high_half(u64 a, u64 b) {
 
 struct Launch;
 
-// A kernel and its name. It is in an unnamed namespace, so that one process can load two libraries of kernels.
+// A kernel and its name. In an unnamed namespace, so that one process can load two libraries of kernels.
 namespace {
 struct Named {
     const char* name;
@@ -149,7 +148,7 @@ struct Named {
 };
 } // namespace
 
-// Runs all blocks of a launch in order, until a block has a fault. Returns the first fault, or null.
+// Runs all blocks of a launch until one has a fault. Returns the fault, or null.
 extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const LaunchMemory* given) {
     memory = *given;
     fault[0] = 0;
@@ -167,7 +166,7 @@ extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, c
     return "there is no such kernel";
 }
 
-// Adds the memory accesses of all later launches by this thread to `counts`. If `counts` is null, ends the counting.
+// Adds the memory accesses of later launches by this thread to `counts`, until it is called with null.
 extern "C" void count_into(Counts* counts) {
     static thread_local Recorder all;
     all.counts = counts;

@@ -1,4 +1,4 @@
-// All kernels with their names, which src/kernel.rs has too. On the host, the emulated driver calls them as functions.
+// All kernels, with the names of src/kernel.rs. On the host, the emulated driver calls them.
 
 #ifdef __CUDACC__
 #include "device.h"
@@ -36,8 +36,8 @@ KERNEL(tiles_4_x3, 5, (tiles<4, 3, 10>))
 KERNEL(tiles_4_x4, 5, (tiles<4, 4, 10>))
 
 #ifndef __CUDACC__
-// Breaks the rule that a barrier must separate accesses of different threads. A test checks that this is detected. A
-// thread writes an element that another thread reads later (0 rows), has read before (1 row), or also writes (2 rows).
+// Breaks the rule of barriers, for a test that this is detected. A thread writes an element that another thread reads
+// later (0 rows), has read before (1 row), or also writes (2 rows), without a barrier.
 static void without_barrier(const Launch& launch, u64) {
     SHARED(u32, shared, WORKGROUP);
     u32 seen = 0;

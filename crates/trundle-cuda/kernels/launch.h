@@ -1,12 +1,12 @@
-// The parameters of a launch, and the positions of elements. Distances count bytes or packed elements. Negative
-// distances are stored in two's complement.
+// The parameters of a launch, and the positions of elements. Distances count bytes or packed elements, in two's
+// complement.
 //
 // src/divisor.rs and src/parameters.rs make these structs, and src/tests/layout.rs compares the layouts.
 #pragma once
 
-// A divisor. A quotient is the upper half of a product, shifted right by `shift`. Here, 2^shift is the least power of
-// two that is at least `by`. If `narrow` is not 0, dividends are below 2^31, and `narrow` is a factor of the product.
-// Otherwise dividends are below 2^63, and `wide` is the factor.
+// A divisor. A quotient is the upper half of a product, shifted right by `shift`, where 2^shift is the least power of
+// two that is at least `by`. If `narrow` is not 0, it is the factor, and dividends are below 2^31. Otherwise the factor
+// is `wide`, and dividends are below 2^63.
 struct Divisor {
     u64 by;
     u64 wide;
@@ -14,7 +14,7 @@ struct Divisor {
     u32 shift;
 };
 
-// A loop. Iteration i adds i * dst_stride to the destination position. To the source position, it adds i * first_stride
+// A loop. Iteration i adds i * dst_stride to the destination position. It adds i * first_stride to the source position
 // if i is less than `cut`, and second_offset + i * second_stride otherwise. If a table cuts the loop, `cut` is not
 // used.
 struct Loop {
@@ -24,7 +24,7 @@ struct Loop {
     u64 first_stride;
     u64 second_offset;
     u64 second_stride;
-    // The strides of this loop in the length table and in the first index table, in entries.
+    // The strides of this loop in the length table and the first index table, in entries.
     u32 length_entries;
     u32 index_entries;
 };
@@ -33,36 +33,34 @@ constexpr u32 NONE = 0xffffffff;
 constexpr u32 MOST_LOOPS = 32;
 
 struct Launch {
-    // Addresses. At `numbers` are the tables and the index sums, as 64-bit numbers.
+    // Addresses. `numbers` has the tables and the index sums, as 64-bit numbers.
     u64 src;
     u64 dst;
     u64 numbers;
     u64 src_bytes;
     u64 src_offset;
     u64 dst_offset;
-    // The number of rows (for tiles: of matrices), and the size of a row.
+    // The number of rows (or of matrices of tiles), and the size of a row.
     u64 rows;
     u64 row;
-    // The number of stores per row.
     Divisor stores;
     // The size of an element.
     Divisor width;
-    // The number of loops over rows, and the number of all loops.
+    // The number of loops over rows, and of all loops.
     u32 outer;
     u32 loops;
-    // The index of the loop that a length table cuts, or NONE. `cut_start` is the cut for length 0. If the length grows
-    // by 1, the cut grows by `cut_per_length`, and the source positions before and after the cut grow by
-    // `cut_first_per_length` and `cut_second_per_length`.
+    // The loop that a length table cuts, or NONE; the cut for length 0; and what each unit of length adds to the cut
+    // and to the source positions before and after it.
     u32 cut_at;
-    // The number of index tables after the first one, and the position of their sums, which follow each other.
+    // The number of index tables after the first one, and the position of their sums, one after another.
     u32 indices;
     u64 index_sums;
     u64 cut_start;
     u64 cut_per_length;
     u64 cut_first_per_length;
     u64 cut_second_per_length;
-    // The positions of the first element's entries in the length table and in the first index table, and the factor for
-    // entries of the index table. The factor is 0 without an index table.
+    // The positions of the first element's entries in the length table and the first index table, and the factor of the
+    // latter: 0 without an index table.
     u32 length_entry;
     u32 index_entry;
     u64 index_scale;
@@ -73,16 +71,14 @@ struct Launch {
     u64 along_src_stride;
     Divisor tiles_across;
     Divisor tiles_along;
-    // Whether the source stride of the `across` loop is negative.
+    // Whether the `across` loop descends in the source.
     u32 reversed;
-    // The packing of elements. `order` is 0 if low bits come first, 1 if high bits come first, and 2 if elements are
-    // split into two fields.
+    // The packing of elements. `order` is 0 for low bits first, 1 for high bits first, 2 for elements in two fields.
     u32 bits;
     u32 group;
     u32 group_bytes;
     u32 order;
-    // A tile has a length of 2^across_shift along the loop `across`. The kernel's number of elements per tile, divided
-    // by this length, is its length along the loop `along`.
+    // A tile has 2^across_shift elements along `across`, and the rest of the kernel's number of elements along `along`.
     u32 across_shift;
     // Whether a table has a separate entry for each iteration of the last loop.
     u32 varied;
@@ -104,7 +100,7 @@ INLINE u64 quotient(const Divisor& divisor, u64 n) {
     return divisor.narrow ? narrow_quotient(divisor, u32(n)) : high_half(2 * n, divisor.wide) >> divisor.shift;
 }
 
-// Divides `n`, stores the quotient in `n`, and returns the remainder.
+// Divides `n`, and returns the remainder.
 INLINE u64 divide(u64& n, const Divisor& divisor) {
     if (divisor.narrow) {
         const u32 before = u32(n);
@@ -125,7 +121,7 @@ INLINE u64 greatest(u64 a, u64 b) {
     return a < b ? b : a;
 }
 
-// Returns a number whose lowest `bits` bits are set. `bits` is from 1 to 31.
+// Returns `bits` ones, 1 to 31.
 INLINE u32 ones(u32 bits) {
     return (1u << bits) - 1;
 }
@@ -134,8 +130,8 @@ INLINE u64 number(const Launch& launch, u64 at) {
     return u64(load_number(launch.numbers + 8 * at));
 }
 
-// Returns an entry of an index table, multiplied by its scale. `sum` is the position of a sum: it has the position of
-// the first entry, the scale, and the stride of each loop in entries. Few moves have sums.
+// Returns an entry of an index table, multiplied by its scale. A sum has the position of the first entry, the scale,
+// and the stride of each loop in entries. Few moves have sums.
 INLINE u64 sum_of(const Launch& launch, u64 sum, u64 row, u64 element) {
     u64 entry = number(launch, sum);
     u64 rest = element;
@@ -148,7 +144,6 @@ INLINE u64 sum_of(const Launch& launch, u64 sum, u64 row, u64 element) {
     return number(launch, entry) * number(launch, sum + 1);
 }
 
-// Returns the position of a row in the destination.
 INLINE u64 dst_of(const Launch& launch, u64 row) {
     u64 at = launch.dst_offset;
     NOT_UNROLLED
@@ -157,9 +152,8 @@ INLINE u64 dst_of(const Launch& launch, u64 row) {
     return at;
 }
 
-// A stretch: consecutive elements of a row that have a constant stride in the source. `begin` is the position of the
-// first element in the row, and `src` its position in the source. `size` is the size of the stretch in bytes or packed
-// elements.
+// Consecutive elements of a row with a constant stride in the source: the position of the first in the row, their size
+// in bytes or packed elements, the position of the first in the source, and the stride.
 struct Stretch {
     u64 begin;
     u64 size;
@@ -167,13 +161,13 @@ struct Stretch {
     u64 stride;
 };
 
-// Returns the number of iterations from `step` until the stride changes at `cut` or the loop ends. `cut` may be outside
-// the loop.
+// Returns the number of iterations from `step` until the stride changes at `cut` (which may be outside the loop) or the
+// loop ends.
 INLINE u64 even_steps(i64 step, i64 cut, i64 len) {
     return u64((step < cut && cut < len ? cut : len) - step);
 }
 
-// Returns the stretch that begins at an element of a row. It has at least one element.
+// Returns the stretch of at least one element that begins at `element` of a row.
 INLINE Stretch stretch_of(const Launch& launch, u64 row, u64 element) {
     Stretch made{element * launch.width.by, 1, launch.src_offset, 0};
     u64 cut_step = 0;
@@ -225,21 +219,19 @@ INLINE Stretch stretch_of(const Launch& launch, u64 row, u64 element) {
     return made;
 }
 
-// Returns the position of a matrix in the source.
 INLINE u64 src_of(const Launch& launch, u64 matrix) {
     return stretch_of(launch, matrix, 0).src;
 }
 
-// A position in a row, with its place in a stretch and in the source.
 struct Place {
-    // The distance from the first element of the stretch, and the distance from the start of the element.
+    // The distances from the first element of the stretch, and from the start of the element.
     u64 within;
     u64 within_element;
     u64 src;
 };
 
-// Returns where a position of a row is read. If the position is in the stretch `last`, this stretch is used again.
-// Otherwise stores its stretch in `last`. On entry, `last` must be a stretch of the same row.
+// Returns where a position of a row is read. Computes its stretch only if the position is not in `last`, which must be
+// a stretch of the same row.
 INLINE Place place_of(const Launch& launch, u64 row, u64 place, Stretch& last) {
     if (place - last.begin >= last.size)
         last = stretch_of(launch, row, quotient(launch.width, place));

@@ -1,15 +1,13 @@
-// Transposes tiles of 1-byte and 2-byte elements. A micro-tile consists of one word from each of several adjacent rows.
-// It is transposed in registers. Shared memory then holds the words of the columns.
+// Transposes tiles of 1-byte and 2-byte elements. A word from each of several adjacent rows is a micro-tile, which is
+// transposed in registers. Shared memory then has the words of columns.
 #pragma once
 
-// A tile that consists of micro-tiles of PARTS words: 2^across_shift across and 2^along_shift along. In shared memory,
-// plane i has word i of all micro-tiles. In a plane, the words of each column of micro-tiles are contiguous, and
-// columns are `pitch` words apart.
+// A tile of micro-tiles of PARTS words: 2^across_shift across and 2^along_shift along. In shared memory, plane i has
+// word i of all micro-tiles, with contiguous columns that are `pitch` words apart.
 template <u32 WIDTH> struct Narrow {
     static constexpr u32 PARTS = 4 / WIDTH;
     static constexpr u32 LOG_PARTS = WIDTH == 1 ? 2 : 1;
     static constexpr u32 LOG_ELEMENTS = WIDTH == 1 ? 14 : 13;
-    // The number of micro-tiles per thread.
     static constexpr u32 TURNS = (1 << (LOG_ELEMENTS - 2 * LOG_PARTS)) / WORKGROUP;
     static constexpr u32 PLANE = TURNS * WORKGROUP * 5 / 4;
 
@@ -17,7 +15,7 @@ template <u32 WIDTH> struct Narrow {
     u32 across_shift;
     u32 along_shift;
     u32 pitch;
-    // Whether all reads and writes access whole aligned words.
+    // Whether all reads and writes are of whole aligned words.
     bool is_aligned;
 };
 
@@ -28,7 +26,7 @@ template <u32 WIDTH> INLINE Narrow<WIDTH> narrow_of(const Launch& launch, u64 bl
     narrow.tile = tile_of(launch, block, along_shift, WIDTH);
     narrow.across_shift = launch.across_shift - N::LOG_PARTS;
     narrow.along_shift = along_shift - N::LOG_PARTS;
-    // With the padding, the words of adjacent columns are in different banks.
+    // The padding puts the words of adjacent columns in different banks.
     narrow.pitch = (1u << narrow.along_shift) + u32(greatest(32u >> narrow.across_shift, 1));
     const u64 places = narrow.tile.src | launch.along_src_stride | narrow.tile.dst | narrow.tile.dst_stride;
     narrow.is_aligned = (u32(places) | narrow.tile.across * WIDTH | narrow.tile.along * WIDTH) % 4 == 0;
@@ -85,14 +83,14 @@ template <u32 WIDTH, class Words> INLINE void write_aligned(const Narrow<WIDTH>&
     }
 }
 
-// Whether every aligned word that overlaps the rows of a tile is within the source.
+// Whether every aligned word that overlaps a tile is within the source.
 template <u32 WIDTH> INLINE bool is_inside(const Launch& launch, const Tile& tile) {
     const u64 last = tile.src + (tile.along - 1) * launch.along_src_stride;
     const u64 end = greatest(tile.src, last) + tile.across * WIDTH + 3;
     return least(tile.src, last) >= launch.src + 3 && end <= launch.src + launch.src_bytes;
 }
 
-// Loads a word of the source. If some of its bytes may be outside the source, loads the others one at a time.
+// Loads a word of the source, or, unless `inside`, those of its bytes that are within the source.
 INLINE u32 load_word(const Launch& launch, u64 at, bool inside) {
     if (inside)
         return load<4>(at);
@@ -104,7 +102,7 @@ INLINE u32 load_word(const Launch& launch, u64 at, bool inside) {
     return word;
 }
 
-// Reads rows of any alignment. Each word of a micro-tile is made from two aligned words.
+// Reads rows of any alignment, by two aligned words for each word of a micro-tile.
 template <u32 WIDTH, class Words>
 INLINE void read_anywhere(const Launch& launch, const Narrow<WIDTH>& narrow, u32 thread, Words& shared) {
     typedef Narrow<WIDTH> N;
@@ -140,15 +138,14 @@ INLINE void read_anywhere(const Launch& launch, const Narrow<WIDTH>& narrow, u32
     }
 }
 
-// Writes the part of a column's first or last word that belongs to the column, unless the whole word belongs to it.
+// Writes the column's part of its first or last word, unless all of the word belongs to it.
 template <u32 WIDTH, class Words> INLINE void write_end(const Narrow<WIDTH>& narrow, u32 column, bool last, Words& shared) {
     typedef Narrow<WIDTH> N;
     const u64 begin = narrow.tile.dst + column * narrow.tile.dst_stride;
     const u32 shift = u32(begin % 4);
     const u32 end = shift + narrow.tile.along * WIDTH;
     const u32 word = last ? end / 4 : 0;
-    // If the column lies within one word, this word counts as the first one, or as the last one if the column begins at
-    // a word.
+    // If the column lies within one word, that is the first one, or the last one if the column begins with it.
     if (last ? end % 4 == 0 || (word == 0 && shift) : shift == 0)
         return;
     const u32 place = column / N::PARTS * narrow.pitch + column % N::PARTS * N::PLANE + word;
@@ -162,14 +159,13 @@ template <u32 WIDTH, class Words> INLINE void write_end(const Narrow<WIDTH>& nar
     put(made);
 }
 
-// Writes columns of any alignment: first the whole words, each made from two words of shared memory, and then the
-// incomplete words at both ends.
+// Writes columns of any alignment: first the whole words, each from two words of shared memory, and then both ends.
 template <u32 WIDTH, class Words> INLINE void write_anywhere(const Narrow<WIDTH>& narrow, u32 thread, Words& shared) {
     typedef Narrow<WIDTH> N;
     const Turns turns = turns_of<1>(thread, narrow.along_shift);
     const u32 bytes = narrow.tile.along * WIDTH;
     const u32 word = 4 * turns.unit;
-    // The least misalignment of a column with which all of this word lies in the column.
+    // The least misalignment of a column with which all of this word lies in it.
     const u32 least_shift = word + 4 > bytes ? word + 4 - bytes : 0;
     const u64 stride = summand(narrow.tile.dst_stride);
     const u64 step = summand((turns.lines - 1) * N::PARTS * narrow.tile.dst_stride);

@@ -1,11 +1,10 @@
-// The runs kernels. Each thread writes several vectors. The elements of a vector are contiguous in the source, in
-// ascending or descending order.
+// The runs kernels, for elements that are contiguous in the source, ascending or descending. Each thread writes several
+// vectors.
 #pragma once
 
 constexpr u32 VECTOR = 16;
 
-// The source address of a vector. `src` is 0 if its elements are not contiguous, or if an aligned vector that must be
-// loaded for it is partly outside the source.
+// The source of a vector: 0 if its elements are not contiguous, or if loading it would leave the source.
 struct Run {
     u64 src;
     bool reversed;
@@ -13,7 +12,6 @@ struct Run {
     bool goes_on;
 };
 
-// Returns the source address of the vector at a place.
 template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place, const Stretch& stretch) {
     const u64 width = launch.width.by;
     const bool upwards = stretch.stride == width;
@@ -38,9 +36,8 @@ template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place,
     return run;
 }
 
-// Handles the vector at address `at`, or the part of it that belongs to the row that begins at `begin`. If the vector
-// is within one run, returns the run, and the caller does the store. Otherwise this function writes the vector, by
-// words if possible.
+// Handles the vector at `at`, or the part of it that belongs to the row that begins at `begin`. If it is within one
+// run, returns the run, and the caller does the store. Otherwise writes the vector, by words if possible.
 template <u32 GRAIN> INLINE Run make_vector(const Launch& launch, u64 row, u64 begin, u64 at, Stretch& last) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
     const u64 end = least(begin + launch.row, at + VECTOR);
@@ -87,7 +84,7 @@ INLINE Vector vector_of(const Vector& first, const Vector& second, u32 shift) {
     return made;
 }
 
-// Reverses the elements of a vector. Elements have 1, 2, 4 or 8 bytes.
+// Reverses the elements of a vector, of 1, 2, 4 or 8 bytes.
 INLINE Vector reversed_vector(const Vector& vector, u32 width) {
     const u32 which = width == 1 ? 0x0123 : width == 2 ? 0x1032 : 0x3210;
     Vector made;
@@ -97,8 +94,8 @@ INLINE Vector reversed_vector(const Vector& vector, u32 width) {
     return made;
 }
 
-// Moves the vectors of a thread. `run` returns the source of a vector (if the address is 0, there is nothing to move),
-// and `at` its destination. All loads come before the first store, so that they overlap.
+// Moves the vectors of a thread. `run` returns the source of a vector (or 0), and `at` its destination. All loads come
+// before the first store, so that they overlap.
 template <u32 GRAIN, class RunOf, class PlaceOf>
 INLINE void move_vectors(const Launch& launch, const RunOf& run, const PlaceOf& at) {
     Vector values[STORES];

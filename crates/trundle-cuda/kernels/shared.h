@@ -1,14 +1,14 @@
-// Shared memory for tests on the host. It records which threads have accessed each element since the last barrier.
+// Shared memory for tests on the host. It records the accesses to each element since the last barrier.
 #pragma once
 
-// The index of the running thread in its block, and its phase: 1 plus the number of barriers that it has passed.
+// The index of the running thread in its block, and 1 plus the number of barriers that it has passed.
 static thread_local u32 now;
 static thread_local u32 phase;
 
 static void count_shared(u32 at, u32 bytes, bool written);
 
-// The phase and the thread of the last write of an element, and of its last read. If several threads have read it in
-// that phase, the reader is MANY.
+// The phase and the thread of an element's last write and last read. The reader is MANY if several threads have read it
+// in that phase.
 struct Touched {
     u32 written_in = 0;
     u32 read_in = 0;
@@ -24,8 +24,8 @@ static void race(const char* what, u32 at) {
                       now, what, at);
 }
 
-// An array in shared memory. Reports a race if a thread writes an element and another thread reads or writes it without
-// a barrier in between. Initially, all bytes have an arbitrary value.
+// An array in shared memory, at first of arbitrary bytes. Reports a race if a thread accesses an element that another
+// thread writes, without a barrier in between.
 template <class T, u32 COUNT> class Shared {
     T values[COUNT];
     Touched touched[COUNT];

@@ -1,7 +1,6 @@
-// The stores of a thread. A store writes one grain, or a 4-byte word that is made from smaller grains.
+// The stores of a thread: each writes one grain, or a word that is made from smaller grains.
 #pragma once
 
-// The value of a store.
 template <u32 GRAIN> struct Made {
     static constexpr u32 SIZE = GRAIN < 4 ? 4 : GRAIN;
     typename Unit<SIZE>::type value;
@@ -11,7 +10,7 @@ template <u32 GRAIN> struct Made {
     u32 to;
 };
 
-// Loads grains with a constant stride, and combines them into one value.
+// Loads grains with a constant stride as one value.
 template <u32 GRAIN> INLINE typename Unit<Made<GRAIN>::SIZE>::type load_even(u64 src, u64 stride) {
     if constexpr (GRAIN == Made<GRAIN>::SIZE) {
         return load<GRAIN>(src);
@@ -24,7 +23,7 @@ template <u32 GRAIN> INLINE typename Unit<Made<GRAIN>::SIZE>::type load_even(u64
     }
 }
 
-// Writes exactly the bytes from `made.from` to `made.to`.
+// Writes the bytes from `made.from` to `made.to`, and no others.
 template <u32 GRAIN> INLINE void put(const Made<GRAIN>& made) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
     if (made.to - made.from == SIZE) {
@@ -39,7 +38,7 @@ template <u32 GRAIN> INLINE void put(const Made<GRAIN>& made) {
     }
 }
 
-// Returns the distance between two consecutive stores of a thread, in bytes.
+// The distance between the stores of a thread, in bytes.
 INLINE constexpr u32 apart(u32 size) {
     return 32 * size;
 }
@@ -48,12 +47,12 @@ INLINE constexpr u32 span(u32 size) {
     return (STORES - 1) * apart(size) + size;
 }
 
-// Calls `one` for each store of a thread. The arguments are the index of the store among the thread's stores, its index
-// in the row, the index of the row, the address of the row, and the last stretch that was found in the row. If `one`
-// returns true, it has handled all later stores of the thread, and is not called again.
+// Calls `one` for each store of a thread, with the index of the store among the thread's stores, its index in the row,
+// the row, the address of the row, and the last stretch that was found in it. If `one` returns true, it has handled all
+// later stores.
 //
-// The stores of a thread are 32 stores apart, so that the stores of a warp are contiguous. Most stores of a thread are
-// in the same row and can use the same stretch.
+// The stores of a thread are 32 stores apart, so that those of a warp are contiguous. Most are in one row and use the
+// same stretch.
 template <class One> INLINE void each_store(const Launch& launch, u64 block, u32 thread, const One& one) {
     const u64 first = (block * WORKGROUP + thread / 32 * 32) * STORES + thread % 32;
     u64 known = ~u64(0);
@@ -75,7 +74,7 @@ template <class One> INLINE void each_store(const Launch& launch, u64 block, u32
     }
 }
 
-// Sets `values[at]`. The loop is unrolled, so that the array stays in registers.
+// Sets `values[at]`, unrolled, so that the array stays in registers.
 template <class Value, u32 COUNT> INLINE void set(Value (&values)[COUNT], u32 at, Value value) {
     UNROLLED
     for (u32 i = 0; i < COUNT; ++i)

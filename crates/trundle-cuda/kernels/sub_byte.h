@@ -1,10 +1,10 @@
-// The kernel for elements that share bytes. Each thread writes several whole groups of elements.
+// The kernel for elements that share bytes. Each thread writes whole groups.
 #pragma once
 
 // The number of groups per thread.
 constexpr u32 GROUPS = 4;
 
-// Returns `bits` bits of the group at address `group`, from bit `bit` on. They may be in two bytes.
+// Returns `bits` bits from bit `bit` of a group on, which may be in two bytes.
 INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
     u32 value = u32(load<1>(group + bit / 8)) >> bit % 8;
     if (bit % 8 + bits > 8)
@@ -12,8 +12,8 @@ INLINE u32 bits_of(u64 group, u32 bit, u32 bits) {
     return value & ones(bits);
 }
 
-// Reads element `src` of the source, and returns its bits at their place in a destination group. The element has
-// the index `within` in the group. The bits are contiguous or in two fields. Also sets these bits in `covered`.
+// Reads an element, and returns its bits, contiguous or in two fields, at index `within` of a destination group. Also
+// sets these bits in `covered`.
 INLINE u32 moved_bits(const Launch& launch, u64 src, u32 within, u32& covered) {
     const u64 group = launch.src + src / launch.group * launch.group_bytes;
     const u32 from = u32(src % launch.group);

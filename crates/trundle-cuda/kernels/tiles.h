@@ -1,13 +1,13 @@
-// Transposes tiles. A block copies the rows of a tile to shared memory, and then writes the columns of the tile from
-// there. Adjacent threads read and write adjacent addresses.
+// Transposes tiles. A block copies the rows of a tile to shared memory, and then writes the columns from there.
+// Adjacent threads read and write adjacent addresses.
 //
-// In each turn, the threads of a block move several lines (rows or columns). A thread moves the same unit of a line in
-// each turn. All its loads come before it uses the first value, so that they overlap.
+// In each turn, a block moves several lines (rows or columns), and a thread the same unit of a line. All its loads come
+// before it uses the first value, so that they overlap.
 #pragma once
 
-// The tile of a block: the source address of its first row, the destination address of its first column, the distance
-// between columns in the destination, and the lengths of the tile along both loops. If the loop `across` descends in
-// the source, its last element comes first in memory, and the distance between columns is negated.
+// The tile of a block: the addresses of its first row in the source and its first column in the destination, the
+// distance between columns, and the lengths along both loops. If `across` descends in the source, its last element
+// is first in memory, and the distance is negated.
 struct Tile {
     u64 src;
     u64 dst;
@@ -34,8 +34,8 @@ INLINE Tile tile_of(const Launch& launch, u64 block, u32 along_shift, u32 width)
     return tile;
 }
 
-// The work of a thread: its line and unit in the first turn, and the number of lines that the block moves per turn. If
-// 256 threads are not a whole number of lines, some threads have no work.
+// A thread's line and unit in the first turn, and the number of lines per turn. If 256 threads are not whole lines,
+// some have no work.
 struct Turns {
     u32 line;
     u32 unit;
@@ -52,15 +52,13 @@ template <u32 COUNT> INLINE Turns turns_of(u32 thread, u32 shift) {
 // Transposes tiles of 2^LOG_ELEMENTS elements, each of COUNT units of UNIT bytes.
 template <u32 UNIT, u32 COUNT, u32 LOG_ELEMENTS> INLINE void tiles(const Launch& launch, u64 block) {
     typedef typename Unit<UNIT>::type Value;
-    // If an element has three units, some threads have no work, so the others need more turns. The last turns may be
-    // outside the tile.
+    // With three units per element, some threads have no work, so there are more turns, perhaps outside the tile.
     constexpr u32 TURNS = ((COUNT == 3 ? 4 : COUNT) << LOG_ELEMENTS) / WORKGROUP;
-    // The number of threads that shared memory serves at once.
     constexpr u32 LANES = 128 / UNIT;
     SHARED(Value, shared, (COUNT << LOG_ELEMENTS) * (COUNT == 3 ? 7 : 5) / 4);
     const u32 across_shift = launch.across_shift;
     const u32 along_shift = LOG_ELEMENTS - across_shift;
-    // With the padding, the units of a column, or of several short columns, are in different banks.
+    // The padding puts the units of a column, or of several short ones, in different banks.
     const u32 pitch = (COUNT << across_shift) + (LANES >> along_shift > COUNT ? LANES >> along_shift : COUNT);
     const Tile tile = tile_of(launch, block, along_shift, UNIT * COUNT);
     EACH_THREAD(thread) {

@@ -1,4 +1,4 @@
-// Integer types of known size. The standard headers are not available when kernels are compiled for a device.
+// Integer types of known size. Device code has no standard headers.
 #pragma once
 
 typedef unsigned char u8;
@@ -7,8 +7,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-// The number of threads per block. It must be equal to WORKGROUP in the crate trundle-gpu.
+// The number of threads per block, equal to WORKGROUP in the crate trundle-gpu.
 constexpr u32 WORKGROUP = 256;
 
-// The number of stores per thread. It must be equal to STORES in src/parameters.rs.
+// The number of stores per thread, equal to STORES in src/parameters.rs.
 constexpr u32 STORES = 4;

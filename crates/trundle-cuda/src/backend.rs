@@ -13,8 +13,8 @@ impl Backend for Cuda {
     type Buffer = CudaBuffer;
     type Plan = CudaPlan;
 
-    /// Plans `work`, and copies the tables that its kernels need to the device. If the copy fails, runs of the plan
-    /// return its error.
+    /// Plans `work`, and copies the tables of its kernels to the device. If the copy fails, runs of the plan return its
+    /// error.
     fn plan(&self, work: &Move) -> CudaPlan {
         CudaPlan::new(self.stream, work)
     }
@@ -35,8 +35,8 @@ impl Backend for Cuda {
         buffer.device_bytes().bytes
     }
 
-    /// Enqueues the move on the stream, with one launch for each block, and returns without waiting. Use [`Cuda::wait`]
-    /// or [`Cuda::read`] to wait.
+    /// Enqueues the move on the stream, one launch per block, without waiting. Use [`Cuda::wait`] or [`Cuda::read`] to
+    /// wait.
     ///
     /// Buffers must belong to this stream. A plan with tables ([`CudaPlan::has_tables`]) runs only on the stream for
     /// which it was made, because its tables are allocated and freed in the order of that stream. Other plans run on
@@ -61,7 +61,7 @@ impl Backend for Cuda {
         let ends = Ends { src, dst, numbers: plan.numbers()? };
         for some in plan.launches_between(&ends)?.chunks(LAUNCHES) {
             if !go_on() {
-                // The launches that were enqueued before must finish before the caller reuses the buffers.
+                // The launches before must finish before the caller reuses the buffers.
                 self.wait()?;
                 return Err(Error::Stopped);
             }

@@ -118,8 +118,7 @@ impl Cuda {
         }
     }
 
-    /// Returns an error for a buffer of another stream. While the stream is captured into a graph, also returns an
-    /// error for an owned buffer, which may be freed before a replay.
+    /// Refuses buffers of other streams and, during graph capture, owned buffers, which may be freed before a replay.
     pub(crate) fn check_buffers(&self, buffers: &[&CudaBuffer]) -> Result<()> {
         if let Some(other) = buffers.iter().find(|buffer| !buffer.stream.is(self.stream)) {
             let message = format!("{other:?} is of another stream than {self:?}");

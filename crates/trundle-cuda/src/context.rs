@@ -17,7 +17,6 @@ use crate::kernel::{Kernel, NAMES};
 use crate::ptx;
 use crate::staging::Staging;
 
-/// The primary context of a device, with the loaded kernels.
 pub(crate) struct Context {
     /// Device index, from 0.
     pub(crate) ordinal: usize,
@@ -37,13 +36,13 @@ unsafe impl Send for Context {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Context {}
 
-/// NVIDIA's names for the driver library. cudarc also tries other names, but errors report only these.
+/// NVIDIA's names for the driver library. cudarc also tries others.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 impl Context {
-    /// Returns the context of a device, which is opened on first use. Contexts are never closed, because streams and
-    /// graphs of the caller may still contain launches of the kernels.
+    /// Returns the context of a device, opened on first use and never closed, because streams and graphs of the caller
+    /// may still contain launches of the kernels.
     pub(crate) fn of_device(ordinal: usize) -> Result<&'static Context, NoDevice> {
         static OPENED: Mutex<BTreeMap<usize, &'static Context>> = Mutex::new(BTreeMap::new());
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,8 +56,7 @@ impl Context {
 
     fn open(ordinal: usize) -> Result<Context, NoDevice> {
         let no_device = |found: String| NoDevice { ordinal, libraries: LIBRARIES, found };
-        // SAFETY: loading the library runs its initialization code. The library is the CUDA driver that is installed on
-        // the system.
+        // SAFETY: loading the library runs its initialization code. It is the CUDA driver of the system.
         if !unsafe { sys::is_culib_present() } {
             return Err(no_device("found no such library".to_owned()));
         }
@@ -129,7 +127,7 @@ impl Context {
     }
 }
 
-/// A guard that restores the previous context if [`Context::current`] changed it.
+/// Restores the previous context if [`Context::current`] changed it.
 pub(crate) struct Current {
     is_pushed: bool,
 }

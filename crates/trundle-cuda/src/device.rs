@@ -9,7 +9,7 @@ use crate::NoDevice;
 use crate::context::Context;
 use crate::stream::Stream;
 
-/// Runs moves on a CUDA device. All work is enqueued on one stream and runs in order. Clones use the same stream.
+/// Runs moves on a CUDA device. All work is enqueued on one stream and runs in order. Clones share the stream.
 /// Several threads may use it.
 #[derive(Clone)]
 pub struct Cuda {
@@ -17,8 +17,8 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// Opens device `ordinal` (counted from 0), and uses its default stream. The first call loads the driver. If a
-    /// device is opened again, its context is reused.
+    /// Opens device `ordinal` (counted from 0) on its default stream. The first call loads the driver. A device that is
+    /// opened again has the same context.
     ///
     /// # Errors
     /// [`NoDevice`] if there is no such driver or device, or if it cannot be used.

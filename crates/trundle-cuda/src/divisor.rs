@@ -1,12 +1,12 @@
 //! Division by a number that is constant during a launch, by a multiplication.
 
-/// A divisor. The struct of the same name in `kernels/launch.h` has the same layout. If `narrow` is not 0, dividends
-/// are below 2^31, and a quotient takes a 32-bit multiplication and a shift. Otherwise dividends are below 2^63, and
-/// the multiplication has 64 bits.
+/// A divisor, with the layout of the struct in `kernels/launch.h`. If `narrow` is not 0, dividends are below 2^31, and
+/// a quotient takes a 32-bit multiplication and a shift. Otherwise dividends are below 2^63, and the multiplication has
+/// 64 bits.
 ///
-/// Let `l` be the least number with `2^l >= by`. The multipliers are `2^(p + l) / by`, rounded up, with `p` = 31 for
-/// `narrow` and `p` = 63 for `wide`. So `by * multiplier` is greater than `2^(p + l)` by less than `by`. For a dividend
-/// below `2^p`, this error is too small to change the quotient.
+/// Let `l` be the least number with `2^l >= by`. The multipliers are `2^(p + l) / by`, rounded up, with `p` = 31 or 63.
+/// So `by * multiplier` exceeds `2^(p + l)` by less than `by`, which does not change the quotient of a dividend below
+/// `2^p`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Divisor {
@@ -40,7 +40,6 @@ impl Divisor {
 mod tests {
     use super::*;
 
-    /// Computes what `quotient` in `kernels/launch.h` computes.
     fn quotient(divisor: Divisor, n: u64) -> u64 {
         match divisor.narrow {
             0 => ((u128::from(2 * n) * u128::from(divisor.wide)) >> (64 + divisor.shift)) as u64,

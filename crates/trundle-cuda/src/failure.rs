@@ -3,7 +3,6 @@
 use cudarc::driver::result::DriverError;
 use trundle_core::Error;
 
-/// Returns the driver's description of an error.
 pub(crate) fn said(error: DriverError) -> String {
     match error.error_string() {
         Ok(text) => text.to_string_lossy().into_owned(),

@@ -9,8 +9,7 @@ pub(crate) enum Kernel {
     Gather { grain: usize },
     /// Each thread does one store of packed elements.
     GatherSubByte(Packing),
-    /// Copies runs that are contiguous in the source, by stores of vectors. The ends of runs are copied in accesses of
-    /// `grain` bytes.
+    /// Copies runs that are contiguous in the source by stores of vectors, and their ends in accesses of `grain` bytes.
     Runs { grain: usize },
     /// Transposes tiles. An element has `count` units of `unit` bytes.
     Tiles { unit: usize, count: usize },
@@ -51,7 +50,6 @@ impl Kernel {
         }
     }
 
-    /// Returns the name of the kernel in the PTX.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self.number()]
     }

@@ -14,11 +14,11 @@ const GROUPS: usize = 4;
 
 const VECTOR: usize = 16;
 
-/// Minimum length of contiguous source pieces for the runs kernel, in bytes. With shorter pieces, more vectors would
-/// have bytes of two pieces, and the kernel assembles such a vector one word at a time.
+/// Minimum length of contiguous source pieces for the runs kernel, in bytes. It assembles vectors with bytes of two
+/// pieces one word at a time.
 const RUN_BYTES: usize = 64;
 
-/// A launch without the addresses of buffers. [`Launch::between`] adds them.
+/// A launch without addresses, which [`Launch::between`] adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub(crate) kernel: Kernel,
@@ -43,12 +43,11 @@ pub(crate) struct Misaligned {
 }
 
 impl Misaligned {
-    /// Returns the misalignment of buffers at `src` and `dst`.
     pub(crate) fn of(src: u64, dst: u64) -> Misaligned {
         Misaligned { src: (src % 16) as usize, dst: (dst % 16) as usize }
     }
 
-    /// Returns the greatest power of two, at most 16, that divides `grain` and both misalignments.
+    /// The greatest power of two, at most 16, that divides all of these.
     fn grain(self, grain: usize) -> usize {
         let all = grain | self.src | self.dst | 16;
         1 << all.trailing_zeros()
@@ -77,7 +76,7 @@ impl Launch {
         if rows.kept.len() > MOST_LOOPS {
             return too_large(format!("a block of {} loops for one launch", rows.kept.len()));
         }
-        // Indices of table entries have 32 bits in kernels.
+        // Kernels index tables with 32 bits.
         if u32::try_from(sums.further).is_err() {
             return too_large(format!("tables of {} entries for one launch", sums.further));
         }
@@ -103,7 +102,6 @@ impl Launch {
         }
     }
 
-    /// Returns the kernel parameters for these buffers.
     pub(crate) fn between(&self, ends: &Ends) -> Parameters {
         Parameters {
             src: ends.src.address,
@@ -115,7 +113,6 @@ impl Launch {
     }
 }
 
-/// Chooses the kernel for a block with accesses of `grain` bytes.
 fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
     if let Some(packing) = block.access.packing() {
         return Kernel::GatherSubByte(packing);
@@ -132,8 +129,7 @@ fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
     }
 }
 
-/// Whether the block has long elements, or long runs that are contiguous in the source in ascending or descending
-/// order.
+/// Whether the block has long elements, or long runs that are contiguous in the source in either order.
 fn is_of_runs(block: &GpuBlock) -> bool {
     if block.width >= RUN_BYTES {
         return true;

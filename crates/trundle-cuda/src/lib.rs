@@ -2,8 +2,8 @@
 //! memory, or on buffers of this crate. The crate trundle-gpu plans the moves.
 //!
 //! The driver is loaded when a device is opened. The CUDA toolkit is not needed, because the repository contains the
-//! PTX of the kernels (`kernels/*.h`), which `kernels/build.py` generates. Tests use an emulated driver (`emulated/`)
-//! if no GPU is required. It runs the same kernel sources on the CPU, the threads of a block one after another, and
+//! PTX of the kernels (`kernels/*.h`), which `kernels/build.py` generates. Unless a GPU is required, tests use an
+//! emulated driver (`emulated/`), which runs the same sources on the CPU, the threads of a block one after another, and
 //! checks every memory access.
 //!
 //! On an NVIDIA H200, all results are right, but the speed is below the goals (docs/gpu.md).

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The error if a CUDA device cannot be used: which device was requested, and why it cannot be used.
+/// The requested CUDA device cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDevice {
     /// The index of the requested device, counted from 0.

@@ -6,14 +6,14 @@ use trundle_gpu::GpuBlock;
 
 use crate::rows::kept;
 
-/// The 64-bit values that are copied to the device: tables and descriptions of them. Each table is stored once.
+/// The 64-bit values that are copied to the device: tables and their descriptions. Each table is stored once.
 #[derive(Default)]
 pub(crate) struct Numbers {
     all: Vec<i64>,
     known: Vec<(Arc<[usize]>, u64)>,
 }
 
-/// Positions in [`Numbers`] of what a block reads. Entries are those for iteration 0 of all loops.
+/// Positions in [`Numbers`] of what a block reads in iteration 0 of all loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// Position of the entry in the length table that cuts a loop.
@@ -32,7 +32,7 @@ impl Numbers {
         let cut = block.block.loops.iter().find_map(trundle_core::Loop::cut_by_table);
         let length_entry =
             cut.map_or(0, |(_, table)| self.table(&table.lengths) + table.offset as u64);
-        // The tables come first, so that the descriptions are contiguous.
+        // The descriptions are contiguous after the tables.
         let entries: Vec<u64> =
             indices.iter().map(|table| self.table(&table.indices) + table.offset as u64).collect();
         let further = self.all.len() as u64;

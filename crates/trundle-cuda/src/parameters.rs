@@ -1,4 +1,4 @@
-//! The parameters of a launch. All threads of the launch get the same parameters.
+//! The parameters of a launch, the same for all its threads.
 
 use trundle_core::{BitOrder, Block, Packing};
 use trundle_gpu::{GpuBlock, LoopSource, WORKGROUP, src_begin, stores_of_row};
@@ -14,10 +14,10 @@ pub(crate) const MOST_LOOPS: usize = 32;
 /// Number of stores that each thread of the gather and runs kernels does.
 pub(crate) const STORES: usize = 4;
 
-/// Stands for a loop index if there is no such loop.
+/// For a loop index, if there is no such loop.
 const NONE: u32 = u32::MAX;
 
-/// A loop. The struct in `kernels/launch.h` has the same layout. Negative values are stored in two's complement.
+/// A loop, with the layout of the struct in `kernels/launch.h`. Negative values are in two's complement.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LaunchLoop {
@@ -31,7 +31,8 @@ pub(crate) struct LaunchLoop {
     index_entries: u32,
 }
 
-/// The parameters of a launch. The struct `Launch` in `kernels/launch.h` has the same layout and describes the fields.
+/// The parameters of a launch, with the layout of the struct `Launch` in `kernels/launch.h`, which describes the
+/// fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters {
@@ -121,7 +122,8 @@ impl Parameters {
         parameters
     }
 
-    /// Sets the two loops of a tile. An element has `count` units of `unit` bytes. Returns the number of thread blocks.
+    /// Sets the two loops of a tile, for elements of `count` units of `unit` bytes. Returns the number of thread
+    /// blocks.
     pub(crate) fn tile(
         &mut self,
         block: &GpuBlock,
@@ -145,7 +147,6 @@ impl Parameters {
         blocks
     }
 
-    /// Sets the packing of sub-byte elements.
     pub(crate) fn pack(&mut self, packing: Packing) {
         self.bits = packing.bits() as u32;
         self.group = packing.group() as u32;
@@ -157,13 +158,13 @@ impl Parameters {
         };
     }
 
-    /// Sets the number of stores per row. `store` is the size of a store, `begin` the position of the first row, and
-    /// `each` the number of stores per thread. Returns the number of thread blocks.
+    /// Sets the number of stores of `store` bytes per row, with the first row at `begin` and `each` stores per thread.
+    /// Returns the number of thread blocks.
     pub(crate) fn store(&mut self, rows: &Rows, store: usize, begin: usize, each: usize) -> usize {
         let strides = self.each[..rows.outer].iter().map(|each| each.dst_stride as usize);
         let stores = stores_of_row(rows.row, store, begin, strides);
         let blocks = (rows.rows * stores).div_ceil(WORKGROUP * each);
-        // In the last block, threads without a store also divide their index.
+        // Threads of the last block without a store also divide their index.
         self.stores = Divisor::new(stores as u64, (blocks * WORKGROUP * each) as u64);
         blocks
     }
@@ -182,7 +183,7 @@ impl Parameters {
 }
 
 impl LaunchLoop {
-    /// Makes a loop of `steps` iterations. `end` is greater than all numbers that a kernel divides by `steps`.
+    /// Makes a loop of `steps` iterations. Kernels divide numbers below `end` by `steps`.
     fn of(each: &trundle_core::Loop, steps: usize, end: usize) -> LaunchLoop {
         let source = LoopSource::of(each);
         LaunchLoop {
@@ -197,7 +198,6 @@ impl LaunchLoop {
     }
 }
 
-/// Converts a distance to two's complement.
 fn wrapped(distance: isize) -> u64 {
     (distance as i64).cast_unsigned()
 }

@@ -11,10 +11,10 @@ use crate::launch::{Ends, Launch, Misaligned};
 use crate::prepared::Prepared;
 use crate::stream::Stream;
 
-/// The plan of a move on a device. Its tables are in device memory. `Display` prints the launches.
+/// The plan of a move, with its tables in device memory. `Display` prints the launches.
 pub struct CudaPlan {
     prepared: Prepared,
-    /// `Ok(None)` if the kernels read only the source. `Err` if the tables could not be copied to the device.
+    /// `Ok(None)` if the kernels read only the source, `Err` if the tables could not be copied.
     tables: Result<Option<CudaBuffer>>,
     stream: Stream,
 }
@@ -40,7 +40,7 @@ impl CudaPlan {
         !matches!(self.tables, Ok(None))
     }
 
-    /// Returns a summary of each launch in their order, for buffers that are aligned to 16 bytes.
+    /// Returns a summary of each launch, in order, for buffers that are aligned to 16 bytes.
     ///
     /// # Errors
     /// The error that runs of this plan return.
@@ -49,8 +49,7 @@ impl CudaPlan {
         self.prepared.summaries()
     }
 
-    /// Returns an error if the plan cannot run on `stream`. The stream must belong to the plan's device. If the plan
-    /// has tables, it must be the plan's own stream, and must not be captured into a graph.
+    /// Refuses streams of other devices, and for a plan with tables all streams but its own, and graph capture.
     pub(crate) fn check_stream(&self, stream: Stream) -> Result<()> {
         if !self.has_tables() {
             return match self.stream.is_of(stream.context) {
@@ -64,13 +63,12 @@ impl CudaPlan {
         stream.check_no_capture("the tables of a plan may be freed before the graph is replayed")
     }
 
-    /// Checks the buffer sizes and returns the launches.
     pub(crate) fn launches_between(&self, ends: &Ends) -> Result<Cow<'_, [Launch]>> {
         self.prepared.work.check(ends.src.bytes, ends.dst.bytes)?;
         self.prepared.launches(Misaligned::of(ends.src.address, ends.dst.address))
     }
 
-    /// Returns the address of the tables, or 0 if there are none.
+    /// Returns the address of the tables, or 0.
     pub(crate) fn numbers(&self) -> Result<u64> {
         let tables = self.tables.as_ref().map_err(Error::clone)?;
         Ok(tables.as_ref().map_or(0, |tables| tables.device_bytes().address))

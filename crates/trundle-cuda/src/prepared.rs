@@ -8,13 +8,13 @@ use trundle_gpu::{GpuBlock, GpuMove, LaunchSummary};
 use crate::launch::{Launch, Misaligned};
 use crate::numbers::{Numbers, Sums};
 
-/// The launches of a move. They do not depend on the device.
+/// The launches of a move, without buffers or a device.
 pub(crate) struct Prepared {
     pub(crate) work: GpuMove,
     /// Greatest common divisor of all offsets and sizes, in bytes.
     grain: usize,
     sums: Vec<Sums>,
-    /// The launches for buffers that are aligned to 16 bytes. Whole allocations are aligned to 16 bytes.
+    /// The launches for buffers that are aligned to 16 bytes, as whole allocations are.
     aligned: Result<Vec<Launch>>,
 }
 
@@ -29,7 +29,7 @@ impl Prepared {
         (prepared, numbers)
     }
 
-    /// Returns summaries of the launches, for buffers that are aligned to 16 bytes.
+    /// Returns summaries of the launches for buffers that are aligned to 16 bytes.
     ///
     /// # Errors
     /// As [`Prepared::launches`].
@@ -47,7 +47,7 @@ impl Prepared {
         Ok(blocks.map(summary).collect())
     }
 
-    /// Returns the launches, one for each block. Those for aligned buffers were computed before.
+    /// Returns one launch for each block. Those for aligned buffers were computed before.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if a block is too large for one launch.

@@ -5,25 +5,25 @@ use trundle_gpu::GpuBlock;
 
 /// The rows of a block. The elements of a row are contiguous in the destination. For tiles, a row is a whole matrix.
 pub(crate) struct Rows {
-    /// Indices of the loops that the kernel gets. Loops of one iteration are left out, unless a table cuts them.
+    /// The loops that the kernel gets: all except uncut loops of one iteration.
     pub(crate) kept: Vec<usize>,
     /// Number of loops over rows.
     pub(crate) outer: usize,
     pub(crate) rows: usize,
     /// Size of a row in bytes or packed elements.
     pub(crate) row: usize,
-    /// The two loops of a tile. For the position of a matrix, each of them counts as a loop of one iteration.
+    /// The two loops of a tile, which count as loops of one iteration in the position of a matrix.
     tile: Option<[usize; 2]>,
 }
 
 impl Rows {
-    /// Splits a block into rows. If the block is moved by tiles, `tile` has the indices of their two loops.
+    /// Splits a block into rows. `tile` has the two loops of its tiles, if it has any.
     pub(crate) fn of(block: &GpuBlock, tile: Option<[usize; 2]>) -> Rows {
         let loops = &block.block.loops;
         let inner = if tile.is_some() { loops.len() } else { block.row_loops() };
         let row = block.width * loops[inner..].iter().map(|each| each.len).product::<usize>();
-        // The two loops of a tile do not change the position of a matrix, so they can be left out. This is not possible
-        // if there are several index tables, because the description of each further table has a stride for every loop.
+        // The loops of a tile do not change the position of a matrix, but descriptions of further index tables have a
+        // stride for every loop.
         let has_sums = block.block.indices.len() > 1;
         let is_left_out = |at: &usize| !has_sums && tile.is_some_and(|tile| tile.contains(at));
         let kept: Vec<usize> = kept(block).into_iter().filter(|at| !is_left_out(at)).collect();
@@ -33,7 +33,6 @@ impl Rows {
         rows
     }
 
-    /// Returns the number of iterations of a loop that the kernel gets.
     pub(crate) fn steps(&self, at: usize, block: &GpuBlock) -> usize {
         match self.tile.is_some_and(|tile| tile.contains(&at)) {
             true => 1,
@@ -41,8 +40,8 @@ impl Rows {
         }
     }
 
-    /// Returns a number that is greater than all positions that a kernel divides by the length of a loop: the number of
-    /// rows, or the number of elements per row.
+    /// Returns a number above all positions that a kernel divides by the length of a loop: the number of rows, or of
+    /// elements per row.
     pub(crate) fn end(&self, at: usize, block: &GpuBlock) -> usize {
         match self.kept[..self.outer].contains(&at) {
             true => self.rows,
@@ -51,7 +50,7 @@ impl Rows {
     }
 }
 
-/// Returns the indices of all loops except uncut loops of one iteration.
+/// Returns all loops except uncut loops of one iteration.
 pub(crate) fn kept(block: &GpuBlock) -> Vec<usize> {
     let loops = &block.block.loops;
     let is_kept = |at: &usize| loops[*at].len > 1 || loops[*at].cut_by_table().is_some();

@@ -6,19 +6,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUevent_flags};
 
-/// A pool of pieces of page-locked memory. A piece is free again when the device has reached its event.
+/// A pool of page-locked memory. A piece is free again when the device has reached its event.
 pub(crate) struct Staging(Mutex<Vec<Piece>>);
 
 /// Maximum size of a copy that is staged, in bytes. Larger copies wait.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Minimum size of a piece: a page of the system.
+/// Minimum size of a piece: a system page.
 const LEAST_BYTES: usize = 4 << 10;
 
 /// Maximum number of pieces in the pool. If all are in use, copies wait.
 const MOST_PIECES: usize = 64;
 
-/// A piece of page-locked memory. It has one owner.
+/// A piece of page-locked memory with one owner.
 pub(crate) struct Piece {
     memory: *mut c_void,
     bytes: usize,
@@ -37,7 +37,7 @@ impl Staging {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a piece for `bytes` bytes in the current context. Returns `None` if the copy must wait.
+    /// Takes a piece for `bytes` bytes in the current context, or returns `None` if the copy must wait.
     pub(crate) fn piece(&self, bytes: usize) -> Option<Piece> {
         if bytes > MOST_BYTES {
             return None;
@@ -53,8 +53,7 @@ impl Staging {
         (!is_full).then(|| Piece::new(bytes.next_power_of_two().max(LEAST_BYTES)).ok())?
     }
 
-    /// Copies values to the device by way of `piece`, without waiting. The piece returns to the pool, which reuses it
-    /// after the copy has finished.
+    /// Copies values to the device by way of `piece`, without waiting. The pool reuses the piece after the copy.
     ///
     /// # Safety
     /// `stream` must belong to the current context. In the order of the stream, the memory at `address` must be valid
@@ -79,7 +78,7 @@ impl Staging {
             result::memcpy_htod_async(address, staged, stream)
                 .and_then(|()| result::event::record(piece.event, stream))
         };
-        // After a failure, the device may still read the piece, so the piece is leaked.
+        // After a failure, the device may still read the piece, so it is leaked.
         if copied.is_ok() {
             self.pieces().push(piece);
         }

@@ -1,4 +1,4 @@
-//! Streams, and the operations that are enqueued on them.
+//! Streams, and operations that are enqueued on them.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -21,15 +21,15 @@ pub(crate) struct Stream {
     handle: sys::CUstream,
 }
 
-// SAFETY: by the documentation of the driver, all functions that are called with these handles may be called from any
-// thread and concurrently.
+// SAFETY: by the documentation of the driver, all functions with these handles may be called from any thread and
+// concurrently.
 unsafe impl Send for Stream {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Stream {}
 
 const WORD: usize = 4;
 
-/// The value of `CU_STREAM_LEGACY`, another handle of the default stream.
+/// `CU_STREAM_LEGACY`, another handle of the default stream.
 const LEGACY: usize = 1;
 
 impl Stream {
@@ -44,17 +44,15 @@ impl Stream {
         Stream { context, handle }
     }
 
-    /// Whether both are the same stream of the same device.
     pub(crate) fn is(self, other: Stream) -> bool {
         self.is_of(other.context) && self.handle == other.handle
     }
 
-    /// Whether this stream belongs to the device of `context`.
     pub(crate) fn is_of(self, context: &Context) -> bool {
         self.context.ordinal == context.ordinal
     }
 
-    /// Returns an error if the stream is being captured into a graph. `what` is the reason why that is not possible.
+    /// Refuses an operation while the stream is captured into a graph. `what` is the reason.
     pub(crate) fn check_no_capture(self, what: &str) -> Result<()> {
         let _current = self.context.current().map_err(failed)?;
         // SAFETY: the stream is alive.
@@ -67,7 +65,6 @@ impl Stream {
         }
     }
 
-    /// Allocates uninitialized memory.
     pub(crate) fn allocate(self, bytes: usize) -> Result<u64> {
         let what = || format!("a buffer of {bytes} bytes on {}", self.context.name);
         let out_of_memory = DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
@@ -80,7 +77,7 @@ impl Stream {
         }
         self.check_no_capture("memory allocated now would be freed before the graph is replayed")?;
         let _current = self.context.current().map_err(failed)?;
-        // Allocations of 0 bytes fail, and kernels access whole words to write packed elements.
+        // Allocations of 0 bytes fail, and kernels access whole words of packed elements.
         let bytes = bytes.max(1).next_multiple_of(WORD);
         match self.context.has_pools {
             // SAFETY: the stream is alive, and its context is current.
@@ -91,7 +88,7 @@ impl Stream {
         .map_err(refused)
     }
 
-    /// Frees memory after all work that was enqueued before. During graph capture this is not possible. Then a later
+    /// Frees memory after all work that was enqueued before. During graph capture this is not possible, and a later
     /// call of this function for the same stream frees the memory.
     ///
     /// # Safety
@@ -125,8 +122,6 @@ impl Stream {
         }
     }
 
-    /// Fills the range with zeros.
-    ///
     /// # Safety
     /// The range must stay valid until this operation has finished, and no other code may use it before then.
     pub(crate) unsafe fn zero(self, address: u64, bytes: usize) -> Result<()> {
@@ -135,11 +130,11 @@ impl Stream {
         unsafe { result::memset_d8_async(address, 0, bytes, self.handle) }.map_err(failed)
     }
 
-    /// Copies values from the host. Small copies are staged in page-locked memory and do not wait. Larger copies wait.
+    /// Copies values from the host. Small copies are staged in page-locked memory and do not wait.
     ///
-    /// A copy that is not staged must wait: when `cuMemcpyHtoDAsync` returns, the device may still read the host
-    /// memory. The driver *may* stage pageable memory, but it never stages pinned memory, and a slice may be in pinned
-    /// memory ("API synchronization behavior" in the documentation of the driver).
+    /// Other copies must wait: when `cuMemcpyHtoDAsync` returns, the device may still read the host memory. The driver
+    /// *may* stage pageable memory, but never pinned memory, in which a slice may be ("API synchronization behavior" in
+    /// the documentation of the driver).
     ///
     /// # Safety
     /// The range must be valid, and no other code may use it.
@@ -187,8 +182,6 @@ impl Stream {
         unsafe { result::stream::synchronize(self.handle) }.map_err(failed)
     }
 
-    /// Enqueues kernel launches, in order.
-    ///
     /// # Safety
     /// All memory that the launches read or write must be valid until they have finished. Until then, no other code
     /// may write memory that they read, or access memory that they write.

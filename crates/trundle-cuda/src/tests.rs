@@ -1,5 +1,5 @@
-//! Tests on devices. If `TRUNDLE_CUDA=required` is set, they use real devices. Otherwise they use emulated devices,
-//! which run the same kernel sources.
+//! Tests on real devices if `TRUNDLE_CUDA=required` is set, and otherwise on emulated ones, which run the same kernel
+//! sources.
 
 mod capture;
 mod chains;

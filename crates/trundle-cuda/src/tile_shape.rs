@@ -1,31 +1,28 @@
 //! The sizes of tiles for transposes.
 
 /// The size of a full tile. Both sides are powers of two, so that each thread of a workgroup has a fixed position in
-/// the lines that it reads, and in the lines that it writes.
+/// the lines of either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TileShape {
     pub(crate) across: usize,
     pub(crate) along: usize,
 }
 
-/// Size of a tile in bytes. Several tiles fit in the shared memory of a multiprocessor. Tiles of 12-byte elements are
-/// smaller.
+/// Size of a tile in bytes, several of which fit in a multiprocessor's shared memory. Elements of 12 bytes use less.
 const TILE_BYTES: usize = 16 << 10;
 
-/// Maximum number of units per line of a tile: one for each thread. For elements that are smaller than a word, it is
-/// the number of words.
+/// Maximum number of units per line of a tile: one for each thread. Narrow elements count in words.
 const LONGEST_LINE: usize = trundle_gpu::WORKGROUP;
 
 impl TileShape {
-    /// Chooses the tile for loops of the lengths `across` and `along`. An element has `count` units of `unit` bytes. If
-    /// one loop is short, the tile is longer in the other direction.
+    /// Chooses the tile for loops of these lengths and elements of `count` units of `unit` bytes. If one loop is short,
+    /// the tile is longer in the other direction.
     pub(crate) fn of(unit: usize, count: usize, across: usize, along: usize) -> TileShape {
         let width = unit * count;
         let elements = TILE_BYTES / width.next_power_of_two();
         let longest = 1 << (LONGEST_LINE * unit.max(4) / width).ilog2();
         let fitting = |steps: usize| steps.next_power_of_two().clamp(elements / longest, longest);
-        // If both loops are long, the tile is at least as long in the direction of writing as in the direction of
-        // reading.
+        // If both loops are long, the tile is at least as long for writing as for reading.
         let square = 1 << (elements.ilog2() / 2);
         let across = fitting(across).min(square.max(elements / fitting(along)));
         TileShape { across, along: elements / across }

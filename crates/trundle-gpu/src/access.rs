@@ -4,16 +4,14 @@ use std::fmt;
 
 use trundle_core::{Block, Packing, Source};
 
-/// The unit of one memory access. Offsets and strides of a [`Launch`](crate::Launch) count these units, which are
-/// called *grains*.
+/// The unit of one memory access, the *grain* that offsets and strides of a [`Launch`](crate::Launch) count.
 ///
-/// Memory consists of 32-bit words. If grains are smaller than a word, kernels assemble them to words. Bits of a word
-/// that do not belong to a moved element keep their values.
+/// Memory consists of 32-bit words. Smaller grains are assembled to words, whose other bits keep their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Packed elements, which are smaller than a byte.
+    /// Packed elements.
     SubByte(Packing),
-    /// Bytes, if an offset, a stride or an element is not a multiple of a word.
+    /// Bytes, if something is not a multiple of a word.
     Bytes,
     /// Words of 4 bytes.
     Words,
@@ -35,7 +33,7 @@ impl Access {
         }
     }
 
-    /// The size of a grain in bytes. It is 1 for packed elements, where a grain is one element.
+    /// The size of a grain in bytes; 1 for packed elements, which count one by one.
     pub fn grain(self) -> usize {
         match self {
             Access::SubByte(_) | Access::Bytes => 1,
@@ -44,8 +42,8 @@ impl Access {
         }
     }
 
-    /// The number of grains in one store of an invocation. A store is a word or a vector. For packed elements of 3 and
-    /// 6 bits, a store is three words, because groups of elements end only there.
+    /// The number of grains in one store of an invocation: a word or a vector. For packed elements of 3 and 6 bits, a
+    /// store is three words, because groups of elements end only there.
     pub fn store(self) -> usize {
         match self {
             Access::SubByte(packing) => 32 * self.store_words() / packing.bits(),
@@ -71,7 +69,7 @@ impl Access {
         }
     }
 
-    /// Converts the units of a block (bytes or packed elements) to bytes, and rounds down to a whole group.
+    /// Converts bytes or packed elements to bytes, rounded down to a whole group.
     pub(crate) fn bytes_before(self, units: usize) -> usize {
         match self {
             Access::SubByte(packing) => units / packing.group() * packing.group_bytes(),
@@ -79,7 +77,7 @@ impl Access {
         }
     }
 
-    /// Converts the units of a block to bytes, and rounds up to a whole group.
+    /// Converts bytes or packed elements to bytes, rounded up to a whole group.
     pub(crate) fn bytes_through(self, units: usize) -> usize {
         match self {
             Access::SubByte(packing) => units.div_ceil(packing.group()) * packing.group_bytes(),
@@ -87,7 +85,7 @@ impl Access {
         }
     }
 
-    /// Converts bytes to the units of a block, and rounds down to a whole group.
+    /// Converts bytes to bytes or packed elements, rounded down to a whole group.
     pub(crate) fn units_of(self, bytes: usize) -> usize {
         match self {
             Access::SubByte(packing) => bytes / packing.group_bytes() * packing.group(),
@@ -96,8 +94,8 @@ impl Access {
     }
 }
 
-/// The maximum number of stores that a row takes, if a row has `row` grains and a store has `store` grains. The first
-/// row begins at `begin`. `strides` are the strides of the loops over rows.
+/// The maximum number of stores for a row of `row` grains, `store` grains each. The first row begins at `begin`.
+/// `strides` belong to the loops over rows.
 pub fn stores_of_row(
     row: usize,
     store: usize,

@@ -10,8 +10,7 @@ use crate::{Access, Pattern};
 /// A block of a [`GpuMove`](crate::GpuMove).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuBlock {
-    /// The loops, as in a [`Move`](trundle_core::Move). If the pattern is [`Pattern::Tiles`], its two loops are not
-    /// cut.
+    /// The loops, as in a [`Move`](trundle_core::Move). The two loops of [`Pattern::Tiles`] are not cut.
     pub block: Block,
     /// The size of an element in bytes. For packed elements, the number of elements that move together.
     pub width: usize,
@@ -37,8 +36,7 @@ impl GpuBlock {
         BlockPart { block: self.block.clone(), width: self.width }
     }
 
-    /// The number of outer loops, which go over rows. The other loops make up a row, which is contiguous in the
-    /// destination.
+    /// The number of outer loops, which go over rows. The others make up a row, contiguous in the destination.
     pub fn row_loops(&self) -> usize {
         self.part().row_loops()
     }

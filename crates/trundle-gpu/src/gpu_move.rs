@@ -13,8 +13,8 @@ use crate::{GpuBlock, Launch, Windows, tile_edge};
 
 /// A [`Move`] that is planned for a GPU: its blocks, each with an access unit and a pattern.
 ///
-/// Offsets and strides have 64 bits and count bytes or packed elements. If kernels use pointers, these numbers can be
-/// used directly. [`GpuMove::launches`] converts them for kernels with 32-bit offsets.
+/// Offsets and strides have 64 bits and count bytes or packed elements. Kernels with pointers use them directly.
+/// [`GpuMove::launches`] converts them for kernels with 32-bit offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuMove {
     packing: Option<Packing>,
@@ -24,8 +24,8 @@ pub struct GpuMove {
     moved_bytes: usize,
 }
 
-/// Rows of at least this many bytes that are read as two runs become two blocks. The value is a guess. In such a row,
-/// the few words that both runs share take little of the time.
+/// Rows of at least this many bytes that are read as two runs become two blocks. A guess: the few words that both runs
+/// share take little time.
 const LONG_ROW_BYTES: usize = 256;
 
 impl GpuMove {
@@ -34,7 +34,6 @@ impl GpuMove {
     /// Law: the blocks move the same elements as the blocks of `work`.
     pub fn of(work: &Move) -> GpuMove {
         let (packing, width) = (work.packing(), work.width());
-        // Elements of 0 bytes need not be moved.
         let blocks = work.blocks().iter().filter(|_| width > 0).flat_map(without_long_lengths);
         let long = packing.map_or(LONG_ROW_BYTES, |packing| 8 * LONG_ROW_BYTES / packing.bits());
         let parts =
@@ -52,7 +51,7 @@ impl GpuMove {
         }
     }
 
-    /// The blocks. No two of them write the same byte, or the same packed element.
+    /// The blocks. They write different bytes, or different packed elements.
     pub fn blocks(&self) -> &[GpuBlock] {
         &self.blocks
     }
@@ -81,13 +80,12 @@ impl GpuMove {
         check_buffer("out", self.dst_bytes, dst)
     }
 
-    /// The range of bytes of the source buffer that a block reads. If the block has an index table, it may not read
-    /// every byte in the range.
+    /// The range of bytes of the source buffer that a block reads. With an index table, not every byte is read.
     pub fn reads(&self, block: &GpuBlock) -> Range<usize> {
         bytes_read(&block.part(), block.access, self.src_bytes)
     }
 
-    /// The range of bytes of the destination buffer that a block writes. It may not write every byte in the range.
+    /// The range of bytes of the destination buffer that a block writes, perhaps not all of them.
     pub fn writes(&self, block: &GpuBlock) -> Range<usize> {
         bytes_written(&block.part(), block.access)
     }
@@ -97,7 +95,7 @@ impl GpuMove {
         self.moved_bytes
     }
 
-    /// The launches of kernels with 32-bit offsets. They keep the limits of `windows`.
+    /// The launches of kernels with 32-bit offsets, within the limits of `windows`.
     ///
     /// Law: together, the launches move the same elements as the blocks, and write no bit of the destination twice.
     pub fn launches(&self, windows: &Windows) -> Vec<Launch> {
@@ -112,7 +110,7 @@ impl GpuMove {
     }
 }
 
-/// Splits a part into at most four parts, so that the two loops of a tile are not cut.
+/// Splits a part into at most four, so that the two loops of a tile are not cut.
 fn halved_for_tiles(part: BlockPart) -> Vec<BlockPart> {
     let Some((across, along)) = tile_loops(&part.block, part.width) else { return vec![part] };
     let cut =
@@ -121,7 +119,7 @@ fn halved_for_tiles(part: BlockPart) -> Vec<BlockPart> {
         return vec![part];
     };
     let Some(at) = cut else { return vec![part] };
-    // If one half is too short for a tile, two launches would not be faster. The part is then moved by a gather kernel.
+    // If one half is too short for a tile, two launches are not faster, and the part is gathered.
     let len = part.block.loops[at].len;
     if step.min(len - step) < tile_edge(part.width) / 4 {
         return vec![part];

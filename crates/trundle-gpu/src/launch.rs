@@ -46,8 +46,7 @@ impl fmt::Display for Kernel {
 }
 
 /// A launch of a kernel, which moves a block or a part of it from one window to another. Offsets, strides, and sizes of
-/// elements and rows are in grains, the smallest units of the [`Access`]. Negative values are stored modulo 2^32, and
-/// kernels add numbers modulo 2^32.
+/// elements and rows count grains of the [`Access`]. Kernels calculate modulo 2^32, so negative values wrap around.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The index of the block in the [`GpuMove`](crate::GpuMove).
@@ -56,12 +55,11 @@ pub struct Launch {
     pub kernel: Kernel,
     /// The access unit.
     pub access: Access,
-    /// The window of the source that is bound.
+    /// The bound window of the source.
     pub src: Window,
-    /// The window of the destination that is bound.
+    /// The bound window of the destination.
     pub dst: Window,
-    /// The range of bytes of the source buffer that is read. With an index table, some bytes of this range are possibly
-    /// not read.
+    /// The range of bytes of the source buffer that is read. With an index table, not every byte is read.
     pub reads: Range<usize>,
     /// The range of bytes of the destination buffer that is written.
     pub writes: Range<usize>,
@@ -71,26 +69,25 @@ pub struct Launch {
     pub src_offset: u32,
     /// The position of the first element in the destination window.
     pub dst_offset: u32,
-    /// The launch moves only elements that begin before this position in the source window. Another launch moves the
-    /// others.
+    /// Only elements that begin before this position in the source window are moved. Another launch moves the others.
     pub src_end: u32,
     /// The size of an element.
     pub width: u32,
     /// The number of rows. For [`Pattern::Tiles`], the number of matrices.
     pub rows: u32,
-    /// The size of a row. A row is contiguous in the destination.
+    /// The size of a row, which is contiguous in the destination.
     pub row: u32,
-    /// The number of stores for each row. It is enough for any alignment of the row.
+    /// The number of stores for each row, enough for any alignment.
     pub stores: u32,
-    /// The number of outer loops, which go over rows. For tiles, all loops are outer loops and go over matrices.
+    /// The number of outer loops, which go over rows. For tiles, all loops are outer and go over matrices.
     pub outer: usize,
     /// The loops, outermost first.
     pub loops: Vec<LaunchLoop>,
     /// How a table of lengths cuts a loop, if there is one.
     pub length_cut: Option<LengthCut>,
-    /// The index tables. A scaled entry of each is added to the source position.
+    /// The index tables, whose scaled entries are added to the source position.
     pub indices: Vec<IndexSum>,
-    /// The slices of tables that are read. Kernels get them concatenated.
+    /// The slices of tables that are read, which kernels get concatenated.
     pub tables: Vec<TableSlice>,
     /// The two loops of a tile, if the kernel moves tiles.
     pub tile: Option<TileLoops>,
@@ -98,8 +95,8 @@ pub struct Launch {
 
 /// A loop of a [`Launch`].
 ///
-/// Iteration i adds `i · dst_stride` to the destination position. To the source position, it adds `i · first_stride` if
-/// i is less than `cut`, and `second_offset + i · second_stride` otherwise. If the loop is not cut, `cut` is `len`.
+/// Iteration i adds `i · dst_stride` to the destination position. It adds `i · first_stride` to the source position if
+/// i is less than `cut`, and `second_offset + i · second_stride` otherwise. Without a cut, `cut` is `len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchLoop {
     /// The number of iterations.
@@ -110,7 +107,7 @@ pub struct LaunchLoop {
     pub cut: u32,
     /// The stride in the source before the cut.
     pub first_stride: u32,
-    /// The position at which iteration 0 would be if it were in the second run.
+    /// The position of iteration 0, were it in the second run.
     pub second_offset: u32,
     /// The stride in the source from the cut on.
     pub second_stride: u32,
@@ -126,22 +123,22 @@ pub struct LengthCut {
     pub at: usize,
     /// The cut for length 0, a signed number.
     pub start: u32,
-    /// The change of the cut if the length grows by 1: 1 or -1.
+    /// The change of the cut with the length: 1 or -1.
     pub per_length: u32,
-    /// The change of the first run's start if the length grows by 1.
+    /// The change of the first run's start with the length.
     pub first_per_length: u32,
-    /// The change of the second run's start if the length grows by 1.
+    /// The change of the second run's start with the length.
     pub second_per_length: u32,
-    /// The table entry that contains the length. Its scale is 1.
+    /// The table entry with the length, whose scale is 1.
     pub length: IndexSum,
 }
 
-/// A table entry, multiplied by `scale`. The iterations of the loops determine which entry.
+/// A table entry, multiplied by `scale`. The iterations of the loops determine which one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSum {
-    /// The index of the entry if all loops are in iteration 0.
+    /// The entry in iteration 0 of all loops.
     pub entry: u32,
-    /// The stride of each loop in the table, in entries.
+    /// The stride of each loop, in entries.
     pub strides: Vec<u32>,
     /// The factor of the entry.
     pub scale: u32,
@@ -197,7 +194,7 @@ impl Launch {
             let begin = access.units_of(src.offset).cast_signed();
             let src_offset = grains(first - begin, access);
             let src_end = moved.map_or(u32::MAX, |moved| grains(moved.cast_signed(), access));
-            // An element may begin in the moved part of a window and end in the overlap after it.
+            // An element may begin in a window and end in the overlap after it.
             let reads = reads.start.max(src.offset)..reads.end.min(src.offset + src.bytes);
             launches.push(Launch { src, reads, src_offset, src_end, ..whole.clone() });
         }
@@ -215,7 +212,7 @@ impl Launch {
         }
     }
 
-    /// The entries of all table slices, one slice after another.
+    /// The entries of all table slices, concatenated.
     pub fn table_entries(&self) -> impl Iterator<Item = u32> {
         let of_slice = |slice: &TableSlice| slice.table[slice.entries.clone()].to_vec();
         self.tables.iter().flat_map(of_slice).map(|entry| entry as u32)
@@ -295,7 +292,7 @@ impl LaunchBuilder<'_> {
         grains(distance, self.access)
     }
 
-    /// The maximum number of stores for a row: one more than for an aligned row if a row may begin within a store.
+    /// The maximum number of stores for a row: one more if rows may begin within a store.
     fn stores(&self, row: usize, dst_offset: u32, outer: &[usize]) -> usize {
         let strides = outer.iter().map(|at| self.part.block.loops[*at].dst_stride);
         let strides = strides.map(|stride| self.grains(stride) as usize);
@@ -335,7 +332,7 @@ impl LaunchBuilder<'_> {
         self.part.block.indices.iter().map(of_table).collect()
     }
 
-    /// Returns which entry of a table is used. Appends the slice that the part reads to `tables`.
+    /// Returns the entry of a table, and appends the slice that the part reads to `tables`.
     fn sum(
         &self,
         table: &Arc<[usize]>,

@@ -1,5 +1,5 @@
-//! Plans a [`Move`](trundle_core::Move) for a GPU. The plan is printable data and does not depend on the GPU interface,
-//! so tests of this crate need no device.
+//! Plans a [`Move`](trundle_core::Move) for a GPU, as printable data that does not depend on the GPU interface. Tests
+//! need no device.
 //!
 //! | type | contents |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | [`Launch`] | a block, or a part of one, with its grid and a [`Window`] of each buffer; 32-bit offsets |
 //!
 //! To prevent races, all kernels follow one rule: **only one invocation of a launch writes a given word of the
-//! destination**, and it changes only the bits of elements. Words at the edges of rows are the exception. Several
-//! invocations may write different bits of such a word, each in one atomic operation.
+//! destination**, and changes only the bits of elements. Only words at the edges of rows are shared: several
+//! invocations write different bits of such a word, each in one atomic operation.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -36,5 +36,5 @@ pub use windows::{Window, Windows};
 /// The number of invocations in a workgroup. Every device supports this number.
 pub const WORKGROUP: usize = 256;
 
-/// The number of stores that each invocation does in [`Pattern::Runs`].
+/// The number of stores of each invocation in [`Pattern::Runs`].
 pub const STORES_OF_RUNS: usize = 4;

@@ -2,16 +2,15 @@
 
 use trundle_core::{Block, CutAt, Loop, Run, Source};
 
-/// The source positions of a loop, in bytes or packed elements from the [begin](src_begin) of its block. Iteration i is
-/// at `i · first_stride` if i is less than `cut`, and at `second_offset + i · second_stride` otherwise.
+/// The source positions of a loop, in bytes or packed elements from the [begin](src_begin) of its block: `i ·
+/// first_stride` for iteration i below `cut`, and `second_offset + i · second_stride` from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopSource {
-    /// The first iteration of the second run, or the loop's length without a second run. Not used if a table cuts the
-    /// loop.
+    /// The first iteration of the second run, or the loop's length. Not used if a table cuts the loop.
     pub cut: usize,
     /// The stride before the cut.
     pub first_stride: isize,
-    /// The position at which iteration 0 would be if it were in the second run.
+    /// The position of iteration 0 if it were in the second run.
     pub second_offset: isize,
     /// The stride from the cut on.
     pub second_stride: isize,
@@ -40,8 +39,8 @@ impl LoopSource {
     }
 }
 
-/// The source position of a block if all loops are in iteration 0 of their first runs. The positions in [`LoopSource`]
-/// are relative to it.
+/// The source position of a block's first element, with all loops in their first runs, to which [`LoopSource`] is
+/// relative.
 pub fn src_begin(block: &Block) -> isize {
     let of_loop = |each: &Loop| match &each.src {
         Source::Affine { .. } => 0,

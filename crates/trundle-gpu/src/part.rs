@@ -2,7 +2,7 @@
 
 use trundle_core::{Block, Cut, CutAt, LengthTable, Run, Source};
 
-/// A block or a part of one, and the width of its elements in bytes or packed elements.
+/// A block or a part of one, with its element width in bytes or packed elements.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockPart {
     pub(crate) block: Block,
@@ -17,7 +17,7 @@ pub(crate) enum Dimension {
 }
 
 impl BlockPart {
-    /// The length of a dimension. For [`Dimension::Element`], the width of an element.
+    /// The length of a dimension; for the element, its width.
     pub(crate) fn steps(&self, dimension: Dimension) -> usize {
         match dimension {
             Dimension::Loop(at) => self.block.loops[at].len,
@@ -27,7 +27,7 @@ impl BlockPart {
 
     /// Splits a dimension before index `at`.
     ///
-    /// Law: the two parts together move the same elements as the whole.
+    /// Law: the two parts move the same elements as the whole.
     pub(crate) fn halves(&self, dimension: Dimension, at: usize) -> [BlockPart; 2] {
         let BlockPart { block, width } = self;
         match dimension {
@@ -50,7 +50,7 @@ impl BlockPart {
         }
     }
 
-    /// The index of the innermost loop, if its elements are contiguous in the destination and no table depends on it.
+    /// The innermost loop, if its elements are contiguous in the destination and no table depends on it.
     fn innermost(&self) -> Option<usize> {
         let loops = &self.block.loops;
         let at = loops.iter().rposition(|each| each.len > 1)?;
@@ -60,9 +60,9 @@ impl BlockPart {
     }
 
     /// Merges contiguous inner loops into wider elements. All blocks of a move have the same width, so one block may
-    /// allow a greater width than the others.
+    /// allow a greater one.
     ///
-    /// Law: each byte of the destination is copied from the same byte of the source as before.
+    /// Law: each byte of the destination comes from the same byte of the source as before.
     pub(crate) fn widened(mut self) -> BlockPart {
         let width = |part: &BlockPart| Some(part.width.cast_signed());
         while let Some(at) = self.innermost()
@@ -74,7 +74,7 @@ impl BlockPart {
         self
     }
 
-    /// Splits a part whose long rows are read as two runs, as in a roll. Each half can then have wide elements.
+    /// Splits a part whose long rows are read as two runs, as in a roll, so that each half can have wide elements.
     pub(crate) fn runs(self, least: usize) -> Vec<BlockPart> {
         let cut = self.innermost().filter(|at| self.width * self.block.loops[*at].len >= least);
         let cut = cut.and_then(|at| Some((at, self.block.loops[at].cut_at_constant()?)));
@@ -86,8 +86,8 @@ impl BlockPart {
         }
     }
 
-    /// The number of outer loops, which go over rows. The other loops make up a row, which is contiguous in the
-    /// destination. Loops of one iteration can be in either group.
+    /// The number of outer loops, which go over rows. The others make up a row, contiguous in the destination. Loops of
+    /// one iteration can be either.
     pub(crate) fn row_loops(&self) -> usize {
         let mut row = self.width;
         let mut outer = self.block.loops.len();
@@ -108,9 +108,9 @@ impl BlockPart {
     }
 }
 
-/// The part of a block with the iterations `from..from + len` of loop `at`.
+/// Iterations `from..from + len` of loop `at`.
 ///
-/// Law: each of its elements has the same source and destination as in the block.
+/// Law: each element keeps its source and destination.
 pub(crate) fn steps(block: &Block, at: usize, from: usize, len: usize) -> Block {
     let mut part = block.clone();
     let before = from.cast_signed();
@@ -139,7 +139,7 @@ pub(crate) fn steps(block: &Block, at: usize, from: usize, len: usize) -> Block 
     part
 }
 
-/// Replaces a cut loop by one of its runs. Returns the source position of the run's iteration 0.
+/// Replaces a cut loop by one of its runs. Returns where its iteration 0 is.
 fn straight(src: &mut Source, first: bool) -> isize {
     let Source::Cut(cut) = src else { return 0 };
     let Run { src_offset, src_stride, .. } = if first { cut.first } else { cut.second };
@@ -147,7 +147,6 @@ fn straight(src: &mut Source, first: bool) -> isize {
     src_offset
 }
 
-/// The offset and the strides of each table.
 fn entries_mut(block: &mut Block) -> impl Iterator<Item = (&mut usize, &mut Vec<isize>)> {
     let lengths = block.loops.iter_mut().find_map(|each| match &mut each.src {
         Source::Cut(cut) => match &mut cut.at {
@@ -160,23 +159,23 @@ fn entries_mut(block: &mut Block) -> impl Iterator<Item = (&mut usize, &mut Vec<
     lengths.into_iter().chain(indices)
 }
 
-/// The strides of each table, one for each loop.
+/// The strides of each table, by loop.
 pub(crate) fn tables(block: &Block) -> impl Iterator<Item = &[isize]> {
     let lengths = cut_by_table(block).map(|(_, _, table)| &table.strides[..]);
     lengths.into_iter().chain(block.indices.iter().map(|table| &table.strides[..]))
 }
 
-/// The loop that a table cuts: its index, the cut and the table.
+/// The index of a loop that a table cuts, the cut and the table.
 pub(crate) fn cut_by_table(block: &Block) -> Option<(usize, &Cut, &LengthTable)> {
     let at = block.ragged()?;
     block.loops[at].cut_by_table().map(|(cut, table)| (at, cut, table))
 }
 
-/// The maximum length for kernels that use 32-bit numbers. Twice this length fits in 31 bits.
+/// The maximum length for kernels with 32-bit numbers: twice this length fits in 31 bits.
 const LONGEST: usize = 1 << 30;
 
-/// If lengths are too large for kernels that use 32-bit numbers, splits a block into blocks without a table, one for
-/// each length. Each of the resulting blocks is larger than a GiB.
+/// If lengths are too large for kernels with 32-bit numbers, splits a block into blocks of one length each, without a
+/// table. Each of them is larger than a GiB.
 pub(crate) fn without_long_lengths(block: &Block) -> Vec<Block> {
     let Some((at, _, table)) = cut_by_table(block) else { return vec![block.clone()] };
     let numbers = [block.loops[at].len, table.start.unsigned_abs()];
@@ -199,7 +198,7 @@ fn of_one_length_each(block: &Block) -> Vec<Block> {
     }
 }
 
-/// The block if the length is always the first one that it uses from the table.
+/// The block with the table replaced by its first length.
 fn of_one_length(block: &Block, at: usize) -> Block {
     let mut block = block.clone();
     let each = &mut block.loops[at];

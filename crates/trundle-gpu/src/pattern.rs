@@ -10,33 +10,32 @@ use crate::part::{BlockPart, tables};
 /// How the invocations of a kernel share the work of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// For long rows of wide elements. A workgroup writes a part of one row, and each invocation writes [several
-    /// words](crate::STORES_OF_RUNS) of it. An invocation computes a source position only when a new element begins.
+    /// For long rows of wide elements. A workgroup writes a part of one row, each invocation [several
+    /// words](crate::STORES_OF_RUNS). A source position is computed only when a new element begins.
     Runs,
-    /// For transposes. A workgroup reads a tile along the loop `across`, which is contiguous in the source, and puts it
-    /// into shared memory. Then it writes the tile along the loop `along`, which is contiguous in the destination.
+    /// For transposes. A workgroup reads a tile along `across`, contiguous in the source, into shared memory, and
+    /// writes it along `along`, contiguous in the destination.
     Tiles {
-        /// The index of the loop that is contiguous in the source. It may descend there.
+        /// The loop that is contiguous in the source, in either direction.
         across: usize,
-        /// The index of the loop that is contiguous in the destination.
+        /// The loop that is contiguous in the destination.
         along: usize,
     },
-    /// For all other blocks. Each invocation assembles one word or vector of the destination.
+    /// For all other blocks. Each invocation assembles a word or vector of the destination.
     Gather,
 }
 
-/// The minimum size of an element for [`Pattern::Runs`], in bytes. The value is a guess: with such elements, an
-/// invocation seldom writes more than one.
+/// The minimum size of an element for [`Pattern::Runs`], in bytes. A guess: an invocation then seldom changes to
+/// another element.
 const RUN_BYTES: usize = 64;
 
-/// The minimum size of a row for [`Pattern::Runs`], in bytes: the bytes that one workgroup writes.
+/// The minimum size of a row for [`Pattern::Runs`], in bytes: those that one workgroup writes.
 const RUN_ROW_BYTES: usize = 4096;
 
-/// The sizes of elements that tiles support, in bytes. Elements of 4 bytes and more are accessed in words.
+/// The sizes of elements for tiles, in bytes. Elements of 4 bytes and more are accessed in words.
 pub const TILE_BYTES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 
-/// The number of rows and of columns of a tile, for elements of `width` bytes. A tile fits in the 16 KiB of shared
-/// memory that every device has.
+/// The number of rows and of columns of a tile, which fits in the 16 KiB of shared memory that every device has.
 pub const fn tile_edge(width: usize) -> usize {
     match width {
         ..=2 => 64,
@@ -50,7 +49,7 @@ impl Pattern {
         if packing.is_some() {
             return Pattern::Gather;
         }
-        // In a tile, an element of less than a word must lie within one word.
+        // In a tile, smaller elements than a word must lie within one.
         let aligned = common_grain(&part.block, part.width).is_multiple_of(part.width.min(4));
         if aligned
             && TILE_BYTES.contains(&part.width)
@@ -68,14 +67,14 @@ impl Pattern {
     }
 }
 
-/// Whether a loop is at least a quarter as long as a tile. A tile then uses most bytes of the memory lines that it
+/// Whether a loop is at least a quarter as long as a tile, which then uses most bytes of the memory lines that it
 /// accesses.
 fn is_worth_a_tile(each: &Loop, width: usize) -> bool {
     each.len >= tile_edge(width) / 4
 }
 
-/// The indices of the loop that is contiguous in the source and of the loop that is contiguous in the destination, if
-/// they are different loops. Both are affine or cut at a constant index, and no table depends on them.
+/// The loops that are contiguous in the source and in the destination, if they differ. Both are affine or cut at a
+/// constant index, and no table depends on them.
 pub(crate) fn tile_loops(block: &Block, width: usize) -> Option<(usize, usize)> {
     let width = width.cast_signed();
     let is_plain = |at: usize| {

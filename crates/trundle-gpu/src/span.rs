@@ -14,26 +14,25 @@ pub(crate) fn dst_span(part: &BlockPart) -> Range<usize> {
     first..first + steps + part.width
 }
 
-/// The range of bytes of the destination buffer that a part writes.
 pub(crate) fn bytes_written(part: &BlockPart, access: Access) -> Range<usize> {
     let span = dst_span(part);
     access.bytes_before(span.start)..access.bytes_through(span.end)
 }
 
-/// The range of bytes of the source buffer that a part reads. `buffer` is the size of the buffer.
+/// The range of bytes of the source buffer, of size `buffer`, that a part reads.
 pub(crate) fn bytes_read(part: &BlockPart, access: Access, buffer: usize) -> Range<usize> {
     let span = src_span(part);
     let [start, end] = [span.start, span.end].map(|offset| offset.max(0).unsigned_abs());
     access.bytes_before(start).min(buffer)..access.bytes_through(end).min(buffer)
 }
 
-/// The distance from the first to the last iteration of a loop in the destination.
+/// The extent of a loop in the destination.
 pub(crate) fn dst_reach(each: &Loop) -> usize {
     (each.len - 1) * each.dst_stride.unsigned_abs()
 }
 
-/// The range of source positions of a part, in bytes or packed elements. If a table determines the positions, the range
-/// may be too large, but never too small.
+/// The range of source positions of a part, in bytes or packed elements. With tables, it may be too large, but never
+/// too small.
 pub(crate) fn src_span(part: &BlockPart) -> Range<isize> {
     let mut span = part.block.src_offset..part.block.src_offset + part.width.cast_signed();
     let mut add = |reach: Range<isize>| {
@@ -50,7 +49,7 @@ pub(crate) fn src_span(part: &BlockPart) -> Range<isize> {
     span
 }
 
-/// The range of distances that the iterations of a loop add to the source position.
+/// The range that the iterations of a loop add to the source position.
 pub(crate) fn src_reach(part: &BlockPart, at: usize) -> Range<isize> {
     let each = &part.block.loops[at];
     let last = each.len.cast_signed() - 1;
@@ -71,9 +70,8 @@ pub(crate) fn src_reach(part: &BlockPart, at: usize) -> Range<isize> {
     }
 }
 
-/// Calls `visit` with source positions that include the extremes for all lengths from the smallest to the largest. The
-/// positions of the ends of both runs are linear in the length, except where the cut is clamped to the loop. So it is
-/// enough to visit them for the extreme lengths, and for lengths near those.
+/// Visits the ends of both runs, for the extreme lengths and lengths near them. The ends are linear in the length,
+/// except where the cut is clamped to the loop, so these positions include the extremes.
 fn for_each_end_by_length(part: &BlockPart, visit: &mut impl FnMut(isize)) {
     let Some((at, cut, table)) = cut_by_table(&part.block) else { return };
     let len = part.block.loops[at].len;
@@ -115,7 +113,6 @@ pub(crate) fn entries(part: &BlockPart, offset: usize, strides: &[isize]) -> Ran
     first..last + 1
 }
 
-/// The total number of table entries in the ranges that a part reads.
 pub(crate) fn all_entries(part: &BlockPart) -> usize {
     let lengths = cut_by_table(&part.block)
         .map_or(0, |(_, _, table)| entries(part, table.offset, &table.strides).len());
@@ -123,7 +120,7 @@ pub(crate) fn all_entries(part: &BlockPart) -> usize {
     lengths + indices.map(|table| entries(part, table.offset, &table.strides).len()).sum::<usize>()
 }
 
-/// The distance from the first to the last iteration of a loop in table entries, summed over all tables.
+/// The extent of a loop in entries, summed over all tables.
 pub(crate) fn entries_reach(part: &BlockPart, at: usize) -> usize {
     let steps = part.block.loops[at].len - 1;
     let lengths = cut_by_table(&part.block).map(|(_, _, table)| &table.strides);

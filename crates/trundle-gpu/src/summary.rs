@@ -1,4 +1,4 @@
-//! Descriptions of launches, for all kinds of devices.
+//! Descriptions of launches, for any device.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use trundle_core::Result;
 
 use crate::{GpuMove, WORKGROUP, Window};
 
-/// A description of a launch. Plans of all kinds of devices have one for each launch.
+/// A description of a launch. The plans of any device have one for each launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchSummary {
     /// The index of the block in the [`GpuMove`](crate::GpuMove).
@@ -16,7 +16,7 @@ pub struct LaunchSummary {
     pub kernel: String,
     /// The number of workgroups of [`WORKGROUP`] invocations.
     pub workgroups: u32,
-    /// The range of bytes of the source buffer that is read. With an index table, not every byte in it may be read.
+    /// The range of bytes of the source buffer that is read. With an index table, not every byte is read.
     pub reads: Range<usize>,
     /// The range of bytes of the destination buffer that is written.
     pub writes: Range<usize>,

@@ -1,4 +1,4 @@
-//! Windows: the parts of buffers that are bound for a launch. Devices limit the size of such a part.
+//! Windows: the parts of buffers that are bound for a launch, whose size devices limit.
 
 use std::ops::Range;
 
@@ -9,36 +9,34 @@ use crate::{Access, GpuBlock, Pattern};
 /// The limits of a device for windows. They are usually smaller than its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// The maximum size of a window in bytes, usually 128 MiB or 2 GiB. It is raised to 4096 bytes and to 16 times
-    /// the alignment if it is smaller.
+    /// The maximum size of a window in bytes, usually 128 MiB or 2 GiB. It is raised to at least 4096 bytes and 16
+    /// alignments.
     pub bytes: usize,
     /// The alignment of windows in bytes, a power of two that is at least 16.
     pub alignment: usize,
 }
 
-/// A part of a buffer that is bound for a launch. Positions in kernels are relative to its start.
+/// A bound part of a buffer, to whose start positions in kernels are relative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// The offset of the window in the buffer in bytes, a multiple of the alignment.
+    /// The offset in the buffer in bytes, a multiple of the alignment.
     pub offset: usize,
-    /// The size in bytes, a multiple of 16. The window may end up to 15 bytes after the end of the buffer.
+    /// The size in bytes, a multiple of 16: the window may exceed the buffer by up to 15 bytes.
     pub bytes: usize,
 }
 
-/// The maximum number of grains in a window. Positions in kernels are 32-bit numbers. The upper half of the numbers
-/// stands for positions before the window.
+/// The maximum number of grains in a window. Kernels count with 32 bits, and the upper half of the numbers are
+/// positions before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
-/// The number of bytes at the end of a source window in which no moved element begins. An element that begins before
-/// these bytes may end in them.
+/// The number of bytes at the end of a source window in which elements only end.
 const OVERLAP: usize = 32;
 
 /// Elements of more than this many bytes (or packed elements) may be split if they do not fit in a window.
 const UNDIVIDED: usize = 64;
 
 impl Windows {
-    /// The maximum size of a window in bytes. It is never below 4096, because tests ask for windows that are too
-    /// small.
+    /// The maximum size of a window in bytes. The lower limit makes tiny windows usable in tests.
     fn bytes(&self) -> usize {
         self.bytes.max(4096).max(16 * self.alignment)
     }
@@ -48,12 +46,12 @@ impl Windows {
         access.bytes_before(MOST_GRAINS.saturating_mul(access.grain())).min(self.bytes()) / 16 * 16
     }
 
-    /// The maximum number of bytes or packed elements that fit in a window for any alignment.
+    /// The maximum number of bytes or packed elements that fit in a window at any alignment.
     fn fits(&self, access: Access) -> usize {
         access.units_of(self.most(access) - 4 * self.step(access) - OVERLAP)
     }
 
-    /// The alignment of windows in bytes. Windows begin at whole groups of packed elements.
+    /// The alignment of windows in bytes, which keeps groups of packed elements whole.
     fn step(&self, access: Access) -> usize {
         self.alignment * access.packing().map_or(1, trundle_core::Packing::group_bytes)
     }
@@ -71,8 +69,8 @@ impl Windows {
         })
     }
 
-    /// The source windows that cover a range, and for each the number of bytes or packed elements that are moved from
-    /// it. The number is `None` if the window covers the whole range.
+    /// The source windows that cover a range, each with the number of bytes or packed elements to move from it, or
+    /// `None` if it covers the whole range.
     pub(crate) fn of_src(
         &self,
         access: Access,
@@ -99,14 +97,13 @@ impl Windows {
     }
 }
 
-/// The window from `offset` to `end`, which is rounded up to a multiple of 16. The window ends at the latest at the
-/// end of the buffer, rounded up likewise.
+/// The window from `offset` to `end`, clamped to the buffer, both rounded up to multiples of 16.
 fn window(offset: usize, end: usize, buffer: usize) -> Window {
     let end = end.next_multiple_of(16).min(buffer.next_multiple_of(16));
     Window { offset, bytes: end.saturating_sub(offset).max(16) }
 }
 
-/// Splits a block into parts that fit in the windows of both buffers. Most blocks are not split.
+/// Splits a block into parts that fit in the windows of both buffers.
 pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -> Vec<BlockPart> {
     let mut waiting = vec![block.part()];
     let mut pieces = Vec::new();
@@ -122,7 +119,7 @@ pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -
     pieces
 }
 
-/// About the middle of a dimension. If possible, it is a multiple of 64, so that tiles and vectors stay whole.
+/// About the middle of a dimension: a multiple of 64 if possible, so that tiles and vectors stay whole.
 fn middle(part: &BlockPart, dimension: Dimension) -> usize {
     let steps = part.steps(dimension);
     match steps / 2 {
@@ -167,8 +164,7 @@ fn halved(
             Dimension::Element => part.width,
         })
     };
-    // If no single dimension has a large reach, the reach comes from a table or from many loops together. Splitting
-    // would not help, so several source windows are used.
+    // A reach that comes from a table, or from many loops together, takes several source windows instead of a split.
     if read > fits
         && let Some((reach, dimension)) = by_reach()
         && reach > fits / 2
@@ -181,7 +177,7 @@ fn halved(
     None
 }
 
-/// The divisible dimension with the largest `reach`, and its reach.
+/// The divisible dimension with the largest `reach`.
 fn longest(
     part: &BlockPart,
     block: &GpuBlock,

@@ -1,5 +1,5 @@
-//! Runs the conformance suite of all backends, with launches that are emulated on the host. Windows are whole buffers,
-//! or much smaller.
+//! Runs the conformance suite with launches that are emulated on the host, with windows of whole buffers and with much
+//! smaller ones.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[allow(dead_code, reason = "what other tests look at")]
@@ -33,7 +33,7 @@ fn launches_between_windows_move_what_the_oracle_says() {
     suite::random(&small, 100, 5000);
     suite::many_axes(&small, 50, 20_000);
     suite::shaping(&small, 50, 5000);
-    // Most cases take four windows. Cases that read and write in different orders take more.
+    // Most cases take four windows, or more if they read and write in different orders.
     suite::sweep(
         &Invocations { windows: Windows { bytes: 1 << 20, ..SMALL } },
         some(suite::large(), 2),
@@ -55,7 +55,6 @@ fn what_tables_say_is_read_from_several_windows() {
     assert!(cases.iter().any(several));
 }
 
-/// Returns the move of a case that has only one pass.
 fn moves(case: &Case) -> Option<Move> {
     let passes = case.passes().unwrap();
     let [map] = &passes[..] else { return None };

@@ -1,5 +1,5 @@
-//! Plans moves of tensors of many GiB, without running them. The numbers of a launch have 32 bits, and must give the
-//! right 64-bit positions.
+//! Plans moves of many GiB without running them. Launches have 32-bit numbers, which must give the right 64-bit
+//! positions.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[allow(dead_code, reason = "nothing is moved")]
@@ -10,7 +10,7 @@ use trundle_core::ops::{Flip, Indices, ReverseSubsequences, Roll, Take, Transpos
 use trundle_core::{Layout, Move, Op, Shape};
 use trundle_gpu::{GpuMove, Launch, Windows};
 
-/// Returns the number of bytes of a launch whose windows cover all of its elements.
+/// Returns the bytes of a launch whose windows cover all of its elements.
 fn moved_bytes(launch: &Launch) -> usize {
     let grains = match launch.tile {
         None => launch.rows as usize * launch.row as usize,
@@ -22,7 +22,7 @@ fn moved_bytes(launch: &Launch) -> usize {
     grains * launch.access.grain()
 }
 
-/// Checks the launches of `op` with windows of 128 MiB and of 2 GiB. Returns how many launches there are in each case.
+/// Checks the launches of `op` with windows of 128 MiB and of 2 GiB. Returns their numbers.
 fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: bool) -> [usize; 2] {
     let shape = Shape::new(sizes).unwrap();
     let map = op.index_map(&shape).unwrap();
@@ -74,7 +74,7 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
 fn a_transpose_of_64_gib_is_moved_in_squares() {
     let op = Transpose::new(&[]).into();
     let launches = lead_where_the_map_says(&op, &[1 << 17, 1 << 17], 4, false);
-    // The launches split the destination and the source in the same way.
+    // The launches split destination and source equally.
     assert!(launches[1] <= 128 * 128 && launches[0] <= 1024 * 1024, "{launches:?}");
 }
 

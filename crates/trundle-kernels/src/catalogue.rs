@@ -1,5 +1,4 @@
-//! The catalogue of kernels. It contains the instruction sets of each kernel, the tiles that it applies to, and the
-//! reason to pick it.
+//! The catalogue: each kernel's instruction sets, the tiles that it applies to, and the reason to pick it.
 
 use std::fmt;
 
@@ -76,17 +75,17 @@ pub enum KernelFn {
 
 /// A kernel, as the catalogue describes it.
 pub struct Kernel {
-    /// The name of the kernel, with the instruction set.
+    /// The name, with the instruction set.
     pub name: &'static str,
-    /// The instruction set that the kernel needs.
+    /// The instruction set it needs.
     pub simd: Simd,
     /// Which loops of a block the kernel takes as rows and columns.
     pub roles: Roles,
-    /// Whether the kernel can move tiles of this pattern. The number is the size of a vector in bytes.
+    /// Whether the kernel can move tiles of this pattern, with vectors of this many bytes.
     applies: fn(&Pattern, usize) -> bool,
-    /// Returns the number of rows and columns of the kernel's tiles.
+    /// Returns the number of rows and columns of a tile.
     tile: fn(&Space) -> (usize, usize),
-    /// The stores that the kernel can use: streaming and ordinary stores, or only ordinary ones.
+    /// Whether the kernel can use streaming stores.
     stores: StoreKind,
     /// The reason to pick the kernel, for reports.
     pub reason: &'static str,
@@ -95,14 +94,14 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Returns whether the kernel can move tiles of this pattern, if they have the kernel's roles.
+    /// Returns whether the kernel can move tiles of this pattern.
     pub fn applies(&self, pattern: &Pattern) -> bool {
         (self.applies)(pattern, self.simd.vector_bytes())
     }
 
     /// Returns the maximum number of rows and columns per tile.
     pub fn tile(&self, space: &Space) -> (usize, usize) {
-        // Ragged columns are cut at any element, so their tiles have the sizes of tiles of runs.
+        // Ragged columns are cut at any element, as runs are.
         let tile = if space.ragged_cols { rows::tile } else { self.tile };
         let ((rows, cols), (all_rows, all_cols)) = (tile(space), space.pattern.wrapped);
         (rows.clamp(1, all_rows), cols.clamp(1, all_cols))
@@ -128,10 +127,9 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// Makes [`CATALOGUE`]. Each kernel has one row with its name, module, call, roles, stores, its instruction sets of
-/// x86-64, of aarch64 and of any machine (widest first), and the reason to pick it. `applies`, `tile` and `run` are in
-/// the kernel's module. Each kernel has a module here for each of its instruction sets, so that an incremental build
-/// recompiles only what an edit changes.
+/// Makes [`CATALOGUE`]. Each row has a kernel's name, module, call, roles, stores, its instruction sets of x86-64, of
+/// aarch64 and of any machine (widest first), and the reason to pick it. Each instance has its own module, so that an
+/// incremental build recompiles only what an edit changes.
 macro_rules! catalogue {
     ($($name:literal: $folder:ident::$kernel:ident $row:tt
         [$($x86_64:ident)*] [$($aarch64:ident)*] [$($any:ident)*],
@@ -154,7 +152,6 @@ macro_rules! catalogue {
     };
 }
 
-/// A kernel built for one instruction set.
 macro_rules! instance {
     (vbmi, $($row:tt)*) => {
         instance!(Avx512Vbmi "avx512vbmi" "avx512f,avx512bw,avx512vl,avx512vbmi", $($row)*);
@@ -165,7 +162,6 @@ macro_rules! instance {
     (avx2, $($row:tt)*) => { instance!(Avx2 "avx2" "avx2", $($row)*); };
     (neon, $($row:tt)*) => { instance!(Neon "neon" "neon", $($row)*); };
     (portable, $($row:tt)*) => { instance!(Portable "portable", $($row)*); };
-    // A kernel without vectors.
     (scalar, $name:literal, $folder:ident::$kernel:ident $($row:tt)*) => {
         use crate::$folder::$kernel::run;
 

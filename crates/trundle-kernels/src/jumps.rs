@@ -1,22 +1,19 @@
 //! Jumps: places where the rows or columns of a tile do not continue with their stride.
 
-/// Jumps of a tile's rows in the destination, or of its columns in the source.
-///
-/// The rows of a tile can go through two loops that are contiguous in the source, but not in the destination. They jump
-/// in the destination at the end of the inner loop. In the same way, columns can jump in the source. A rolled loop
-/// jumps to the start of its axis.
+/// Jumps of a tile's rows in the destination, or of its columns in the source. They occur where the tile continues
+/// through an outer loop that is not contiguous there, and where a rolled loop wraps to the start of its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jumps {
     /// The number of iterations before the first jump.
     pub first: usize,
-    /// The jumps: these two in turn.
+    /// The jumps, in alternation.
     pub following: [Jump; 2],
 }
 
 /// A jump and the number of iterations after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The distance of the jump in bytes. It is added to the stride.
+    /// The distance in bytes, in addition to the stride.
     pub bytes: isize,
     /// The number of iterations before the next jump.
     pub steps: usize,
@@ -27,9 +24,9 @@ impl Jumps {
     pub const NONE: Jumps =
         Jumps { first: usize::MAX, following: [Jump { bytes: 0, steps: usize::MAX }; 2] };
 
-    /// Returns the jumps of a loop of `len` iterations, from iteration `start` on. `stride` is the stride of the loop
-    /// in bytes. If `rolled` is given, the loop jumps to the start of its axis after so many iterations. If `outer` is
-    /// given, the loop is repeated by an outer loop, whose stride is `outer` bytes.
+    /// Returns the jumps of a loop of `len` iterations of `stride` bytes, from iteration `start` on. If `rolled` is
+    /// given, the loop wraps to its start after so many iterations. If `outer` is given, an outer loop of this stride
+    /// repeats it.
     #[inline]
     pub fn of(
         len: usize,
@@ -39,7 +36,7 @@ impl Jumps {
         start: usize,
     ) -> Jumps {
         if rolled.is_none() && outer.is_none() {
-            // Small moves return here, without a division.
+            // Small moves avoid the division.
             return Jumps::NONE;
         }
         let (all, step) = (len.cast_signed() * stride, start % len);
@@ -65,7 +62,6 @@ impl Jumps {
 mod tests {
     use super::*;
 
-    /// Returns the offsets of `count` iterations, with all jumps. The first offset is `begin`.
     fn walked(all: Jumps, begin: isize, stride: isize, count: usize) -> Vec<isize> {
         let (mut offset, mut left, mut jumps) = (begin, all.first, all.following);
         let step = |_| {

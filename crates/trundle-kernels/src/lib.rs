@@ -1,9 +1,9 @@
-//! The kernels: functions that move one tile of elements each. A kernel is a module, in a folder of similar kernels and
-//! the parts that they share. The folder's `mod.rs` says which modules are kernels and which are parts.
+//! The kernels: functions that move one tile of elements each. A folder has similar kernels and the parts that they
+//! share; its `mod.rs` says which is which.
 //!
-//! A kernel gets element widths and strides. It does not know operators, types, tensors, plans or threads. So this
-//! crate has no dependencies, and is rebuilt only when a kernel changes. [`CATALOGUE`] lists all kernels. The planner
-//! of `trundle-cpu` uses the first kernel in the list that applies to a tile. See docs/kernels.md.
+//! A kernel knows widths and strides, but no operators, types, tensors, plans or threads. So this crate has no
+//! dependencies, and is rebuilt only when a kernel changes. The planner of `trundle-cpu` uses the first kernel of
+//! [`CATALOGUE`] that applies to a tile. See docs/kernels.md.
 #![allow(unsafe_code)]
 
 mod catalogue;

@@ -1,4 +1,4 @@
-//! Patterns of tiles: strides, sizes and limits. With them, the planner picks a kernel and the sizes of its tiles.
+//! Patterns of tiles, by which the planner picks a kernel and the sizes of its tiles.
 
 use crate::tile::StoreKind;
 use crate::tuning::Tuning;
@@ -16,11 +16,10 @@ pub struct Pattern {
     pub lens: (usize, usize),
     /// `lens`, including the loops that continue rows and columns. For kernels whose tiles may jump.
     pub wrapped: (usize, usize),
-    /// `wrapped`, except that a loop that continues both rows and columns counts only for the columns. For kernels of
-    /// many loops.
+    /// `wrapped`, except that a loop that continues both counts only for the columns. For kernels of many loops.
     pub tile: (usize, usize),
-    /// The number of index bits that are contiguous from the element on, in the source and in the destination: a loop
-    /// of 2^n iterations has n bits. For kernels of many loops.
+    /// The number of loops of two iterations that nest without gaps from the innermost on, in the source and in the
+    /// destination. A loop of 2^n iterations counts as n. For kernels of many loops.
     pub bits: (usize, usize),
 }
 
@@ -53,10 +52,9 @@ pub enum Roles {
     Rolled,
     /// The rows are a ragged loop. The columns are lanes: each has its own cut.
     Lanes,
-    /// As `Lanes`, but the rows continue through a loop over slabs: groups of rows that are contiguous in the
-    /// destination.
+    /// As `Lanes`, but the rows continue through a loop over slabs that are contiguous in the destination.
     Slabs,
-    /// The block has many loops. Tables combine some loops into the rows and others into the columns.
+    /// Tables combine some of many loops into the rows and others into the columns.
     Gathered,
     /// As `Gathered`, for loops of two iterations. A loop of 2^n iterations counts as n loops.
     Bits,
@@ -74,12 +72,12 @@ pub enum Roles {
     Segments,
 }
 
-/// The `applies` of kernels that the planner finds by their roles only, not by a pattern.
+/// For kernels that the planner finds by their roles only.
 pub(crate) fn never(_: &Pattern, _: usize) -> bool {
     false
 }
 
-/// The `applies` of kernels that can move every pattern of their roles.
+/// For kernels that can move every pattern of their roles.
 pub(crate) fn always(_: &Pattern, _: usize) -> bool {
     true
 }

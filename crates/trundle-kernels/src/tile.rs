@@ -1,4 +1,4 @@
-//! Tiles, the arguments of kernels: rows and columns of elements, with their addresses in source and destination.
+//! Tiles, the arguments of kernels: rows and columns of elements.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use crate::jumps::Jumps;
 use crate::simd::{LINE, prefetch};
 use crate::tuning::Tuning;
 
-/// A loop of `len` iterations with fixed strides in source and destination.
+/// A loop with fixed strides in source and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AffineLoop {
     /// The number of iterations.
     pub len: usize,
-    /// The distance in the source from one iteration to the next, in bytes.
+    /// The distance in the source between iterations, in bytes.
     pub src_stride: isize,
-    /// The distance in the destination from one iteration to the next, in bytes.
+    /// The distance in the destination between iterations, in bytes.
     pub dst_stride: isize,
 }
 
@@ -28,13 +28,13 @@ impl fmt::Display for AffineLoop {
     }
 }
 
-/// How the result is written. Variants are ordered: a kernel that can use a variant can also use the lesser one.
+/// How the result is written. A kernel that can use a variant can also use the lesser one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoreKind {
-    /// Ordinary stores: the result stays in the caches for its reader, or the kernel has no streaming stores.
+    /// Ordinary stores: the result stays in the caches, or the kernel has no streaming stores.
     Ordinary,
-    /// Streaming (non-temporal) stores: the result is larger than the caches. A whole line that is written by streaming
-    /// stores is not read first.
+    /// Streaming (non-temporal) stores: the result is larger than the caches. Whole lines are written without being
+    /// read first.
     Streaming,
 }
 
@@ -47,54 +47,52 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// Minimum length of a row in bytes for streaming stores. In a shorter row, writing the two incomplete lines at its
-/// ends would take more time than streaming stores save. The value is a guess.
+/// In a shorter row, writing the two incomplete lines at its ends takes more time than streaming saves (a guess).
 pub(crate) const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 
-/// Prefetch distance in bytes if the lines of the source are contiguous. The hardware prefetcher also predicts
-/// ascending lines, but later (docs/kernels.md).
+/// Prefetch distance in bytes if source lines are contiguous. The hardware prefetcher also predicts ascending lines,
+/// but later (docs/kernels.md).
 pub(crate) const AHEAD_BYTES: usize = 4096;
 
-/// The row that is moved after the current one. The kernel prefetches its start while it moves the end of the current
-/// row, because the hardware prefetcher does not predict where a row starts.
+/// The row that is moved next. Its start is prefetched at the end of the current row, because the hardware prefetcher
+/// does not predict it.
 #[derive(Clone, Copy)]
 pub struct Next {
     pub(crate) src: *const u8,
     dst: *mut u8,
-    /// The distance between the lines of the source in reading order, in bytes.
+    /// The distance between source lines in reading order, in bytes.
     step: isize,
 }
 
 impl Next {
-    /// Makes a `Next` for the row whose first element is at these addresses. `stride` is the byte stride of the columns
-    /// in the source.
+    /// Makes a `Next` for the row that begins at these addresses, with columns `stride` bytes apart in the source.
     #[inline]
     pub fn at(src: *const u8, dst: *mut u8, stride: isize) -> Next {
         let line = LINE.cast_signed();
         Next { src, dst, step: if stride < 0 { -line } else { line } }
     }
 
-    /// Returns the address of line `index` of the row. The address need not be valid.
+    /// Returns the address of line `index` of the row, which need not be valid.
     #[inline(always)]
     pub(crate) fn line(&self, index: usize) -> *const u8 {
         self.src.wrapping_offset(index.cast_signed() * self.step)
     }
 
-    /// Returns the address of column `index`, if columns are `stride` bytes apart. The address need not be valid.
+    /// Returns the address of column `index`, which need not be valid.
     #[inline(always)]
     pub(crate) fn column(&self, index: usize, stride: isize) -> *const u8 {
         self.src.wrapping_offset(index.cast_signed().wrapping_mul(stride))
     }
 
-    /// Prefetches the lines of the destination that are written in part: at the start of this row, and at the end of
-    /// the current row, which ends at `end`.
+    /// Prefetches the destination lines that are written in part: at the start of this row, and at `end`, the end of
+    /// the current one.
     #[inline(always)]
     pub(crate) fn prefetch_partial(&self, end: *mut u8) {
         prefetch_partial(end);
         prefetch_partial(self.dst);
     }
 
-    /// Prefetches the two lines after the first `lines` lines of the row. An unaligned row can end in either of them.
+    /// Prefetches the two lines after the first `lines` ones. An unaligned row can end in either.
     #[inline(always)]
     pub(crate) fn prefetch_rest(&self, lines: usize) {
         prefetch(self.line(lines));
@@ -102,8 +100,8 @@ impl Next {
     }
 }
 
-/// Prefetches the line of `at`, if a run that begins or ends at `at` writes only a part of this line. The processor
-/// reads such a line before the store, and later streaming stores would wait for it.
+/// Prefetches the line of `at` unless a run that begins or ends there writes it whole. The processor reads such a line
+/// before the store, and later streaming stores would wait.
 #[inline(always)]
 pub(crate) fn prefetch_partial(at: *mut u8) {
     if !at.addr().is_multiple_of(LINE) {
@@ -114,9 +112,9 @@ pub(crate) fn prefetch_partial(at: *mut u8) {
 /// A tile to move: `rows.len` rows of `cols.len` elements of `width` bytes.
 #[derive(Clone, Copy)]
 pub struct Tile {
-    /// The source address of the first element.
+    /// The source of the first element.
     pub src: *const u8,
-    /// The destination address of the first element.
+    /// The destination of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
@@ -130,7 +128,7 @@ pub struct Tile {
     pub col_jumps: Jumps,
     /// How the result is written.
     pub store: StoreKind,
-    /// The row that is moved after this tile, if it is known.
+    /// The row that is moved after this tile, if known.
     pub next: Option<Next>,
     /// The tuning record.
     pub tuning: Tuning,
@@ -146,7 +144,7 @@ pub struct Tiles {
 }
 
 impl Tile {
-    /// Prefetches the first and the last line of the destination, if the tile writes only a part of them.
+    /// Prefetches the first and the last line of the destination, if they are written in part.
     #[inline]
     pub fn prefetch_ends(&self) {
         let last = |each: AffineLoop| (each.len.cast_signed() - 1).wrapping_mul(each.dst_stride);
@@ -181,8 +179,6 @@ impl Tile {
         if row + 1 < self.rows.len { next } else { self.next.unwrap_or(next) }
     }
 
-    /// Returns the source and destination addresses of a row.
-    ///
     /// # Safety
     /// `row` is below `rows.len`, and the tile is valid as [`KernelFn::Tile`] requires.
     #[inline(always)]

@@ -33,8 +33,8 @@ pub enum LinesTogether {
 }
 
 impl LinesTogether {
-    /// Returns the number of lines. `aligned` is true if the lines of all rows begin at the same columns. `col_bytes`
-    /// is the length of a column in bytes.
+    /// Returns the number of lines. `aligned`: the lines of all rows begin at the same columns. `col_bytes`: the length
+    /// of a column.
     pub(crate) fn of(self, aligned: bool, col_bytes: usize) -> usize {
         match self {
             LinesTogether::Two => 2,
@@ -54,8 +54,7 @@ impl fmt::Display for LinesTogether {
     }
 }
 
-/// Which elements a transpose first copies to a contiguous buffer in the second-level cache. It does so if columns are
-/// short, or if their lines would evict each other from the first-level cache.
+/// Which elements a transpose first packs in the second-level cache, if columns are short or would evict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
     /// No elements.
@@ -86,11 +85,11 @@ impl fmt::Display for Packed {
     }
 }
 
-/// The tuning record: settings of kernels and planner that depend on the machine. They affect the speed of moves, but
-/// not the results. As text, a record is a list of `name=value` pairs with spaces between them.
+/// The tuning record: settings of kernels and planner that depend on the machine. They affect speed, not results. As
+/// text, a record is `name=value` pairs separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Results larger than this number of bytes are written by streaming stores.
+    /// Larger results, in bytes, are written by streaming stores.
     pub streaming_bytes: usize,
     /// The cache into which runs of bytes are prefetched.
     pub run_level: Level,
@@ -98,8 +97,7 @@ pub struct Tuning {
     pub rolled_level: Level,
     /// The prefetch distance for runs and rolled rows, in bytes.
     pub run_ahead: usize,
-    /// The number of pages of a long run that are copied at the same time, from 1 to 4. With more than one, a line of
-    /// each page is copied in turn.
+    /// The number of pages of a long run that are copied in turn, line by line: 1 to 4.
     pub run_pages: usize,
     /// The cache into which reversed rows are prefetched.
     pub reversed_level: Level,
@@ -109,27 +107,26 @@ pub struct Tuning {
     pub transpose_level: Level,
     /// The prefetch distance for the columns of transposes, in columns.
     pub columns_ahead: usize,
-    /// The minimum prefetch distance for the columns of transposes, in bytes. It matters for short columns.
+    /// The minimum prefetch distance for the columns of transposes, in bytes.
     pub column_bytes_ahead: usize,
     /// How many lines of a row are written together. For elements of one byte, always two.
     pub lines_together: LinesTogether,
     /// The length of a transpose's tile along the axis that is contiguous in the source, in bytes.
     pub tile_bytes: usize,
-    /// The maximum number of rows in a tile of a transpose.
+    /// The maximum number of rows in such a tile.
     pub tile_rows: usize,
-    /// The maximum number of columns in a tile of a transpose, if tasks are large enough.
+    /// The maximum number of columns in such a tile, if tasks are large enough.
     pub tile_columns: usize,
     /// Contiguous rows of at most this many bytes are assembled in registers.
     pub short_row_bytes: usize,
     /// The same limit for rows of elements of 1 or 2 bytes.
     pub narrow_short_row_bytes: usize,
-    /// Which elements are copied to a contiguous buffer before they are transposed.
+    /// Which elements are packed before they are transposed.
     pub packed: Packed,
 }
 
 pub(crate) const MOST_PAGES: usize = 4;
 
-/// A number in the record: its name, the range of its values, and its field.
 struct Number {
     name: &'static str,
     range: std::ops::RangeInclusive<usize>,
@@ -160,13 +157,12 @@ const NUMBERS: [Number; 11] = {
 };
 
 impl Tuning {
-    /// Returns the settings that are best for most of the measured machines (docs/kernels.md), for this size of the
-    /// last-level cache.
+    /// Returns the best settings for most measured machines (docs/kernels.md), for this size of the last-level cache.
     pub const fn of_cache(l3_bytes: usize) -> Tuning {
         let half = l3_bytes / 2;
         Tuning {
-            // A last-level cache of hundreds of megabytes is shared with other processes. A result does not stay in
-            // all of it.
+            // A last-level cache of hundreds of megabytes is shared with other processes, so a result does not stay
+            // there.
             streaming_bytes: if half < MOST_CACHED_BYTES { half } else { MOST_CACHED_BYTES },
             run_level: Level::L1,
             rolled_level: Level::L1,
@@ -187,7 +183,7 @@ impl Tuning {
         }
     }
 
-    /// Returns this record with the changes in `text`, a list of `name=value` pairs with spaces between them.
+    /// Returns this record with the changes in `text`: `name=value` pairs separated by spaces.
     ///
     /// # Errors
     /// Fails if the text has another form, or if a name is unknown or a value is out of range.
@@ -200,7 +196,7 @@ impl Tuning {
         Ok(self)
     }
 
-    /// Returns the maximum size in bytes of a row that is assembled in registers, for elements of `width` bytes.
+    /// Returns the maximum size of a row that is assembled in registers, in bytes.
     pub(crate) fn short_row_bytes(&self, width: usize) -> usize {
         if width <= 2 { self.narrow_short_row_bytes } else { self.short_row_bytes }
     }
@@ -235,7 +231,6 @@ impl Tuning {
     }
 }
 
-/// Returns the item of `all` whose text is `value`.
 fn one_of<T: fmt::Display + Copy, const N: usize>(
     name: &str,
     value: &str,
@@ -249,12 +244,11 @@ fn one_of<T: fmt::Display + Copy, const N: usize>(
     })
 }
 
-/// Minimum length of a column in bytes for writing two lines together. The value is a guess: columns of 512 bytes were
-/// slower with two lines.
+/// Shorter columns are written one line at a time (a guess: columns of 512 bytes were slower with two).
 const LEAST_TOGETHER_BYTES: usize = 1024;
 
-/// Results larger than this are written by streaming stores even if they fit in the last-level cache. The value is 16
-/// times the size of the second-level caches of the measured machines (docs/kernels.md).
+/// Larger results are always streamed, however large the last-level cache is: 16 second-level caches of the measured
+/// machines (docs/kernels.md).
 const MOST_CACHED_BYTES: usize = 16 << 20;
 
 impl fmt::Display for Tuning {
@@ -279,7 +273,7 @@ impl fmt::Display for Tuning {
 impl FromStr for Tuning {
     type Err = String;
 
-    /// Parses a text that contains every name. If a name occurs several times, its last value is used.
+    /// Parses a text with every name. If a name repeats, the last value counts.
     fn from_str(text: &str) -> Result<Tuning, String> {
         let tuning = Tuning::of_cache(0).with(text)?;
         let names = tuning.to_string();

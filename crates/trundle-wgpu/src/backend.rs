@@ -9,8 +9,8 @@ impl Backend for Wgpu {
     type Buffer = DeviceBuffer;
     type Plan = WgpuPlan;
 
-    /// Plans `work`, and copies the tables that its kernels need to the device. If the copy fails, runs of the plan
-    /// return its error.
+    /// Plans `work`, and copies the tables of its kernels to the device. If the copy fails, runs of the plan return its
+    /// error.
     fn plan(&self, work: &Move) -> WgpuPlan {
         self.planned(work)
     }
@@ -33,8 +33,7 @@ impl Backend for Wgpu {
         buffer.bytes()
     }
 
-    /// Submits the move and returns without waiting. Moves run in the order of their submission. Use [`Wgpu::wait`]
-    /// or [`Wgpu::read`] to wait.
+    /// Submits the move and returns without waiting. Moves run in order. Use [`Wgpu::wait`] or [`Wgpu::read`] to wait.
     fn run_while(
         &self,
         plan: &WgpuPlan,

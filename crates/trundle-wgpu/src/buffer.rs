@@ -12,7 +12,7 @@ pub struct DeviceBuffer {
     bytes: usize,
 }
 
-/// Maximum number of bytes that are copied at once between host and device. The staging memory has this size.
+/// Maximum number of bytes per copy between host and device, and the size of the staging memory.
 const COPIED: usize = 32 << 20;
 
 impl DeviceBuffer {
@@ -21,8 +21,7 @@ impl DeviceBuffer {
         self.bytes
     }
 
-    /// Returns the buffer of wgpu, so that other code can use it. At its end, it may have a few padding bytes with
-    /// unspecified values.
+    /// Returns the buffer of wgpu, for other code. It may end with a few padding bytes.
     pub fn wgpu(&self) -> &wgpu::Buffer {
         &self.buffer
     }
@@ -34,7 +33,7 @@ impl Wgpu {
         Ok(DeviceBuffer { buffer: self.allocated(bytes, usage)?, bytes })
     }
 
-    /// Allocates `bytes` bytes, at least one, rounded up to a multiple of 16.
+    /// Allocates at least one byte, rounded up to a multiple of 16.
     pub(crate) fn allocated(&self, bytes: usize, usage: BufferUsages) -> Result<wgpu::Buffer> {
         let too_large =
             || Error::too_large(format!("a buffer of {bytes} bytes on {}", self.name()));
@@ -62,7 +61,7 @@ impl Wgpu {
         self.written(&buffer.buffer, bytes)
     }
 
-    /// Copies host bytes to the start of a buffer that is large enough for them.
+    /// Copies host bytes to the start of a buffer that is large enough.
     pub(crate) fn written(&self, buffer: &wgpu::Buffer, bytes: &[u8]) -> Result<()> {
         for (number, part) in bytes.chunks(COPIED).enumerate() {
             let (words, rest) = part.split_at(part.len() / 4 * 4);
@@ -76,7 +75,7 @@ impl Wgpu {
                 self.queue.write_buffer(buffer, offset + words.len() as u64, &last);
             }
             if part.len() == COPIED {
-                // While this thread waits, wgpu frees its staging memory, which the next piece can then use.
+                // The wait frees staging memory of wgpu for the next piece.
                 self.queue.submit([]);
                 self.wait()?;
             }
@@ -112,8 +111,8 @@ impl Wgpu {
     /// Waits for all submitted work, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter, and the errors of
-    /// [`Wgpu::read`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter. `bytes` is
+    /// unchanged then. Also the errors of [`Wgpu::read`].
     pub fn read_into(&self, buffer: &DeviceBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.bytes)?;
         if bytes.is_empty() {
@@ -128,7 +127,6 @@ impl Wgpu {
             encoder.copy_buffer_to_buffer(&buffer.buffer, offset, &between, 0, size);
             self.queue.submit([encoder.finish()]);
             let mapped = between.slice(..size);
-            // If the mapping fails, `get_mapped_range` returns the error.
             mapped.map_async(MapMode::Read, |_| {});
             self.wait()?;
             let view = mapped

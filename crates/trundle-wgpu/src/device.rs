@@ -17,12 +17,12 @@ pub enum Choice {
     /// Only GPUs. Discrete GPUs are preferred to integrated ones.
     #[default]
     Gpu,
-    /// GPUs, or, if there is none, a device that the CPU emulates, such as Mesa's lavapipe. This is for tests: an
-    /// emulated device is slower than the CPU backend.
+    /// GPUs, or else a device that the CPU emulates, such as Mesa's lavapipe. For tests: it is slower than the CPU
+    /// backend.
     GpuOrEmulated,
 }
 
-/// Runs moves on a device. Clones use the same device. Several threads may use it.
+/// Runs moves on a device, which clones share. Several threads may use it.
 #[derive(Clone)]
 pub struct Wgpu {
     pub(crate) device: wgpu::Device,
@@ -36,7 +36,7 @@ pub struct Wgpu {
 }
 
 impl Wgpu {
-    /// Opens the best GPU of the system. Never opens an emulated device.
+    /// Opens the best GPU of the system, never an emulated one.
     ///
     /// # Errors
     /// [`NoDevice`] if no GPU can be used. It lists the adapters that were found.
@@ -75,7 +75,7 @@ impl Wgpu {
         Err(NoDevice { interfaces, found })
     }
 
-    /// Opens the device of an adapter. If it cannot be used, the error is the reason.
+    /// Opens the device of an adapter, or returns why it cannot be used.
     fn of(adapter: &Adapter) -> Result<Wgpu, String> {
         let flags = adapter.get_downlevel_capabilities().flags;
         if !flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
@@ -108,7 +108,7 @@ impl Wgpu {
         })
     }
 
-    /// Returns the name of the device, with its graphics interface, and with the word "emulated" if it is emulated.
+    /// Returns the name of the device with its graphics interface, and "emulated" if it is.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -118,13 +118,14 @@ impl Wgpu {
         self.is_emulated
     }
 
-    /// Returns the limits for the bound parts of buffers. They are the device's limits, unless
-    /// [`with_windows`](Wgpu::with_windows) was used.
+    /// Returns the limits for the bound parts of buffers: the device's, unless [`with_windows`](Wgpu::with_windows) was
+    /// used.
     pub fn windows(&self) -> Windows {
         self.windows
     }
 
-    /// Limits the bound parts of buffers to `bytes` bytes. So tests can run the code for large buffers with small ones.
+    /// Limits the bound parts of buffers to `bytes` bytes, so that tests can run the code for large buffers with small
+    /// ones.
     #[must_use]
     pub fn with_windows(self, bytes: usize) -> Wgpu {
         let bytes = bytes.min(self.windows.bytes);
@@ -148,7 +149,7 @@ impl fmt::Debug for Wgpu {
     }
 }
 
-/// Returns the rank of a type of device. The best type has rank 0.
+/// Ranks device types, best first.
 fn rank(device_type: DeviceType) -> u8 {
     match device_type {
         DeviceType::DiscreteGpu => 0,
@@ -168,7 +169,7 @@ fn is_emulated(adapter: &Adapter) -> bool {
     adapter.get_info().device_type == DeviceType::Cpu
 }
 
-/// Returns wgpu's default limits, but with the buffer sizes of this device.
+/// Returns wgpu's default limits, with the buffer sizes of this device.
 fn wanted(has: &Limits) -> Limits {
     Limits {
         max_buffer_size: has.max_buffer_size,

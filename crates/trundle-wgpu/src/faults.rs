@@ -1,23 +1,22 @@
-//! Collects failures that a device reports asynchronously.
+//! Failures that a device reports asynchronously.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trundle_core::{Error, Result};
 
-/// The failures that a device has reported. The next check returns a failure and removes it.
+/// The failures that a device has reported. The next check returns a failure, once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults(Arc<Mutex<FaultLog>>);
 
 #[derive(Debug, Default)]
 struct FaultLog {
-    /// The first failure that no check has returned yet.
+    /// The first failure that was not returned yet.
     failed: Option<String>,
-    /// If the device is lost, the reason. All later checks return it.
+    /// Why the device was lost. All later checks return it.
     lost: Option<String>,
 }
 
 impl Faults {
-    /// Begins to collect the failures of a device.
     pub(crate) fn of(device: &wgpu::Device) -> Faults {
         let faults = Faults::default();
         let (failed, lost) = (faults.clone(), faults.clone());

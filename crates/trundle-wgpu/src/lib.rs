@@ -1,5 +1,5 @@
-//! Moves elements in GPU memory, by wgpu (Vulkan, DirectX 12 or Metal). The kernel sources are the same for all three
-//! interfaces, and need no optional device feature.
+//! Moves elements in GPU memory, by wgpu (Vulkan, DirectX 12 or Metal). All interfaces share the kernel sources, which
+//! need no optional device feature.
 //!
 //! [`Wgpu`] is a [`Backend`](trundle_core::Backend). It can run single moves, or be used by a `Runner` of the crate
 //! trundle. The crate trundle-gpu plans the moves.

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// The error if no device can be used: the graphics interfaces that were tried, and the adapters that were found.
+/// No device can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDevice {
-    /// The graphics interfaces that were tried: all for which this program was built.
+    /// The graphics interfaces that were tried: those for which this program was built.
     pub interfaces: Vec<String>,
-    /// The adapters that were found, each with the reason why it cannot be used.
+    /// The adapters that were found, each with the reason why it is not used.
     pub found: Vec<String>,
 }
 

@@ -2,14 +2,14 @@
 
 use trundle_gpu::{IndexSum, Launch};
 
-/// Stands for a loop index if there is no such loop.
+/// For a loop index, if there is no such loop.
 const NONE: u32 = u32::MAX;
 
 /// Number of words per loop.
 const LOOP: usize = 6;
 
-/// Returns the parameters of a launch as words, in the order of the struct `Launch` in `kernels/launch.wgsl`. `grid` is
-/// the number of workgroups in the first direction.
+/// Returns a launch as words, in the order of the struct `Launch` in `kernels/launch.wgsl`. `grid` is the number of
+/// workgroups in the first direction.
 pub(crate) fn parameters(launch: &Launch, grid: u32) -> Vec<u32> {
     let cut = launch.length_cut.as_ref();
     let tile = launch.tile.as_ref();
@@ -52,7 +52,7 @@ pub(crate) fn parameters(launch: &Launch, grid: u32) -> Vec<u32> {
         numbers.extend([*entry, *scale]);
         numbers.extend(strides);
     }
-    // An array whose size is known at run time needs at least one element.
+    // A runtime-sized array needs at least one element.
     numbers.push(0);
     numbers
 }

@@ -11,7 +11,7 @@ use wgpu::{
 
 use crate::source::source;
 
-/// The compiled kernels. There are few, because launches of the same kernel differ only in their parameters.
+/// The compiled kernels: few, because launches of one kernel differ only in their parameters.
 pub(crate) struct Pipelines {
     pub(crate) bindings: BindGroupLayout,
     layout: PipelineLayout,
@@ -30,7 +30,7 @@ impl Pipelines {
             },
             count: None,
         };
-        // The bindings are the source, the destination, the parameters and the tables.
+        // Source, destination, parameters and tables.
         let entries = [
             entry(0, true, false),
             entry(1, false, false),
@@ -47,7 +47,7 @@ impl Pipelines {
         Pipelines { bindings, layout, compiled: Mutex::default() }
     }
 
-    /// Returns a kernel. It is compiled on first use.
+    /// Kernels are compiled on first use.
     pub(crate) fn of(&self, device: &wgpu::Device, kernel: Kernel) -> ComputePipeline {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         compiled.entry(kernel).or_insert_with(|| self.compile(device, kernel)).clone()

@@ -14,7 +14,7 @@ use crate::parameters::parameters;
 /// The plan of a move on a device. Its tables are in device memory. `Display` prints the launches.
 pub struct WgpuPlan {
     pub(crate) work: GpuMove,
-    /// The launches, or the error that runs of the plan return.
+    /// The launches, or the error that runs return.
     pub(crate) prepared: Result<Prepared>,
     device: String,
     windows: Windows,
@@ -22,7 +22,7 @@ pub struct WgpuPlan {
 
 pub(crate) struct Prepared {
     pub(crate) steps: Vec<Step>,
-    /// The parameters of all launches. For a launch, `parameter_bytes` bytes are bound, from the launch's offset on.
+    /// The parameters of all launches. Each launch binds `parameter_bytes` bytes.
     pub(crate) parameters: wgpu::Buffer,
     pub(crate) parameter_bytes: NonZeroU64,
     pub(crate) tables: wgpu::Buffer,
@@ -31,13 +31,12 @@ pub(crate) struct Prepared {
 pub(crate) struct Step {
     pub(crate) pipeline: ComputePipeline,
     pub(crate) bound: Bound,
-    /// The offset of the launch's parameters in bytes.
+    /// The offset of the parameters in bytes.
     pub(crate) parameters: u32,
-    /// The number of workgroups in each direction.
     pub(crate) grid: [u32; 2],
 }
 
-/// The ranges of buffers that are bound for a launch. Consecutive launches with equal ranges share a bind group.
+/// The ranges of buffers for a launch. Consecutive launches with equal ranges share a bind group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) src: Window,
@@ -100,7 +99,6 @@ impl Wgpu {
         })
     }
 
-    /// Allocates a buffer and copies words to it.
     fn filled(&self, words: &[u32]) -> Result<wgpu::Buffer> {
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
         let buffer = self.allocated(4 * words.len(), usage)?;
@@ -110,7 +108,7 @@ impl Wgpu {
     }
 }
 
-/// Returns the size of a grid with at least `workgroups` workgroups, and at most `most` in each direction.
+/// Returns a grid of at least `workgroups` workgroups, and at most `most` in each direction.
 fn grid(workgroups: u32, most: u32) -> [u32; 2] {
     let rows = workgroups.div_ceil(most).max(1);
     [workgroups.div_ceil(rows), rows]
@@ -125,7 +123,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Returns the range of a launch's tables. Launches with the same tables have the same range.
+    /// Launches with the same tables have the same range.
     fn of(&mut self, launch: &Launch) -> Window {
         let key = launch.tables.iter().map(|slice| {
             let table: *const usize = slice.table.as_ptr();

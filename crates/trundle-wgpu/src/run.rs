@@ -13,7 +13,7 @@ use crate::{DeviceBuffer, Wgpu, WgpuPlan};
 const LAUNCHES: usize = 64;
 
 impl Wgpu {
-    /// Submits all launches of a plan. They have finished when the next [`wait`](Wgpu::wait) or read returns.
+    /// Submits all launches of a plan, which have finished when the next [`wait`](Wgpu::wait) or read returns.
     pub(crate) fn launch_while(
         &self,
         plan: &WgpuPlan,
@@ -25,7 +25,7 @@ impl Wgpu {
         let prepared = plan.prepared.as_ref().map_err(Clone::clone)?;
         for steps in prepared.steps.chunks(LAUNCHES) {
             if !go_on() {
-                // The launches that were submitted before must finish before the caller reuses the buffers.
+                // The launches before must finish before the caller reuses the buffers.
                 self.wait()?;
                 return Err(Error::Stopped);
             }

@@ -14,7 +14,6 @@ const GATHER: &str = include_str!("kernels/gather.wgsl");
 const RUNS: &str = include_str!("kernels/runs.wgsl");
 const TILES: &str = include_str!("kernels/tiles.wgsl");
 
-/// Returns the source of a kernel. The source uses no optional device feature.
 pub(crate) fn source(kernel: Kernel) -> String {
     let (names, parts) = match kernel {
         Kernel::Gather(access) => (names_of_access(access), [stores(access), &[GATHER]].concat()),
@@ -30,7 +29,6 @@ pub(crate) fn source(kernel: Kernel) -> String {
     [&[&general[..], LAUNCH], &parts[..]].concat().join("\n")
 }
 
-/// Returns the parts of the source that a store needs.
 fn stores(access: Access) -> &'static [&'static str] {
     match access {
         Access::SubByte(_) => &[ELEMENT, PUT_SHARED, STORE_SUB_BYTE],
@@ -39,7 +37,7 @@ fn stores(access: Access) -> &'static [&'static str] {
     }
 }
 
-/// Returns declarations of the buffer types, and of constants for sub-byte elements.
+/// Declares buffer types, and constants for sub-byte elements.
 fn names_of_access(access: Access) -> String {
     match access {
         Access::SubByte(packing) => {

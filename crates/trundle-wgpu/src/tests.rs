@@ -1,5 +1,5 @@
-//! Tests on any device, including emulated ones. If there is no device, the tests print a note and are skipped. With
-//! `TRUNDLE_GPU=required`, they fail instead.
+//! Tests on any device, including emulated ones. Without a device, they are skipped with a note, or fail with
+//! `TRUNDLE_GPU=required`.
 
 mod chains;
 mod conformance;
@@ -17,7 +17,6 @@ use trundle_testing::{Flush, TestBuffer};
 use crate::{Choice, DeviceBuffer, NoDevice, Wgpu};
 use trundle_core::Backend;
 
-/// Returns the device that all tests share, or `None` if there is no device.
 fn device() -> Option<Wgpu> {
     static DEVICE: OnceLock<Result<Wgpu, NoDevice>> = OnceLock::new();
     match DEVICE.get_or_init(|| Wgpu::open(Choice::GpuOrEmulated)) {

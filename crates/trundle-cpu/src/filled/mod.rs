@@ -1,7 +1,6 @@
-//! Moves the rows of a tensor and fills the space around them in one pass. Padding needs this.
+//! Moves the rows of a tensor and fills the space around them in one pass, as padding does.
 //!
-//! Some cache lines contain the end of a row and fill elements. Two separate moves would write these lines twice, and
-//! read them in between.
+//! Two separate moves would write cache lines with the end of a row and fill elements twice, and read them in between.
 
 mod planner;
 
@@ -36,10 +35,10 @@ pub struct FilledPlan {
     /// The loop over slabs. A slab consists of all `rows`.
     pub(crate) slabs: AffineLoop,
     pub(crate) rows: AffineLoop,
-    /// Maximum number of slabs and of rows per unit. A unit is a range of rows of one slab, or several whole slabs.
+    /// Maximum number of slabs and rows per unit: rows of one slab, or whole slabs.
     pub(crate) block: (usize, usize),
     pub(crate) threads: usize,
-    /// Number of tasks. Each task has an equal share of the units.
+    /// Number of tasks, each with an equal share of the units.
     pub(crate) tasks: usize,
     /// Greatest common divisor of all offsets and sizes in bytes.
     pub(crate) grain_bytes: usize,
@@ -57,8 +56,7 @@ impl FilledPlan {
         self.run_slice_while(src, fill, dst, &|| true)
     }
 
-    /// Runs the plan as [`FilledPlan::run_slice_into`] does, and stops when `go_on` returns false, as
-    /// [`Backend::run_while`](trundle_core::Backend::run_while) does.
+    /// Runs the plan until `go_on` returns false, as [`Backend::run_while`](trundle_core::Backend::run_while) does.
     ///
     /// # Errors
     /// As [`FilledPlan::run_slice_into`], and [`Error::Stopped`](trundle_core::Error::Stopped) if `go_on` returned
@@ -72,8 +70,8 @@ impl FilledPlan {
     ) -> Result<()> {
         check_whole::<T>(self.grain_bytes)?;
         check_whole::<T>(self.width)?;
-        // SAFETY: shared and unique references cannot overlap. Only whole elements of T are written, and each is a
-        // valid value.
+        // SAFETY: shared and unique references cannot overlap. Only whole elements of T are written, which are valid
+        // values.
         unsafe { self.run_raw(raw(src), raw(fill), raw_mut(dst), &Cancellation::when_not(go_on)) }
     }
 
@@ -118,7 +116,7 @@ impl FilledPlan {
         cancellation.outcome()
     }
 
-    /// Returns the number of ranges into which the slabs are cut, and the same for the rows of a slab.
+    /// Returns the number of blocks of slabs, and of blocks of rows per slab.
     fn blocks(&self) -> (usize, usize) {
         let (slabs, rows) = self.block;
         (self.slabs.len.div_ceil(slabs), self.rows.len.div_ceil(rows))
@@ -129,7 +127,7 @@ impl FilledPlan {
         self.outer.iter().map(|each| each.len).product::<usize>() * slabs * rows
     }
 
-    /// Returns the source and destination offsets of a row in bytes. `slab` counts the slabs of all outer loops.
+    /// Returns the source and destination offsets of a row. `slab` counts the slabs of all outer loops.
     fn row(&self, slab: usize, row: usize) -> (usize, usize) {
         let (mut src, mut dst) = self.first;
         let mut put = |each: &AffineLoop, index: usize| {
@@ -145,8 +143,7 @@ impl FilledPlan {
         (src, dst)
     }
 
-    /// Returns the tile of a unit: its rows with the fill before each of them. The last unit also has the fill after
-    /// its last row.
+    /// Returns the rows of a unit, with the fill before each and, in the last unit, after it.
     fn tile<'a>(&self, unit: usize, filling: &'a Filling, buffers: &Buffers) -> FilledTile<'a> {
         let ((slab_block, row_block), (slab_blocks, row_blocks)) = (self.block, self.blocks());
         let part = |index: usize, block: usize, len: usize| {

@@ -8,24 +8,21 @@ use crate::Planner;
 use crate::threads::{TASKS_PER_THREAD, threads_for};
 use crate::tiles::pattern;
 
-/// Maximum length of a row in bytes. With longer rows, few cache lines contain both a row and fill, so two separate
-/// moves are as fast.
+/// Longer rows share few cache lines with the fill, so two separate moves are as fast.
 const MOST_RUN_BYTES: usize = 64 << 10;
 
-/// Minimum length of a row in bytes. Assembling a shorter row takes as long as writing it. The kernels also read whole
-/// cache lines.
+/// Assembling a shorter row takes as long as writing it. The kernels also read whole cache lines.
 const LEAST_RUN_BYTES: usize = 64;
 
-/// Minimum size of a unit in bytes. In smaller units, the incomplete cache lines at both ends take as much time as the
-/// plan saves.
+/// In smaller units, incomplete cache lines cost as much time as the plan saves.
 const LEAST_UNIT_BYTES: usize = 4 << 10;
 
 impl Planner {
     /// Plans two moves that together write a whole destination. `work` moves rows, and `fill` writes its only source
     /// element everywhere else.
     ///
-    /// Returns `None` if two separate moves are as fast. This is so if the result fits in the caches, if rows are very
-    /// short or very long, or if there is more fill than rows.
+    /// Returns `None` if two separate moves are as fast: if the result fits in the caches, if rows are very short or
+    /// very long, or if there is more fill than rows.
     pub fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
         let dst_bytes = work.dst_bytes().max(fill.dst_bytes());
         let (width, tuning) = (fill.width(), self.machine().tuning);
@@ -92,18 +89,16 @@ fn is_filled(work: &Move, fill: &Move, dst_bytes: usize) -> bool {
         && fill.width() <= MOST_FILLED_BYTES
 }
 
-/// A block, described as loops over runs of bytes.
 struct Rows {
     run: usize,
     /// Source and destination offsets of the first run in bytes.
     first: (usize, usize),
-    /// The loops over runs, outermost first. There are at least two.
+    /// The loops over runs, outermost first: at least two.
     loops: Vec<AffineLoop>,
 }
 
 impl Rows {
-    /// Returns the runs of a block with elements of `width` bytes. Returns `None` if the runs do not ascend in the
-    /// destination without overlap, or if their length is out of range.
+    /// Returns `None` if the runs do not ascend in the destination without overlap, or if their length is out of range.
     fn of(block: &Block, width: usize) -> Option<Rows> {
         if !block.indices.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Divides a tensor into cells (boxes), which take each other's places in cycles.
+//! Divides a tensor into cells (boxes), which are permuted in cycles.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use crate::text::plural;
 use crate::tiles::TilePlan;
 use crate::{Machine, Planner};
 
-/// Maximum length of a short cycle. Each cell of such a cycle can find out whether it has the smallest index in the
-/// cycle, and only that cell starts the move. In longer cycles, moved cells are marked instead.
+/// Maximum length of a short cycle. The cell with the smallest index moves such a cycle, without marks. In longer
+/// cycles, moved cells are marked.
 const SHORT_CYCLE: usize = 8;
 
 /// Maximum number of axes, after axes that stay together have been merged.
@@ -27,52 +27,49 @@ pub(super) type Index = [usize; MOST_AXES];
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     axes: Vec<CellAxis>,
-    /// The axis that a length table reverses, if each index of the axis is a part of its own.
+    /// The axis that a length table reverses, if its parts have length 1.
     reversed: Option<(usize, LengthTable)>,
-    /// If a length table cuts within cells: the strides of the table along each axis, and the index of its first entry.
+    /// For a table that cuts within cells: its strides along each axis, and its first entry.
     entries: Option<(Vec<isize>, usize)>,
     offset: usize,
-    /// How cells are moved. There is one entry for each shape of a cell.
+    /// How cells are moved, for each shape of a cell.
     kinds: Vec<CellPlans>,
     pub(super) cell_bytes: usize,
-    /// Whether a cell is copied to scratch before it is written to its new place. In the tensor, the rows of a
-    /// transposed cell evict each other from the caches. In scratch they are contiguous.
+    /// Whether a cell goes through scratch. In the tensor, the rows of a transposed cell evict each other from the
+    /// caches; in scratch they are contiguous.
     pub(super) goes_through_scratch: bool,
     pub(super) cycles: Cycles,
-    /// Approximate number of segments into which all cycles are cut; 0 if cycles are not cut. Scratch holds one saved
-    /// cell for each segment.
+    /// Approximate number of segments into which all cycles are cut, each with a saved cell; 0 if cycles are not cut.
     pub(super) segments: usize,
     digits: Vec<Digit>,
-    /// Number of cells that share one set of marks: the cells along the permuted axes.
+    /// Number of cells with common marks: the cells along the permuted axes.
     pub(super) together: usize,
     pub(super) threads: usize,
 }
 
-/// How the cells are permuted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cycles {
-    /// Every cell stays in its place. Only the elements within it are moved.
+    /// Every cell stays, and its elements are moved.
     Within,
     /// The cycles have at most this many cells.
     Short(usize),
-    /// The cycles are longer. Cells that were moved are marked.
+    /// Longer cycles, whose moved cells are marked.
     Marked,
 }
 
 #[derive(Clone, Debug)]
 struct CellAxis {
     from: usize,
-    /// Byte offset of each part from the first one.
+    /// Byte offset of each part.
     offset: Vec<usize>,
     begin: Vec<usize>,
     read_at: Vec<usize>,
     kind: Vec<usize>,
-    /// Stride of this axis in the list of plans. `kind` of a part is the index of its length among the lengths of the
-    /// axis's parts.
+    /// Stride of this axis in the list of plans, where `kind` is the index of a part's length.
     kind_stride: usize,
 }
 
-/// The plans for cells of one shape: to another cell, to scratch, and from scratch.
+/// The plans for cells of one shape.
 #[derive(Clone, Debug)]
 pub(super) struct CellPlans {
     bytes: usize,
@@ -96,7 +93,7 @@ pub(super) enum CellPlan {
     Moved(Box<TilePlan>),
 }
 
-/// Prefetch distance when a cell is copied to scratch, in rows.
+/// Prefetch distance in rows, when a cell is saved.
 const ROWS_AHEAD: usize = 12;
 
 impl CellPlan {
@@ -141,7 +138,7 @@ impl CellPlan {
 }
 
 impl Cells {
-    /// Divides a move into cells. Returns `None` if that is not possible within the limits.
+    /// Returns `None` if the limits do not allow cells.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Cells> {
         if work.axes().len() > MOST_AXES {
             return None;
@@ -219,17 +216,16 @@ impl Cells {
         Some(cells)
     }
 
-    /// Whether every cell stays in its place and only the elements within it are moved.
     pub(super) fn is_within(&self) -> bool {
         self.cycles == Cycles::Within
     }
 
-    /// Returns the distance between cells in scratch, in bytes. There, cells begin at cache lines.
+    /// Returns the distance between cells in scratch, where they begin at cache lines.
     pub(super) fn pitch(&self) -> usize {
         self.cell_bytes.next_multiple_of(LINE)
     }
 
-    /// Returns the number of groups of cells. The cells of a group share one set of marks.
+    /// Returns the number of groups of cells with common marks.
     pub(super) fn units(&self) -> usize {
         self.numbers() / self.together
     }
@@ -239,7 +235,7 @@ impl Cells {
         self.digits.iter().map(|digit| digit.count).product()
     }
 
-    /// Returns the index of the cell with this number, or `None` if no cell has it.
+    /// Returns the cell with this number, if there is one.
     pub(super) fn index(&self, number: usize) -> Option<Index> {
         let mut index = [0; MOST_AXES];
         let mut rest = number;
@@ -256,7 +252,7 @@ impl Cells {
         self.digits.iter().map(of_digit).fold(0, |number, (at, count)| number * count + at)
     }
 
-    /// Returns the index of the cell whose elements move to the cell at `index`.
+    /// Returns the cell whose elements move to `index`.
     pub(super) fn read_at(&self, index: &Index) -> Index {
         let mut read = [0; MOST_AXES];
         for (axis, at) in self.axes.iter().zip(index) {
@@ -281,7 +277,7 @@ impl Cells {
         &self.kinds[kinds.sum::<usize>()]
     }
 
-    /// Returns the index of the table entry at the cell's first element, if a table cuts within cells; otherwise 0.
+    /// Returns the table entry of the cell's first element, if a table cuts within cells.
     pub(super) fn entry(&self, index: &Index) -> isize {
         self.entries
             .as_ref()
@@ -295,20 +291,19 @@ impl Cells {
     }
 }
 
-/// Number of cells per side of a square.
 const SQUARE: usize = 16;
 
-/// A digit of the cell numbers. It contributes to the index of the cell's part on one axis.
+/// A digit of the cell numbers: a part of the index along an axis.
 #[derive(Clone, Copy, Debug)]
 struct Digit {
     axis: usize,
     count: usize,
-    /// The growth of the index, in parts, if the digit grows by one.
+    /// The parts between consecutive digits.
     steps: usize,
 }
 
 impl Digit {
-    /// Splits a digit in two: which square a cell is in, and where in the square.
+    /// Splits a digit in two: the square, and the cell within it.
     fn cut(self) -> (Digit, Digit) {
         let rough = Digit { count: self.count.div_ceil(SQUARE), steps: SQUARE, ..self };
         (rough, Digit { count: self.count.min(SQUARE), ..self })
@@ -316,7 +311,7 @@ impl Digit {
 }
 
 impl CellAxis {
-    /// Makes an axis without `kind_stride`. Also returns the lengths that the parts of the axis have.
+    /// Makes an axis without `kind_stride`. Also returns the lengths of its parts.
     fn new(from: usize, stride: isize, parts: &Parts) -> (CellAxis, Vec<usize>) {
         let mut kinds: Vec<usize> = Vec::new();
         let mut kind = Vec::with_capacity(parts.count());
@@ -337,7 +332,7 @@ impl CellAxis {
         self.read_at.len()
     }
 
-    /// Whether all parts of this axis, which has the index `at`, stay in their places.
+    /// Whether all parts of this axis, number `at`, stay.
     fn stays(&self, at: usize) -> bool {
         self.from == at && self.read_at.iter().enumerate().all(|(part, read_at)| part == *read_at)
     }
@@ -383,7 +378,6 @@ impl fmt::Display for Cells {
     }
 }
 
-/// Returns which kind of cycles the permutation has.
 fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycles {
     if let Some((_, table)) = reversed
         && axes
@@ -392,13 +386,13 @@ fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycl
             .enumerate()
             .any(|(at, (axis, stride))| *stride != 0 && !axis.stays(at))
     {
-        // The cells of a cycle can have different entries in the table of lengths.
+        // The cells of a cycle can have different lengths.
         return Cycles::Marked;
     }
     let mut cycle = if reversed.is_some() { 2 } else { 1 };
     for at in 0..axes.len() {
         let orbit = orbit_of(|axis| axes[axis].from, at);
-        // After one round through the axes of the orbit, a part may be at another place of its axis.
+        // After one round through the orbit, a part may be elsewhere on its axis.
         let round = |part: usize| orbit.iter().fold(part, |part, axis| axes[*axis].read_at[part]);
         let again = least_round(axes[at].count(), round);
         let together = orbit.len().saturating_mul(again);
@@ -410,8 +404,7 @@ fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycl
     if cycle == 1 { Cycles::Within } else { Cycles::Short(cycle) }
 }
 
-/// Returns how often `round` must be applied until every part is back at its place. Returns `SHORT_CYCLE + 1` if it is
-/// more often than [`SHORT_CYCLE`].
+/// Returns after how many applications of `round` every part is back, at most `SHORT_CYCLE + 1`.
 fn least_round(count: usize, round: impl Fn(usize) -> usize) -> usize {
     let mut at: Vec<usize> = (0..count).collect();
     for rounds in 1..=SHORT_CYCLE {

@@ -1,8 +1,8 @@
 //! Moves cells in cycles: saves the first cell of a cycle, moves the next cell to its place, and so on.
 //!
-//! A few long cycles would not give work to all threads, so they are cut into segments, which different threads move.
-//! The last move of a segment reads the first cell of the next segment, which another thread may have overwritten. So
-//! the first cell of each segment is saved before anything is moved.
+//! A few long cycles would not give work to all threads, so they are cut into segments. The last move of a segment
+//! reads the first cell of the next segment, which another thread may have overwritten. So the first cells of all
+//! segments are saved before anything is moved.
 
 use trundle_kernels::simd::LINE;
 
@@ -20,16 +20,15 @@ const LEAST_SEGMENT_CELL: usize = 1 << 10;
 /// Number of segments per thread, if there is a single cycle.
 const SEGMENTS: usize = 4;
 
-/// Lists how the cycles of a group of cells are moved.
 struct Cuts {
-    /// One cell number of each cycle that is not cut.
+    /// One cell of each cycle that is not cut.
     whole: Vec<usize>,
     segments: Vec<Segment>,
 }
 
-/// A segment of a cycle. It ends where the next segment begins.
+/// A segment of a cycle, up to the next segment.
 struct Segment {
-    /// Number of the first cell, whose saved copy has the index of this segment.
+    /// The first cell, whose saved copy has the index of this segment.
     first: usize,
     /// Index of the next segment.
     next: usize,
@@ -81,8 +80,8 @@ impl Pass for Cells {
 }
 
 impl Cells {
-    /// Decides whether cycles are cut into segments. They are cut if there are too few groups for all threads and the
-    /// scratch can hold the first cells of twice the planned number of segments.
+    /// Cuts cycles into segments if there are too few groups for all threads and the scratch holds the first cells of
+    /// twice the planned number of segments.
     pub(super) fn cut(&mut self, limits: Limits) {
         let is_long = self.cycles == Cycles::Marked && self.cell_bytes >= LEAST_SEGMENT_CELL;
         if !is_long || self.threads == 1 || self.units() >= 2 * self.threads {
@@ -94,7 +93,6 @@ impl Cells {
         self.segments = if segments > 1 { segments } else { 0 };
     }
 
-    /// Returns the maximum size of the list of cycles in bytes.
     fn lists_bytes(&self) -> usize {
         self.together / 2 * size_of::<usize>()
     }
@@ -104,7 +102,7 @@ impl Cells {
         (1 + usize::from(self.goes_through_scratch)) * self.pitch() + LINE
     }
 
-    /// Moves the cycle of cell `number`, if no cell of the cycle has a smaller index.
+    /// Moves the cycle of cell `number`, if that is its smallest cell.
     ///
     /// # Safety
     /// As [`Pass::run`].
@@ -117,11 +115,11 @@ impl Cells {
             }
             at = self.read_at(&at);
         }
-        // SAFETY: only one call moves this cycle: the call for the cell with the smallest index.
+        // SAFETY: the cycle belongs to this call, because only the call for its smallest cell gets here.
         unsafe { self.run_cycle(&first, memory, scratch, |_| ()) };
     }
 
-    /// Moves the cycles of a group of cells. `number` is the first cell of the group.
+    /// Moves the cycles of the group of cells that begins with `number`.
     ///
     /// # Safety
     /// As [`Pass::run`].
@@ -132,7 +130,7 @@ impl Cells {
         });
     }
 
-    /// Moves the cycles of a group of cells, cut into segments. `number` is the first cell of the group.
+    /// Moves the cycles of the group of cells that begins with `number`, cut into segments.
     ///
     /// # Safety
     /// As [`Pass::run`].
@@ -169,7 +167,7 @@ impl Cells {
         });
     }
 
-    /// Lists the cycles of a group of cells. `number` is the first cell of the group.
+    /// Lists the cycles of the group of cells that begins with `number`.
     fn cuts(&self, number: usize) -> Cuts {
         let most = self.together.div_ceil(self.segments);
         let mut cuts = Cuts { whole: Vec::new(), segments: Vec::new() };
@@ -197,8 +195,8 @@ impl Cells {
         cuts
     }
 
-    /// Calls `visit` with a cell of each cycle in a group of cells. `number` is the first cell of the group. `visit`
-    /// must pass all cells of the cycle to its second argument, which marks them.
+    /// Calls `visit` with a cell of each cycle in the group of cells that begins with `number`. `visit` must pass all
+    /// cells of the cycle to its second argument, which marks them.
     fn for_each_cycle(&self, number: usize, mut visit: impl FnMut(&Index, &mut dyn FnMut(&Index))) {
         let mut marks = Marks::new(self.together);
         for cell in 0..self.together {
@@ -236,8 +234,8 @@ impl Cells {
         }
     }
 
-    /// Moves cells of a cycle: each cell, beginning with `first`, gets the elements of the next one. The last cell gets
-    /// the elements of `end`, which are in `saved`. Calls `moved` for each cell.
+    /// Moves each cell of a cycle, from `first` on, to the place of the previous one. The last one is `end`, whose
+    /// elements are in `saved`. Calls `moved` for each cell.
     ///
     /// # Safety
     /// As [`Pass::run`].

@@ -1,8 +1,8 @@
 //! Exchanges pairs of elements: flips, reversals by length, and rolls by half the size of an axis.
 //!
-//! The first half of the outermost moved axis is exchanged with its second half. If the size of the axis is odd, the
-//! elements at its middle index are a tensor without this axis. There, the next moved axis is halved in the same way.
-//! So loops with strides describe all pairs, and no two pairs share an element.
+//! The first half of the outermost moved axis is exchanged with its second half. If its size is odd, its middle is a
+//! tensor without this axis, whose next moved axis is halved in the same way. So loops with strides describe all pairs,
+//! and no two pairs share an element.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Minimum length of a run in bytes. Shorter runs are moved by other kernels, unless their elements are reversed.
+/// Shorter runs are moved by other kernels, unless they are reversed elements.
 const LEAST_RUN_BYTES: usize = 32;
 
 const TASK_BYTES: usize = 256 << 10;
@@ -28,22 +28,19 @@ pub(super) struct Exchange {
     threads: usize,
 }
 
-/// Loops over pairs of elements. `dst_stride` of a loop is the stride of the first elements, `src_stride` the stride
-/// of the second elements.
+/// Loops over pairs of elements: `dst_stride` leads to the first elements, `src_stride` to the second ones.
 #[derive(Clone, Debug)]
 struct Nest {
-    /// Byte offsets of the two elements of the first pair.
+    /// Byte offsets of the first pair.
     first: usize,
     second: usize,
-    /// The loops around the rows, outermost first.
     outer: Vec<AffineLoop>,
     rows: AffineLoop,
     /// Number of elements per row, and their size in bytes.
     cols: usize,
     width: usize,
     is_reversed: bool,
-    /// The table of lengths, if the move is a reversal by lengths. A length determines how many rows are exchanged, or
-    /// how many columns if rows are single elements.
+    /// For reversals by lengths, which give the number of exchanged rows, or of columns if rows are single elements.
     lengths: Option<Lengths>,
 }
 
@@ -57,7 +54,7 @@ struct Lengths {
 }
 
 impl Exchange {
-    /// Divides a move into pairs. Returns `None` if it does not consist of pairs, or if other kernels are faster.
+    /// Returns `None` if the move does not consist of pairs, or if other kernels are faster.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Exchange> {
         let kernel = planner.machine().kernel_of(Roles::Exchanged)?;
         let axes = work.axes();
@@ -106,8 +103,8 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Adds loops for the axes from `at` on, inside the collected loops. `first` and `second` are the byte offsets of
-    /// the first pair. They are equal if no earlier axis was halved.
+    /// Adds the pairs of the axes from `at` on, inside the collected loops. The offsets of the first pair are equal
+    /// unless an earlier axis was halved.
     fn put(
         &mut self,
         work: &InPlace,
@@ -152,7 +149,7 @@ impl Pairs {
         }
     }
 
-    /// Adds the pairs of a move that reverses axis `at` by lengths. Returns `None` if it moves another axis too.
+    /// Adds the pairs of a move that reverses axis `at` by lengths, and no other axis.
     fn put_lanes(&mut self, work: &InPlace, at: usize) -> Option<()> {
         let axes = work.axes();
         let Along::Reversed(table) = &axes[at].along else { return None };
@@ -160,7 +157,7 @@ impl Pairs {
         if others().any(|(_, axis)| axis.along != Along::Kept) {
             return None;
         }
-        // The innermost axes are a run if they are contiguous and all their elements have the same length.
+        // Inner axes are a run if they are contiguous and do not change the length.
         let mut inner = axes.len();
         let mut run = 1;
         while inner > at + 1
@@ -193,8 +190,7 @@ impl Pairs {
 }
 
 impl Nest {
-    /// Makes a nest of loops over pairs. `first` and `second` are the byte offsets of the first pair. The innermost
-    /// loop counts bytes.
+    /// Makes a nest from the first pair and the loops around it. The innermost loop counts bytes.
     fn of(first: usize, mut second: usize, mut loops: Vec<AffineLoop>) -> Nest {
         loops.retain(|each| each.len > 1);
         // Contiguous bytes form one run.
@@ -220,12 +216,11 @@ impl Nest {
         Nest { first, second, outer: loops, rows, cols, width, is_reversed, lengths: None }
     }
 
-    /// Returns the approximate number of bytes that are moved per row.
     fn row_bytes(&self) -> usize {
         2 * self.cols * self.width
     }
 
-    /// Returns into how many parts the rows are divided, and into how many the columns.
+    /// Returns the number of parts of the rows and columns.
     fn parts(&self) -> (usize, usize) {
         if self.lengths.is_some() {
             return (1, 1);
@@ -245,7 +240,7 @@ impl Nest {
         (self.row_bytes() * self.rows.len / (rows * cols)).max(1)
     }
 
-    /// Returns the tile of a unit, or `None` if the unit is empty.
+    /// Returns `None` for an empty unit.
     fn tile(&self, unit: usize, memory: SharedBuffer) -> Option<ExchangeTile> {
         let (row_parts, col_parts) = self.parts();
         let part =
@@ -267,7 +262,7 @@ impl Nest {
                 first = first.wrapping_add_signed(index * self.rows.dst_stride)
                     + cols.start * self.width;
                 second = second.wrapping_add_signed(index * self.rows.src_stride);
-                // If columns are reversed, the first part of the columns is the last in the second row.
+                // If columns are reversed, their first part is the last one in the second row.
                 second += (self.cols - cols.end) * self.width;
                 (AffineLoop { len: rows.len(), ..self.rows }, cols.len())
             }

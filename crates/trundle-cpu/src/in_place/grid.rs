@@ -1,31 +1,28 @@
-//! Divides the axes of a tensor into parts. A cell is a box that consists of one part of each axis.
+//! Divides the axes of a tensor into parts. A cell has one part of each axis.
 
 use trundle_core::{Along, InPlace, InPlaceAxis, greatest_common_divisor};
 
-/// Limits of the size of cells, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellSize {
-    /// Minimum size. To compute where a smaller cell lies would take too long. Cells of whole axes may be smaller.
+    /// Minimum size: locating smaller cells takes too long. Cells of whole axes may be smaller.
     pub(super) least: usize,
     pub(super) most: usize,
-    /// Length of the contiguous runs in transposed cells: several whole cache lines, so that hardware prefetchers work.
+    /// Length of contiguous runs in transposed cells: several cache lines, so that hardware prefetchers work.
     pub(super) run: usize,
 }
 
-/// All axes together have at most 1/`LISTED_PART` as many parts as the tensor has bytes, or `LEAST_LISTED` if that is
-/// more.
+/// The number of parts is at most 1/`LISTED_PART` of the tensor's bytes, or `LEAST_LISTED` if that is more.
 const LISTED_PART: usize = 1024;
 const LEAST_LISTED: usize = 4096;
 
 /// Maximum length of a transposed cell along an axis.
 const MOST_STEPS: usize = 256;
 
-/// An axis divided into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// The index at which each part begins, and then the size of the axis.
+    /// The start of each part, then the size of the axis.
     pub(super) begin: Vec<usize>,
-    /// For each part, the index of the part of the source axis whose elements move to it.
+    /// For each part, the part of the source axis that moves to it.
     pub(super) read_at: Vec<usize>,
 }
 
@@ -42,8 +39,7 @@ impl Parts {
         Parts { begin: vec![0, len], read_at: vec![0] }
     }
 
-    /// Makes parts of length `steps` (the last may be shorter). Part i reads part i + `shift`, modulo the number of
-    /// parts.
+    /// Makes parts of length `steps` (the last may be shorter). Part i reads part i + `shift`, modulo their number.
     fn even(len: usize, steps: usize, shift: usize) -> Parts {
         let count = len.div_ceil(steps);
         let begin = (0..count).map(|part| part * steps).chain([len]).collect();
@@ -51,8 +47,8 @@ impl Parts {
         Parts { begin, read_at }
     }
 
-    /// Divides `0..middle` and `middle..len` separately, each into parts of at most `steps` that are mirrored at its
-    /// centre. A part reads itself or, if `is_flipped`, its mirror image.
+    /// Divides `0..middle` and `middle..len`, each into parts of at most `steps` that are symmetric around its centre.
+    /// A part reads itself or, if `is_flipped`, its mirror image.
     fn mirrored(len: usize, middle: usize, steps: usize, is_flipped: bool) -> Parts {
         let mut parts = Parts { begin: vec![0], read_at: Vec::new() };
         for (first, end) in [(0, middle), (middle, len)] {
@@ -78,15 +74,15 @@ impl Parts {
     }
 }
 
-/// Divides the axes into parts so that the source of every cell is a cell too. Returns `None` if the cells would be
-/// larger than `size` allows, or if there would be too many parts.
+/// Divides the axes so that the source of every cell is a cell too. Returns `None` if cells would be larger than `size`
+/// allows, or too many parts.
 pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
     let axes = work.axes();
     let mut parts: Vec<Option<Parts>> = vec![None; axes.len()];
     let lengths = Lengths::of(axes);
     let all: usize = axes.iter().map(|axis| axis.len).product();
     let most_listed = (all / LISTED_PART).max(LEAST_LISTED);
-    // The number of parts so far, and the size of a cell in bytes.
+    // The parts so far, and the bytes of a cell.
     let (mut listed, mut bytes) = (0, 1);
     for at in (0..axes.len()).rev() {
         if parts[at].is_some() {
@@ -99,7 +95,7 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
         if lengths.as_ref().is_some_and(|lengths| lengths.are_apart(at)) {
             steps = 1;
         }
-        // The lists have an entry for each part. This stops before a list becomes too long.
+        // The lists have an entry for each part, so stop before they become too long.
         listed += orbit.len() * len.div_ceil(steps);
         if listed > most_listed {
             return None;
@@ -118,9 +114,9 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
 struct Lengths<'a> {
     axis: usize,
     steps: usize,
-    /// Stride of the length table along each axis.
+    /// Strides of the table.
     strides: &'a [isize],
-    /// Whether the lengths do not vary along this axis or the axes after it. Cells then have length 1 along this axis.
+    /// Whether the lengths do not vary along this axis or after it. Cells then have length 1 along this axis.
     is_outside: bool,
 }
 
@@ -135,26 +131,25 @@ impl<'a> Lengths<'a> {
         })
     }
 
-    /// Returns the minimum size for the part of a cell from axis `at` on. If the reversed axis comes later, a cell must
-    /// still have space for the whole reversed axis.
+    /// Returns the minimum size of a cell from axis `at` on. It leaves room for a reversed axis before it.
     fn least(&self, at: usize, size: CellSize) -> usize {
         let leaves_room = !self.is_outside && at > self.axis;
         if leaves_room { size.least.min(size.most / self.steps).max(1) } else { size.least }
     }
 
-    /// Whether the indices of an axis have different lengths and must be in different cells.
+    /// Whether the indices of an axis have different lengths, and so must be in different cells.
     fn are_apart(&self, at: usize) -> bool {
         self.is_outside && self.strides[at] != 0
     }
 }
 
-/// Returns the orbit of axis `at`: the axes that read each other in a cycle.
+/// Returns the axes that read each other in a cycle.
 pub(super) fn orbit_of(from: impl Fn(usize) -> usize, at: usize) -> Vec<usize> {
     let others = std::iter::successors(Some(from(at)), |next| Some(from(*next)));
     std::iter::once(at).chain(others.take_while(|next| *next != at)).collect()
 }
 
-/// Returns the length of the parts of all axes in an orbit. Along the axes after them, a cell has `bytes` bytes.
+/// Returns the length of the parts of an orbit's axes. Along the axes after them, a cell has `bytes` bytes.
 fn steps_of(axes: &[InPlaceAxis], orbit: &[usize], bytes: usize, size: CellSize) -> Option<usize> {
     let axis = &axes[orbit[0]];
     let len = axis.len;
@@ -184,7 +179,6 @@ fn steps_of(axes: &[InPlaceAxis], orbit: &[usize], bytes: usize, size: CellSize)
     orbit.iter().all(is_uncut).then_some(steps)
 }
 
-/// Divides an axis into parts of length `steps`.
 fn cut(axes: &[InPlaceAxis], orbit: &[usize], at: usize, steps: usize) -> Parts {
     let axis = &axes[at];
     let len = axis.len;

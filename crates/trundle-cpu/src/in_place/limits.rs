@@ -4,7 +4,6 @@ use trundle_kernels::simd::LINE;
 
 use super::grid::CellSize;
 
-/// Limits of threads, scratch memory and cell sizes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) threads: usize,
@@ -14,13 +13,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns the maximum size of a cell in bytes. The scratch of a thread must hold two cells, which begin at cache
-    /// lines.
+    /// Returns the maximum size of a cell in bytes. A thread's scratch holds two cells, which begin at cache lines.
     pub(super) fn cell_bytes(&self) -> usize {
         (self.scratch / self.threads / 2).saturating_sub(LINE)
     }
 
-    /// Returns the maximum size of a slab in bytes: the scratch memory of one thread.
+    /// Returns the maximum size of a slab in bytes: the scratch of one thread.
     pub(super) fn slab(&self) -> usize {
         self.scratch / self.threads
     }

@@ -1,4 +1,4 @@
-//! Helpers for all passes: the tensor's memory, positions at regular distances, marks, and scratch for threads.
+//! Helpers for all passes.
 
 use std::sync::Mutex;
 
@@ -18,18 +18,17 @@ impl SharedBuffer {
         SharedBuffer(start)
     }
 
-    /// Returns the address of a byte offset.
     pub(super) fn at(self, offset: usize) -> *mut u8 {
         self.0.wrapping_add(offset)
     }
 }
 
-/// A regular grid of positions: the count and the byte stride along each axis.
+/// A regular grid of positions: count and byte stride along each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Around(Vec<(usize, usize)>);
 
 impl Around {
-    /// Makes a grid with a position for each index of the given axes.
+    /// Makes a grid of all indices of the given axes.
     pub(super) fn axes<'a>(axes: impl Iterator<Item = &'a InPlaceAxis>) -> Around {
         Around::new(axes.map(|axis| (axis.len, axis.stride.unsigned_abs())).collect())
     }
@@ -54,7 +53,7 @@ impl Around {
     }
 }
 
-/// One bit per position, which says whether the position has been moved.
+/// One bit for each position that has been moved.
 pub(super) struct Marks(Vec<u64>);
 
 impl Marks {
@@ -71,19 +70,19 @@ impl Marks {
     }
 }
 
-/// Scratch buffers. There are at most as many as threads, because tasks reuse them.
+/// Scratch buffers, which tasks reuse, so there are at most as many as threads.
 pub(super) struct Scratch {
     bytes: usize,
     free: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Scratch {
-    /// Makes scratch with buffers of `bytes` bytes. They are allocated when they are needed.
+    /// Makes scratch with buffers of `bytes` bytes, which are allocated when they are needed.
     pub(super) fn new(bytes: usize) -> Scratch {
         Scratch { bytes, free: Mutex::default() }
     }
 
-    /// Calls `work` with a buffer that no other task uses during the call.
+    /// Calls `work` with a buffer that no other task uses.
     pub(super) fn with(&self, work: impl FnOnce(&mut [u8])) {
         let free = self.free.lock().map(|mut free| free.pop()).ok().flatten();
         let mut own = free.unwrap_or_else(|| vec![0; self.bytes]);

@@ -47,12 +47,12 @@ pub struct InPlacePlan {
     moved_bytes: usize,
     grain_bytes: usize,
     threads: usize,
-    /// The passes in their order. Empty if every element stays in its place.
+    /// Empty if every element stays.
     passes: Passes,
 }
 
-/// Plans rolls along several axes whose rows are too short to be cells: makes larger cells, or rolls one axis after
-/// another. Returns `None` for other moves.
+/// Plans rolls along several axes whose rows are too short to be cells: by larger cells, or one axis after another.
+/// Returns `None` for other moves.
 fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> {
     let alone = within.rolls().filter(|alone| alone.len() > 1)?;
     let are_long = |cells: &Cells| cells.is_within() || cells.cell_bytes >= LEAST_ROW_BYTES;
@@ -67,21 +67,19 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Passes> 
     alone.iter().map(|roll| whole(roll, limits, planner)).collect()
 }
 
-/// Minimum size of a row in bytes for moving rows in long cycles. With shorter rows, several passes are faster
-/// (measured; docs/kernels.md).
+/// With shorter rows, several passes are faster than long cycles (measured; docs/kernels.md).
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
 impl Planner {
-    /// Plans a move whose source and destination are the same buffer. A run uses at most `most_scratch` bytes of
-    /// scratch memory. Returns `None` if no strategy can do the move with so little scratch.
+    /// Plans a move whose source and destination are the same buffer, with at most `most_scratch` bytes of scratch
+    /// memory. Returns `None` if that is not possible.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
         let threads = threads_for(work.moved_bytes(), self.machine().threads);
         let planned = self.plan_in_place_on(threads, work, most_scratch);
-        // The threads share the scratch. If it is too small for several threads, it may be enough for one.
+        // Threads share the scratch, so it may be enough for one thread only.
         planned.or_else(|| self.plan_in_place_on(1, work, most_scratch))
     }
 
-    /// [`Planner::plan_in_place`] for a fixed number of threads.
     fn plan_in_place_on(
         &self,
         threads: usize,
@@ -103,8 +101,7 @@ impl Planner {
         (plan.scratch_bytes() <= most_scratch).then_some(plan)
     }
 
-    /// Returns the passes of a move. The list is empty if every element stays in its place. Returns `None` if no
-    /// strategy can do the move.
+    /// Returns no passes if every element stays, and `None` if no strategy can do the move.
     fn passes_of(&self, work: &Move, limits: Limits) -> Option<Passes> {
         if work.moved_bytes() == 0 {
             return Some(Vec::new());
@@ -151,13 +148,13 @@ impl InPlacePlan {
     /// elements of T. After an error, the slice is unchanged.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
-        // SAFETY: the reference is unique. Only whole elements of T are moved, and each is a valid value.
+        // SAFETY: the reference is unique. Only whole elements of T are moved, which are valid values.
         unsafe { self.run_raw(elements.as_mut_ptr().cast()) };
         Ok(())
     }
 
-    /// Moves the values of a slice, which can have any type. Values are moved, and never cloned or dropped. If the
-    /// caller's thread pool panics during the run, the process aborts, because a value may exist twice at that time.
+    /// Moves the values of a slice, of any type. They are never cloned or dropped. If the caller's thread pool panics
+    /// during the run, the process aborts, because a value may exist twice at that time.
     ///
     /// # Errors
     /// As [`InPlacePlan::run_slice`].
@@ -188,7 +185,7 @@ impl InPlacePlan {
     }
 }
 
-/// Aborts the process when it is dropped. It is dropped only if a run does not complete.
+/// Aborts the process if a run does not complete.
 struct Whole;
 
 impl Drop for Whole {

@@ -10,7 +10,7 @@ use super::memory::SharedBuffer;
 pub(super) trait Pass:
     fmt::Debug + fmt::Display + Send + Sync + UnwindSafe + RefUnwindSafe
 {
-    /// Returns the maximum scratch memory of a run, in bytes.
+    /// Returns the maximum scratch memory of a run.
     fn scratch_bytes(&self) -> usize;
 
     /// # Safety

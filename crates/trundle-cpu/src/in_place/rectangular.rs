@@ -1,9 +1,9 @@
 //! Transposes matrices that are not square within their own memory.
 //!
-//! A permutation of axes is a sequence of exchanges of two groups of adjacent axes. Each exchange is a batch of matrix
-//! transposes. If a matrix fits in scratch, it is copied there and moved back. In larger matrices, rows are cut into
-//! runs. One pass transposes the matrix of runs, in cycles. Another pass transposes each slab of runs through scratch.
-//! If the last columns do not fill a run, they are saved first and written at the end.
+//! A permutation of axes is a sequence of exchanges of two groups of adjacent axes. Each is a batch of matrix
+//! transposes. A matrix that fits in scratch is moved through it. In larger matrices, rows are cut into runs: one pass
+//! transposes the matrix of runs in cycles, another transposes each slab of runs through scratch. Last columns that do
+//! not fill a run are saved first and written at the end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::tiles::TilePlan;
 /// Minimum size (a cache line) and maximum size of the runs that are moved in cycles, in bytes.
 const RUN_BYTES: (usize, usize) = (64, 4 << 10);
 
-/// Preferred size of a slab in bytes. A slab should stay in the caches while it is copied to scratch and back.
+/// Preferred size of a slab in bytes, which should stay in the caches between scratch and destination.
 const SLAB_BYTES: usize = 4 << 20;
 
 /// Prefetch distance in elements.
@@ -43,7 +43,7 @@ struct Matrices {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Runs {
     matrices: Matrices,
-    /// Number of pieces into which each element is cut. Different tasks move different pieces.
+    /// Number of pieces of each element, which different tasks move.
     pieces: usize,
     threads: usize,
 }
@@ -52,14 +52,14 @@ struct Runs {
 #[derive(Clone, Debug)]
 struct WithoutLast {
     matrices: Matrices,
-    /// Number of columns without the saved ones.
+    /// Number of remaining columns.
     left: usize,
     passes: Passes,
-    /// Moves the saved columns to the last rows of the transposed matrix.
+    /// Moves the saved columns to the last rows.
     plan: TilePlan,
 }
 
-/// Returns the passes of a move that only permutes axes, or `None` for other moves and for layouts with gaps.
+/// Returns the passes of a move that only permutes axes, without gaps.
 pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Option<Passes> {
     let [block] = work.blocks() else { return None };
     if work.packing().is_some() || !block.indices.is_empty() || block.src_offset != block.dst_offset
@@ -72,7 +72,7 @@ pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Optio
     {
         return None;
     }
-    // The source stride and the size of each axis, in the order of the destination.
+    // Source stride and size of each axis, in destination order.
     let mut axes: Vec<(isize, usize)> = Vec::new();
     for each in &block.loops {
         let Source::Affine { stride } = each.src else { return None };
@@ -112,7 +112,6 @@ impl Matrices {
         self.rows * self.cols * self.element
     }
 
-    /// Returns the transpose of `count` matrices as a move.
     fn transposed(self, count: usize) -> Option<Move> {
         let shape = Shape::new([count, self.rows, self.cols]).ok()?;
         let map: IndexMap = Op::from(Transpose::new(&[0, 2, 1])).index_map(&shape).ok()?;
@@ -141,7 +140,7 @@ impl Matrices {
         let of_rows = self.best_run(cols, rows, limits);
         let divides = |len: usize, run: Option<usize>| run.filter(|run| len.is_multiple_of(*run));
         let [first, second] = if let Some(run) = divides(cols, of_cols) {
-            // The first pass transposes the matrix of runs, the second transposes each slab: one run of every row.
+            // First the matrix of runs, then slabs: one run of every row.
             let runs = Matrices { cols: cols / run, element: run * element, ..self };
             [runs, Matrices { count: count * (cols / run), cols: run, ..self }]
         } else if let Some(run) = divides(rows, of_rows) {
@@ -153,8 +152,8 @@ impl Matrices {
         Some([first.passes(planner, limits)?, second.passes(planner, limits)?].concat())
     }
 
-    /// Returns the best length of a run in elements, for slabs of `rows` runs. It is the greatest possible length that
-    /// divides `cols`. If there is none, it is the greatest possible length.
+    /// Returns the best length of a run in elements, for slabs of `rows` runs: the longest that divides `cols`, or else
+    /// the longest possible.
     fn best_run(&self, rows: usize, cols: usize, limits: Limits) -> Option<usize> {
         let least = RUN_BYTES.0.div_ceil(self.element);
         let of_slab = limits.slab().min(SLAB_BYTES.max(rows * RUN_BYTES.0)) / (rows * self.element);
@@ -179,7 +178,7 @@ impl Matrices {
         Runs { matrices: self, pieces, threads: limits.threads.min(self.count * pieces) }
     }
 
-    /// Plans the transpose without the last columns, which do not fill a run. A run has at most `most` elements.
+    /// Plans the transpose without the last columns, which do not fill a run of at most `most` elements.
     fn without_last(self, most: usize, planner: &Planner, limits: Limits) -> Option<WithoutLast> {
         let one = Matrices { count: 1, ..self };
         let least = RUN_BYTES.0.div_ceil(self.element);
@@ -197,7 +196,7 @@ impl Matrices {
 }
 
 impl Pass for Runs {
-    /// Each thread has scratch for one element, and for a mark for each element of a matrix.
+    /// Each thread has an element, and a mark for each element of a matrix.
     fn scratch_bytes(&self) -> usize {
         let Matrices { rows, cols, element, .. } = self.matrices;
         self.threads * (element + (rows * cols).div_ceil(8))

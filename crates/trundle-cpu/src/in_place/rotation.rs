@@ -1,16 +1,16 @@
 //! Rotates rows of bytes within their own memory. Each byte is moved once, with little scratch.
 //!
-//! In a rotation of `n` bytes by `shift`, position `x` takes the byte at `x + shift` modulo `n`. So there are two
-//! parts: each of the first `a = n - shift` positions reads position `x + b`, and each of the other `b = shift`
-//! positions reads `x - a`. At first, all `a + b` positions are called the base.
+//! In a rotation of `n` bytes by `shift`, position `x` takes the byte at `x + shift` modulo `n`. So each of the first
+//! `a = n - shift` positions reads position `x + b`, and each of the other `b = shift` positions reads `x - a`. At
+//! first, all positions are called the base.
 //!
 //! While both parts are long, they are reduced as in the Euclidean algorithm. Only the first `max(a, b)` positions
-//! remain in the base. The cycle visits each of the removed positions between two base positions. So each base position
-//! starts a segment: a sequence of positions, each of them taking the byte of the next. The last position of a segment
-//! takes the byte of another base position. (The three-distance theorem gives the lengths of the segments.)
+//! remain in the base, and the cycle visits each removed position between two base positions. So each base position
+//! starts a segment: a sequence of positions that each take the byte of the next one. The last one takes the byte of
+//! another base position. (The three-distance theorem gives the lengths of the segments.)
 //!
-//! When one part is short enough, its bytes are saved. The segments are then moved in an order that reads every base
-//! position before overwriting it.
+//! When one part is short, its bytes are saved. The segments are then moved in an order that reads every base position
+//! before it is overwritten.
 
 use std::fmt;
 use std::ops::Range;
@@ -28,25 +28,23 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Maximum number of bytes that all threads together save, or `1/SAVED_PART` of a rotation if that is more.
+/// Maximum number of bytes saved by all threads together, or `1/SAVED_PART` of a rotation if that is more.
 const MOST_SAVED_BYTES: usize = 6 << 20;
 const SAVED_PART: usize = 512;
 
-/// Maximum number of positions per segment. The list of more positions would take too long to make, so other strategies
-/// do the rotation.
+/// Maximum number of positions per segment. Listing more takes too long, so other strategies do the rotation.
 const MOST_POSITIONS: usize = 1 << 14;
 
-/// Number of bytes that are moved at a time if a base position reads another one that is too near for the kernel.
+/// Number of bytes that are moved at a time if base positions are too near each other for the kernel.
 const SHORT_BYTES: usize = 4 << 10;
 
-/// The function of the kernel that moves segments.
 type MoveTile = unsafe fn(&SegmentTile<'_>);
 
-/// Minimum size of a rotation in bytes. Shorter rotations are moved as cells.
+/// Shorter rotations are moved as cells.
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
-/// In rotations of at most this many bytes, the start is saved, which fits in the second-level cache. The rest is moved
-/// from the front to the back.
+/// In rotations of at most this many bytes, the start is saved (it fits in the second-level cache), and the rest is
+/// moved from front to back.
 const SHORT_ROW_BYTES: usize = 256 << 10;
 
 const TASK_BYTES: usize = 64 << 10;
@@ -54,32 +52,29 @@ const TASK_BYTES: usize = 64 << 10;
 /// Minimum number of bytes per task of short rotations.
 const SHORT_TASK_BYTES: usize = 1 << 20;
 
-/// Rotations of at most this many bytes are each moved by one thread.
+/// A thread does whole rotations of at most this many bytes.
 const WHOLE_ROW_BYTES: usize = 4 << 20;
 
 /// Rows of bytes, each rotated by the same shift.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rotation {
     offset: usize,
-    /// The positions of the rows.
     around: Around,
     bytes: usize,
     segments: Segments,
-    /// Number of bytes that a thread saves at a time.
+    /// Bytes that a thread saves at a time.
     saved: usize,
     kernel: &'static Kernel,
     threads: usize,
 }
 
-/// The base of a rotation in two parts: the first `a` positions and the next `b` positions. Each base position starts a
-/// segment. Let `x` be a base position. The last position of its segment reads the byte at `x + b` if `x` is in the
-/// first part, and the byte at `x - a` if `x` is in the second part.
+/// The base of a rotation in two parts: the first `a` and the next `b` positions, each of which starts a segment. The
+/// segment of `x` ends by reading `x + b` in the first part, and `x - a` in the second part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segments {
     a: usize,
     b: usize,
-    /// Offsets of the positions of a segment from its base position, for segments that start in the first and in the
-    /// second part.
+    /// Offsets of a segment's positions from its base position, in the first and in the second part.
     a_positions: Vec<usize>,
     b_positions: Vec<usize>,
 }
@@ -95,12 +90,12 @@ impl Segments {
                 segments.b_positions.iter().map(|position| position + b).collect();
             let through = [&segments.a_positions[..], &after].concat();
             if a > b {
-                // Segments that start at the last `b` positions of the first part continue through the second part.
+                // Segments of the last `b` positions of the first part continue through the second part.
                 (segments.a, segments.b_positions) = (a - b, through);
             } else if a < b {
                 (segments.b, segments.a_positions) = (b - a, through);
             } else {
-                // The end of every segment reads the segment's own base position.
+                // Every segment ends by reading its own base position.
                 segments = Segments { a, b: 0, a_positions: through, b_positions: Vec::new() };
             }
         }
@@ -109,8 +104,7 @@ impl Segments {
 }
 
 impl Rotation {
-    /// Returns a move as a rotation. Returns `None` if the move is not a rotation, if its rows are too short, or if the
-    /// rotation would need too much scratch.
+    /// Returns `None` if the move is not a rotation, its rows are too short, or it would need too much scratch.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Rotation> {
         let kernel = planner.machine().kernel_of(Roles::Segments)?;
         let (axes, threads) = (work.axes(), limits.threads);
@@ -126,7 +120,7 @@ impl Rotation {
             return None;
         }
         let around = Around::axes(axes[..rolled].iter());
-        // Each thread has a saved part of its own, and all threads share one more saved part.
+        // Each thread has a saved part, and all share one more.
         let least = limits.scratch.checked_sub(threads * SHORT_BYTES)? / (threads + 1);
         let is_short = bytes <= SHORT_ROW_BYTES.min(least);
         let most = (MOST_SAVED_BYTES.max(bytes / SAVED_PART) / (threads + 1)).min(least);
@@ -192,7 +186,7 @@ impl fmt::Display for Rotation {
     }
 }
 
-/// A copy of bytes of the base. The originals are overwritten before they are read.
+/// A copy of base bytes that are overwritten before they are read.
 struct Saved {
     from: usize,
     bytes: Vec<u8>,
@@ -213,9 +207,8 @@ impl Saved {
 }
 
 impl Segments {
-    /// Moves short rotations one after another, each from the front to the back. The last part of a rotation is written
-    /// from saved bytes. At the same time, the start of the next rotation is saved over these bytes, so that memory is
-    /// also read.
+    /// Moves short rotations one after another, each from front to back. While the end of one is written from the saved
+    /// bytes, the start of the next is saved in their place, so that memory is also read.
     ///
     /// # Safety
     /// As [`Pass::run`], for the rows at the addresses that `row_start` returns.
@@ -249,20 +242,19 @@ impl Segments {
         }
     }
 
-    /// Whether the first part is at least as long as the second. Positions of the first part read from higher
-    /// addresses.
+    /// Whether the first part, which reads from higher addresses, is at least as long as the second.
     fn rises(&self) -> bool {
         self.a >= self.b
     }
 
-    /// Returns the base positions of the longer part, and the base positions that the shorter part reads.
+    /// Returns the base positions of the longer part, and those that the shorter part reads.
     fn long_and_saved(&self) -> (Range<usize>, Range<usize>) {
         let Segments { a, b, .. } = *self;
         if self.rises() { (0..a, 0..b) } else { (a..a + b, b..a + b) }
     }
 
-    /// Moves one rotation on this thread: saves what the shorter part reads, then moves the longer part, then the
-    /// shorter one.
+    /// Moves one rotation on this thread: saves what the shorter part reads, moves the longer part, then the shorter
+    /// one.
     ///
     /// # Safety
     /// As [`Pass::run`], for this row.
@@ -276,13 +268,11 @@ impl Segments {
         }
     }
 
-    /// Moves one rotation on several threads.
-    ///
     /// # Safety
     /// As [`Pass::run`], for this row.
     unsafe fn run(&self, memory: SharedBuffer, threads: usize, move_tile: MoveTile) {
-        // The longer part is divided among the threads. Each thread has a saved copy of the bytes that it reads beyond
-        // its share, because others overwrite them.
+        // The longer part is divided among the threads. Each has a copy of the bytes beyond its share, which others
+        // overwrite.
         let (long, of_short) = self.long_and_saved();
         let short = of_short.len();
         let share = |all: &Range<usize>, thread: usize| {
@@ -315,8 +305,8 @@ impl Segments {
         });
     }
 
-    /// Moves the segments of a range of the longer part. If other threads overwrite bytes that are read beyond the
-    /// range, `saved` has a copy of them.
+    /// Moves the segments of a range of the longer part. `saved` has the bytes beyond the range that other threads
+    /// overwrite.
     ///
     /// # Safety
     /// As [`Segments::run`].
@@ -330,7 +320,7 @@ impl Segments {
         let rises = self.rises();
         let (positions, apart) =
             if rises { (&self.a_positions, self.b) } else { (&self.b_positions, self.a) };
-        // The base positions whose segments read from the base, and those whose segments read from the saved bytes.
+        // Base positions that read from the base, and those that read from the saved bytes.
         let (in_base, of_saved) = if saved.is_none() {
             (range.clone(), range.end..range.end)
         } else if rises {
@@ -354,7 +344,7 @@ impl Segments {
             if positions.len() == 1 || apart >= MOST_TOGETHER_BYTES {
                 move_tile(&tile(&in_base, memory.at(read(in_base.start))));
             } else {
-                // The kernel would overwrite these bytes of the base before it reads them, so they are copied first.
+                // The kernel would overwrite base bytes before it reads them, so they are copied first.
                 let mut buffer = [0; SHORT_BYTES];
                 for done in (0..in_base.len()).step_by(SHORT_BYTES) {
                     let len = SHORT_BYTES.min(in_base.len() - done);

@@ -1,4 +1,4 @@
-//! Moves a tensor in slabs: boxes that keep their places. Each slab is copied to scratch and moved back in a new order.
+//! Moves a tensor in slabs: boxes that stay in place, each through scratch.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(super) struct Slabs {
     offset: usize,
     around: Around,
     bytes: usize,
-    /// The plan that moves a slab from scratch to its place, in its new order.
+    /// Moves a slab from scratch to its place, in its new order.
     plan: Plan,
     threads: usize,
 }
@@ -35,7 +35,7 @@ impl Slabs {
         Slabs { offset, around, bytes, plan, threads }
     }
 
-    /// Divides a move into slabs. Returns `None` if the scratch of a thread cannot hold a slab.
+    /// Returns `None` if the scratch of a thread cannot hold a slab.
     pub(super) fn of(work: &Move, limits: Limits, planner: &Planner) -> Option<Slabs> {
         let slabs = work.slabs(limits.slab())?;
         let plan = planner.plan(&slabs.within);

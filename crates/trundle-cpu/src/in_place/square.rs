@@ -1,8 +1,7 @@
 //! Transposes batches of square matrices within their own memory.
 //!
-//! Each tile above the diagonal is exchanged with the tile below the diagonal that takes its place, and both are
-//! transposed. So each tile is read and written once. Tiles are visited in squares, so that the pages of their rows are
-//! soon accessed again.
+//! Each tile above the diagonal is exchanged with the tile at its transposed position, so each tile is read and written
+//! once. Tiles are visited in squares, so that the pages of their rows are soon accessed again.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,36 +17,34 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Maximum number of bytes per row of a tile, and maximum number of rows (measured; docs/kernels.md).
+/// Maximum number of bytes per row of a tile, and of rows (measured; docs/kernels.md).
 const TILE: (usize, usize) = (512, 256);
 
-/// Minimum number of tiles per side for aligning tiles to cache lines, which needs one more tile per side.
+/// Minimum number of tiles per side for aligning them to cache lines, which takes one more tile.
 const LEAST_TILES: usize = 4;
 
 const LEAST_TILE: usize = 16;
 
-/// Maximum number of tiles per side of a square of tiles.
+/// Maximum number of tiles per side of a square.
 const TILES: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Squares {
     offset: usize,
     around: Around,
-    /// Number of rows of a matrix, which is also the number of columns.
+    /// Number of rows and of columns.
     side: usize,
     stride: usize,
     width: usize,
-    /// Number of rows per tile, which is also the number of columns.
+    /// Number of rows and of columns per tile.
     tile: usize,
-    /// Number of tiles per side of a square of tiles.
     tiles: usize,
     kernel: &'static Kernel,
     threads: usize,
 }
 
 impl Squares {
-    /// Returns a move as a transpose of square matrices. Returns `None` if it is another move or the scratch is too
-    /// small.
+    /// Returns `None` if the move is not a transpose of square matrices, or the scratch is too small.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Squares> {
         let kernel = planner.machine().kernel_of(Roles::Squares)?;
         let axes = work.axes();
@@ -75,7 +72,7 @@ impl Squares {
         Some(Squares { offset, around, side, stride, width, tile, tiles, kernel, threads })
     }
 
-    /// Returns the number of squares of tiles per side. It is enough for any size of the first tiles.
+    /// Returns the number of squares per side, for any size of the first tiles.
     fn parts(&self) -> usize {
         (self.side + self.tile - 1).div_ceil(self.tile * self.tiles)
     }
@@ -84,8 +81,7 @@ impl Squares {
         square_scratch_bytes(self.tile, self.width, self.stride.cast_signed())
     }
 
-    /// Returns the number of rows and columns that the first tiles have less than the others. With it, the other tiles
-    /// begin at cache lines.
+    /// Returns by how many rows and columns the first tiles are smaller, so that the others begin at cache lines.
     fn before(&self, matrix: SharedBuffer) -> usize {
         let lead = matrix.at(0).align_offset(LINE);
         let are_lines = self.stride.is_multiple_of(LINE) && lead.is_multiple_of(self.width);
@@ -97,7 +93,7 @@ impl Squares {
         }
     }
 
-    /// Exchanges the tiles of a square with the tiles on the other side of the diagonal.
+    /// Exchanges the tiles of a square with their transposed counterparts.
     ///
     /// # Safety
     /// As [`Pass::run`], for this matrix.

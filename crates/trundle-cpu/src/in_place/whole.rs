@@ -12,7 +12,7 @@ use super::rotation::Rotation;
 use super::square::Squares;
 use crate::Planner;
 
-/// Plans a move as one pass. Returns `None` if no strategy can do it in one pass, or if the scratch is too small.
+/// Returns `None` if no strategy can do the move in one pass, or if the scratch is too small.
 pub(super) fn whole(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Arc<dyn Pass>> {
     if let Some(rotation) = Rotation::of(work, limits, planner) {
         return Some(Arc::new(rotation));

@@ -1,15 +1,15 @@
-//! The layout of a box in one tensor, and the layout of the box's unpacked copy.
+//! The layouts of a box in one tensor, and of its unpacked copy.
 
 use std::cmp::Reverse;
 
 use trundle_core::{Block, Layout, Loop, Result, Shape};
 use trundle_kernels::AffineLoop;
 
-/// The elements of a box in one tensor: loops over contiguous runs, by ascending address. The unpacked copy has the
-/// elements in the same order, without gaps.
+/// The elements of a box in one tensor, as loops over contiguous runs by ascending address. The unpacked copy has them
+/// in the same order, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BoxRuns {
-    /// Position of the lowest element, relative to the element at index 0 of every loop. It is 0 or negative.
+    /// Position of the lowest element relative to index 0 of every loop: 0 or negative.
     lowest: isize,
     /// The loops around the runs, outermost first.
     loops: Vec<Steps>,
@@ -25,7 +25,6 @@ struct Steps {
 }
 
 impl BoxRuns {
-    /// Describes a box by the strides and lengths of its loops.
     pub(super) fn of(strides: &[isize], extents: &[usize]) -> BoxRuns {
         let backwards = strides.iter().zip(extents).filter(|(stride, _)| **stride < 0);
         let lowest = backwards.map(|(stride, len)| stride * (len - 1).cast_signed()).sum();
@@ -44,7 +43,7 @@ impl BoxRuns {
         BoxRuns { lowest, loops, run, elements }
     }
 
-    /// Calls `visit` for each run of the box. `origin` is the tensor position of the element at index 0 of every loop.
+    /// Calls `visit` for each run of the box. `origin` is the position of index 0 of every loop.
     pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(Run)) {
         let mut copied = 0;
         let apart = self.loops.last().map_or(0, |innermost| innermost.stride);
@@ -56,7 +55,7 @@ impl BoxRuns {
     }
 }
 
-/// Returns the loops of a block without the loop that a table cuts.
+/// Returns the loops of a block, except one that a table cuts.
 pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
     let affine = |each: &Loop| {
         let (len, dst_stride) = (each.len, each.dst_stride);
@@ -65,18 +64,17 @@ pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
     block.loops.iter().filter_map(affine).collect()
 }
 
-/// A contiguous run of elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Position of the first element in the tensor.
     pub(super) first: usize,
     /// Position of the first element in the unpacked copy.
     pub(super) copied: usize,
-    /// Tensor position of a later run, which is prefetched. At the end of a loop it may be out of bounds.
+    /// Tensor position of a later run to prefetch. At the end of a loop it may be out of bounds.
     pub(super) ahead: usize,
 }
 
-/// Prefetch distance in runs. Hardware prefetchers do not predict the runs, because they are far apart.
+/// Prefetch distance in runs, which are too far apart for hardware prefetchers.
 pub(super) const AHEAD: isize = 8;
 
 fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
@@ -86,7 +84,7 @@ fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
     }
 }
 
-/// Returns the layout of the unpacked copy of a box, with one byte per element.
+/// Returns the layout of a box's unpacked copy, with one byte per element.
 ///
 /// # Errors
 /// Fails only if the box does not fit in memory.
@@ -104,7 +102,7 @@ pub(super) fn unpacked_layout(strides: &[isize], extents: &[usize]) -> Result<La
     Layout::strided(&Shape::new(extents)?, offset.unsigned_abs(), &copied)
 }
 
-/// Returns the indices of the loops that change the address, by decreasing stride.
+/// Returns the loops that change the address, by decreasing stride.
 fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize> {
     let leads = |at: &usize| strides[*at] != 0 && extents[*at] > 1;
     let mut order: Vec<usize> = (0..strides.len()).filter(leads).collect();

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use trundle_core::Packing;
 use trundle_kernels::simd::{self, LINE};
 
-/// The buffers of a run. Threads write different elements. If a byte has elements of several threads, it is written
+/// The buffers of a run. Threads write different elements. Bytes with elements of several threads are written
 /// atomically, see `runs::pack`.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers<'a> {
@@ -13,7 +13,7 @@ pub(super) struct Buffers<'a> {
     pub(super) dst: *mut u8,
 }
 
-/// Unpacked copies of a box or of several rows, in the order of the source and in the order of the destination.
+/// Unpacked copies of a box or of several rows: as read, and as written.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) read: Vec<u8>,
@@ -30,7 +30,7 @@ impl Scratch {
     }
 }
 
-/// Calls `work` with the scratch of this thread. Makes a new scratch if the thread is exiting or uses its own already.
+/// Calls `work` with the scratch of this thread, or a new one if the thread is exiting or uses its own already.
 pub(super) fn with_scratch(work: impl Fn(&mut Scratch)) {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = RefCell::default();

@@ -2,7 +2,7 @@
 
 use trundle_core::{BitOrder, Packing};
 
-/// Maximum number of elements per group, and maximum number of bytes.
+/// Maximum number of elements, and of bytes, per group.
 pub(super) const MOST_GROUP: usize = 8;
 pub(super) const MOST_GROUP_BYTES: usize = 3;
 
@@ -39,7 +39,7 @@ pub(super) fn unpack(packing: Packing, packed: &[u8], elements: &mut [u8]) {
     }
 }
 
-/// Packs whole groups from one byte per element. A value must not have more bits than the packing.
+/// Packs whole groups from one byte per element, whose values must fit in the packing.
 pub(super) fn pack(packing: Packing, elements: &[u8], packed: &mut [u8]) {
     use BitOrder::{LowFirst, Split};
     match (packing.bits(), packing.order()) {
@@ -85,7 +85,7 @@ pub(super) fn pack(packing: Packing, elements: &[u8], packed: &mut [u8]) {
 /// Moves bit i to byte i. The least significant bit and byte have the index 0.
 #[inline(always)]
 fn spread_bits(bits: u8) -> u64 {
-    // A table is faster than a multiplication, which the compiler would vectorize with slow instructions.
+    // A table is faster than a multiplication, which the compiler vectorizes with slow instructions.
     static SPREAD: [u64; 256] = {
         let mut spread = [0; 256];
         let mut number = 0;

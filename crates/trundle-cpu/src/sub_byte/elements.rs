@@ -13,12 +13,11 @@ use crate::tiles::merged;
 /// Approximate number of elements per unit.
 const UNIT: usize = 4 << 10;
 
-/// A block whose elements are read at indices from a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Elements {
     src_offset: isize,
     dst_offset: isize,
-    /// The loops, outermost first. The indices vary along at least one of them.
+    /// The loops, outermost first, with indices that vary along at least one.
     loops: Vec<AffineLoop>,
     table: IndexTable,
     /// Number of elements that stay together.
@@ -28,7 +27,6 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Plans a block with indices. Returns `None` if the block has no indices.
     pub(super) fn of(block: &Block, width: usize) -> Option<Elements> {
         if block.indices.is_empty() {
             return None;
@@ -54,7 +52,6 @@ impl Elements {
         self.width
     }
 
-    /// Returns the offset of a unit in the destination, in elements.
     pub(super) fn dst_of(&self, unit: usize) -> isize {
         let along = self.loops.first().map_or(0, |outermost| outermost.dst_stride);
         self.dst_offset + (unit * self.steps).cast_signed() * along
@@ -85,7 +82,7 @@ impl Elements {
         }
     }
 
-    /// Calls `each` with the source and destination positions of every element in one iteration of a loop.
+    /// Calls `each` with the positions of every element in one iteration of a loop.
     fn visit(
         &self,
         at: usize,

@@ -9,8 +9,8 @@ use super::run as runs;
 use crate::cancellation::Cancellation;
 use crate::parts::StepPart;
 
-/// Moves the units of `parts`, unless the caller cancels the run, which is checked before each part and within large
-/// units. Bits of `dst` that belong to no written element keep their values, because they may belong to another tensor.
+/// Moves the units of `parts`. Cancellation is checked before each part and within large units. Other bits of `dst`
+/// keep their values, because they may belong to another tensor.
 ///
 /// # Safety
 /// `src` must hold everything that the move reads. `dst` must be initialized, valid for everything that the move
@@ -50,8 +50,6 @@ pub(crate) unsafe fn run_parts(
     });
 }
 
-/// Moves a box.
-///
 /// # Safety
 /// As [`run_parts`], for the elements of the box.
 unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch: &mut Scratch) {

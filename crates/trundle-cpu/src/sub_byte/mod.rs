@@ -1,8 +1,8 @@
-//! Moves elements that are smaller than a byte. A box of elements is unpacked, so that each element is a byte. A plan
-//! for bytes moves the box within the second-level cache. Then the elements are packed again.
+//! Moves elements that are smaller than a byte. Boxes of elements are unpacked to bytes, moved within the second-level
+//! cache by a plan for bytes, and packed again.
 //!
-//! If whole groups of elements stay together, `trundle-core` has already merged them into bytes, and this module is not
-//! used. A group is the smallest number of elements that fill whole bytes.
+//! If whole groups of elements stay together, `trundle-core` has already merged them into bytes. A group is the
+//! smallest number of elements that fill whole bytes.
 
 mod box_runs;
 mod buffers;

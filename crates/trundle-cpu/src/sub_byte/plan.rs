@@ -13,18 +13,16 @@ use crate::parts::Units;
 use crate::threads::threads_for;
 use crate::tiles::{TilePlan, uncut};
 
-/// Minimum number of contiguous elements of a box in source and destination, if the tensor has so many. They are
-/// several cache lines, so that incomplete lines take little of the time.
+/// Minimum number of contiguous elements of a box in source and destination: several cache lines, so that incomplete
+/// ones take little time.
 const LEAST_RUN: usize = 512;
 
-/// Approximate number of elements per box. Both unpacked copies of a box stay in the second-level cache.
+/// Approximate number of elements per box, whose unpacked copies stay in the second-level cache.
 const BOX: usize = 256 << 10;
 
-/// For the number of threads, an element counts as this many bytes, because it is read and written several times. The
-/// value is a guess.
+/// For the number of threads, an element counts as this many bytes, because it is accessed several times (a guess).
 const BYTES_EACH: usize = 2;
 
-/// The steps of a move of packed elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubByteSteps {
     pub(super) packing: Packing,
@@ -43,31 +41,29 @@ pub(crate) enum SubByteStep {
     Elements(Elements),
 }
 
-/// The boxes of a block. Each loop is cut into pieces, and a box has one piece of each loop. A unit is one box.
+/// The boxes of a block. Each loop is cut into pieces, and a box, which is a unit, has one piece of each loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boxes {
     src_offset: isize,
     dst_offset: isize,
-    /// The loops, outermost first. The innermost loop goes through the elements that stay together.
+    /// The loops, outermost first. The innermost one has the elements that stay together.
     loops: Vec<AffineLoop>,
-    /// Number of iterations per piece, for each loop. The last piece of a loop may be shorter.
+    /// Iterations per piece of each loop. The last piece may be shorter.
     pieces: Vec<usize>,
-    /// Indices of the loops whose last piece is shorter.
+    /// The loops whose last piece is shorter.
     cut: Vec<usize>,
-    /// The layouts of the boxes. Bit i of an index says that the box is the last along loop `cut[i]`.
+    /// Bit i of an index says that the box is the last along loop `cut[i]`.
     layouts: Vec<BoxLayout>,
 }
 
-/// The layout of boxes of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BoxLayout {
     pub(super) read: BoxRuns,
     pub(super) written: BoxRuns,
-    /// How the unpacked elements are reordered. `None` if their order stays the same.
+    /// How the unpacked elements are reordered, if they are.
     pub(super) between: Option<TilePlan>,
 }
 
-/// Source, destination and layout of a box.
 pub(super) struct At<'a> {
     pub(super) src: isize,
     pub(super) dst: isize,
@@ -178,7 +174,7 @@ impl Boxes {
         self.loops.iter().zip(&self.pieces).map(|(each, piece)| each.len.div_ceil(*piece))
     }
 
-    /// Returns the box of unit `number`. The innermost loop varies fastest.
+    /// The innermost loop varies fastest.
     pub(super) fn unit(&self, number: usize) -> At<'_> {
         let (mut rest, mut layout) = (number, 0);
         let (mut src, mut dst) = (self.src_offset, self.dst_offset);
@@ -198,7 +194,7 @@ impl Boxes {
     }
 }
 
-/// Chooses the lengths of the pieces: enough for long runs in source and destination, and for enough elements per box.
+/// Chooses the lengths of the pieces: for long runs in source and destination, and for enough elements per box.
 fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
     let by_nearness = |stride: fn(&AffineLoop) -> isize| {
         let mut order: Vec<usize> = (0..loops.len()).collect();
@@ -224,8 +220,8 @@ fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
     }
 }
 
-/// Makes boxes larger until they have `run` contiguous elements. Takes loops by increasing stride, and cuts the last of
-/// them into even pieces.
+/// Extends boxes to `run` contiguous elements. Takes loops by increasing stride, and cuts the last one into even
+/// pieces.
 fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]) {
     let mut reached = 1;
     for &at in order {

@@ -1,4 +1,4 @@
-//! Moves ragged rows of packed elements. Each row is cut at a length from a table, and read as two runs.
+//! Moves ragged rows of packed elements, each of which is read as two runs.
 
 use std::fmt;
 
@@ -11,31 +11,30 @@ use super::run as runs;
 use crate::cancellation::Cancellation;
 use crate::tiles::RaggedLoop;
 
-/// Maximum number of rows that are moved together: several cache lines of elements.
+/// Maximum number of rows that are moved together: several cache lines.
 const MOST_LANES: usize = 512;
 
-/// Maximum number of elements in the rows that are moved together. Both unpacked copies stay in the second-level cache,
-/// or in the next level if rows are long.
+/// Maximum number of elements in such rows. Both unpacked copies stay in the second-level cache, or in the next level
+/// if rows are long.
 const MOST_TOGETHER: usize = 256 << 10;
 
-/// Minimum number of rows that are moved together.
+/// Fewer rows are moved separately.
 const LEAST_LANES: usize = 16;
 
 /// Maximum number of elements of a row that are reversed at once.
 const MOST_REVERSED: usize = 32 << 10;
 
-/// The rows of a ragged block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
     src_offset: isize,
     dst_offset: isize,
     /// The loops around the rows, outermost first.
     outer: Vec<AffineLoop>,
-    /// The loop along a row. Its table has one stride for each loop of `outer`.
+    /// The loop along a row, with a table stride for each loop of `outer`.
     row: RaggedLoop,
     /// Number of elements that stay together.
     width: usize,
-    /// Number of adjacent rows along the innermost loop that are moved together (as lanes). 1 if each row is moved
+    /// Number of adjacent rows along the innermost loop that are moved together (as lanes); 1 if rows are moved
     /// separately.
     lanes: usize,
 }
@@ -43,12 +42,12 @@ pub(crate) struct Rows {
 struct Unit {
     src: isize,
     dst: isize,
-    /// Index of the length of the first row in the table.
+    /// Index of the first row's length in the table.
     entry: usize,
     rows: usize,
 }
 
-/// A lane: where it is cut, and the source positions of row 0 for the runs before and after the cut.
+/// A lane: its cut, and the source positions of row 0 for both runs.
 #[derive(Clone, Copy)]
 struct Lane {
     cut: usize,
@@ -57,7 +56,7 @@ struct Lane {
 }
 
 impl Rows {
-    /// Plans a block with a loop that a table cuts. Returns `None` for other blocks.
+    /// Returns `None` for blocks without a loop that a table cuts.
     pub(super) fn of(block: &Block, width: usize) -> Option<Rows> {
         let at = block.ragged()?;
         let (_, table) = block.loops[at].cut_by_table()?;
@@ -79,7 +78,7 @@ impl Rows {
         self.row.len * self.width * self.lanes
     }
 
-    /// Returns the size of an unpacked copy in bytes.
+    /// Returns the size of an unpacked copy.
     pub(super) fn scratch_bytes(&self) -> usize {
         if self.lanes > 1 {
             self.lanes * self.row.len
@@ -113,7 +112,6 @@ impl Rows {
         Unit { src, dst, entry, rows }
     }
 
-    /// Returns the offset of a unit in the destination, in elements.
     pub(super) fn dst_of(&self, unit: usize) -> isize {
         self.unit(unit).dst
     }
@@ -161,7 +159,7 @@ impl Rows {
             let start = unit.src.wrapping_add(run.start(length));
             let neighbours = width == 1 && row.dst_stride == 1 && run.src_stride.abs() == 1;
             let step = if neighbours { MOST_REVERSED } else { 1 };
-            // Cancellation is also checked within a row, because a row may be a whole tensor.
+            // Cancellation is also checked within a row, which may be a whole tensor.
             let between_asks = (MOST_REVERSED / width).max(1);
             for begin in part.clone().step_by(between_asks) {
                 if begin > part.start && cancellation.is_requested() {
@@ -186,8 +184,8 @@ impl Rows {
         }
     }
 
-    /// Moves several adjacent rows together, as lanes. Unpacks all elements that the lanes read. Then assembles the
-    /// elements at each index of all lanes, which are contiguous in the destination, and packs them.
+    /// Moves adjacent rows as lanes: unpacks all elements that they read, then assembles and packs the elements at each
+    /// index, which are contiguous in the destination.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -205,7 +203,7 @@ impl Rows {
         let lane_stride = row.table.strides.last().copied().unwrap_or(0);
         let mut lanes = [Lane { cut: 0, first: 0, second: 0 }; MOST_LANES];
         let lanes = &mut lanes[..count];
-        // The lowest and the highest source position of an element, in multiples of the pitch.
+        // The lowest and the highest source position, in multiples of the pitch.
         let (mut lowest, mut highest) = (isize::MAX, isize::MIN);
         let mut entry = unit.entry;
         for lane in &mut *lanes {
@@ -225,7 +223,7 @@ impl Rows {
                 }
             }
         }
-        // If the move writes only a part of a tensor, the lanes may read from positions that are far apart.
+        // If only a part of a tensor is written, lanes may read from positions that are far apart.
         let read_rows = (highest - lowest).unsigned_abs() + 1;
         if read_rows * count > self.scratch_bytes() {
             for number in 0..count.cast_signed() {
@@ -262,8 +260,8 @@ impl Rows {
     }
 }
 
-/// Returns how many rows along a loop are moved together. It is 1 unless the rows are adjacent in both tensors and both
-/// runs have strides of the same size.
+/// Returns how many rows along a loop are moved together: 1 unless they are adjacent in both tensors and both runs have
+/// strides of the same size.
 fn together(lanes: &AffineLoop, row: &RaggedLoop, width: usize) -> usize {
     let pitch = row.first.src_stride.unsigned_abs();
     let in_steps = |run: &Run| {

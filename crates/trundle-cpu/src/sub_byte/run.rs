@@ -6,7 +6,7 @@ use trundle_core::Packing;
 
 use super::codec::{self, MOST_GROUP, MOST_GROUP_BYTES};
 
-/// A run in three parts: the end of a group, whole groups, and the start of a group. The fields count elements.
+/// A run in three parts: the end of a group, whole groups, and the start of a group, in elements.
 struct Cut {
     head: usize,
     whole: usize,
@@ -42,7 +42,7 @@ fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8
     }
     let (number, within) = (first / packing.group(), first % packing.group());
     let packed = &packed[number * packing.group_bytes()..];
-    // The last group of a buffer may be incomplete: bytes without elements may be missing.
+    // The last group of a buffer may lack bytes without elements.
     let (mut bytes, there) = ([0; MOST_GROUP_BYTES], packed.len().min(packing.group_bytes()));
     bytes[..there].copy_from_slice(&packed[..there]);
     let mut group = [0; MOST_GROUP];
@@ -50,8 +50,8 @@ fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8
     elements.copy_from_slice(&group[within..within + elements.len()]);
 }
 
-/// Packs elements of one byte each, and writes them from index `first` on. Other elements of the same bytes keep their
-/// values, even if other threads write these elements at the same time.
+/// Packs elements of one byte each from index `first` on. Other elements of the same bytes keep their values, even if
+/// other threads write them at the same time.
 ///
 /// # Safety
 /// `packed` must be valid for writes of the bytes that the elements occupy. Nothing else may write these elements
@@ -101,7 +101,7 @@ unsafe fn pack_part(packing: Packing, elements: &[u8], packed: *mut u8, first: u
     }
 }
 
-/// Copies `len` elements from index `from` to index `to`. Both indices must have the same position in their groups.
+/// Copies `len` elements between indices with the same position in their groups.
 ///
 /// # Safety
 /// As [`pack`], for the elements from `to` on.
@@ -163,7 +163,6 @@ mod tests {
         }
     }
 
-    /// Packs runs that begin at any position of a group, and checks the elements around them.
     #[test]
     fn what_is_packed_leaves_its_neighbours() {
         const MOST: usize = 26;

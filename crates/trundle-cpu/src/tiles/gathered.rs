@@ -1,15 +1,15 @@
-//! Plans blocks of many short loops: chooses which loops become tables and which remain outer loops.
+//! Plans blocks of many short loops: chooses which loops become tables.
 
 use trundle_kernels::{AffineLoop, Gathered, Kernel, Roles, Tables};
 
 use super::roles::{Arranged, Assigned};
 
-/// Maximum and minimum size of a tile in bytes, if the block is large enough (measured; docs/kernels.md).
+/// Maximum and minimum size of a tile in bytes (measured; docs/kernels.md).
 const MOST_TILE_BYTES: usize = 1 << 20;
 const LEAST_TILE_BYTES: usize = 16 << 10;
 
-/// Arranges the loops for a gather kernel. Also returns the number of rows and columns per tile, and the tables.
-/// Returns `None` if no tables can be made.
+/// Arranges the loops for a gather kernel. Also returns the rows and columns of a tile, and the tables. Returns `None`
+/// if no tables can be made.
 pub(super) fn arrange(
     kernel: &Kernel,
     roles: Assigned,
@@ -21,7 +21,7 @@ pub(super) fn arrange(
     let loops = roles.into_loops();
     let Gathered { tables, mut outer, begin, elements } =
         Tables::of(&loops, width, vector_bytes, tile_bytes)?;
-    // If the tables cover only a small tile, the innermost loop without a table becomes the rows of the tile.
+    // If the tables cover only a small tile, tiles also iterate over the innermost loop without a table.
     let rounds = match outer.pop() {
         Some(inner) if elements * width < LEAST_TILE_BYTES => inner,
         inner => {

@@ -1,4 +1,4 @@
-//! Plans blocks whose elements are read at indices from a table.
+//! Plans blocks whose elements are read at indices.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,17 +11,16 @@ use super::roles::pattern;
 use super::step::{IndexedStep, Step};
 use super::{Common, Picker};
 
-/// Minimum number of bytes per index for a tile of its own. It takes some nanoseconds to compute where each tile
-/// begins. The value is a guess.
+/// Minimum number of bytes per index for a tile of its own, because locating a tile takes some nanoseconds (a guess).
 const LEAST_TILE_BYTES: usize = 4 * LINE;
 
-/// Length in bytes of the indexed runs that are moved by the kernel for runs (measured; docs/kernels.md). Shorter runs
-/// are moved element by element, longer runs as tiles.
+/// Length in bytes of indexed runs for the kernel for runs (measured; docs/kernels.md). Shorter runs are moved by
+/// elements, longer ones as tiles.
 const RUN_BYTES: RangeInclusive<usize> = LINE..=8 << 10;
 
 impl Picker<'_> {
-    /// Plans an indexed block without cut loops. If each index moves many bytes, it gets a tile of its own, for which
-    /// any kernel can be used. Otherwise elements are moved one at a time.
+    /// Plans an indexed block without cut loops. If each index moves many bytes, it gets a tile of its own, for any
+    /// kernel. Otherwise elements are moved one at a time.
     pub(super) fn indexed_step(&self, block: &Block, all: Common) -> Step {
         let table = merged(block);
         let varies = |at: &usize| table.strides[*at] != 0;
@@ -58,8 +57,8 @@ impl Picker<'_> {
         self.by_elements(block, table, &varying, all, kernel)
     }
 
-    /// Returns the kernel for runs of `run` contiguous bytes per index, if it can be used: the runs must also follow
-    /// each other in the destination without gaps.
+    /// Returns the kernel for runs of `run` contiguous bytes per index, if they also follow each other in the
+    /// destination without gaps.
     fn runs(
         &self,
         block: &Block,
@@ -79,8 +78,8 @@ impl Picker<'_> {
         self.machine.kernel_of(Roles::IndexedRuns)
     }
 
-    /// Plans a step that moves element by element. The columns are the innermost loop along which the indices vary. The
-    /// rows are the innermost of the other loops.
+    /// Plans a step that moves element by element. The columns are the innermost loop along which the indices vary, the
+    /// rows the innermost of the others.
     fn by_elements(
         &self,
         block: &Block,
@@ -145,13 +144,13 @@ fn affine(block: &Block, at: usize) -> AffineLoop {
     AffineLoop { len: each.len, src_stride, dst_stride: each.dst_stride }
 }
 
-/// Merges all index tables of a block into one table of byte offsets.
+/// Merges all index tables of a block into one of byte offsets.
 pub(crate) fn merged(block: &Block) -> IndexTable {
     if let [only] = &block.indices[..] {
         return only.clone();
     }
     let loops = block.loops.len();
-    // The merged table is row-major over the loops along which any table varies.
+    // Row-major over the loops along which any table varies.
     let mut strides = vec![0isize; loops];
     let mut entries = 1usize;
     for at in (0..loops).rev() {

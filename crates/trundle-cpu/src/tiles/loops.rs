@@ -1,4 +1,4 @@
-//! The loops of a block. The planner picks the rows and the columns of tiles from them.
+//! The loops of a block, from which the planner picks the rows and columns of tiles.
 
 use trundle_core::{Block, CutAt, Source};
 use trundle_kernels::{AffineLoop, SLABS_BYTES, takes_lines};
@@ -9,10 +9,9 @@ use super::roll::Roll;
 #[derive(Clone, Copy)]
 pub(super) enum Picked {
     Plain(AffineLoop),
-    /// Each iteration has its own entry in the table of lengths. The second field is the stride in that table.
+    /// Each iteration has its own length. The second field is the stride in the table of lengths.
     Lanes(AffineLoop, isize),
-    /// The ragged loop: a loop that a length from a table cuts into two runs. It has the source stride of the first
-    /// run.
+    /// The ragged loop, which a length from a table cuts into two runs, with the source stride of the first.
     Ragged(AffineLoop),
 }
 
@@ -31,21 +30,20 @@ impl Picked {
     }
 }
 
-/// The loops that have not been picked as rows or columns.
+/// The loops that have not been picked.
 pub(super) struct Loops {
     /// The rolled loop. `plain` also contains it, as if it did not jump back to the start of the source axis.
     pub(super) roll: Option<Roll>,
-    /// The other loops, sorted by decreasing destination stride.
+    /// Sorted by decreasing destination stride.
     pub(super) plain: Vec<AffineLoop>,
-    /// The strides of the `plain` loops in the table of lengths. Empty if the block has no such table.
+    /// The strides of the `plain` loops in the table of lengths, if there is one.
     pub(super) table_strides: Vec<isize>,
-    /// The ragged loop. If it has one iteration, it is picked only as the rows of lanes, because it cannot form other
-    /// tiles.
+    /// The ragged loop. If it has one iteration, it can only be the rows of lanes.
     ragged: Option<AffineLoop>,
 }
 
 impl Loops {
-    /// Sorts the loops of a block into these fields. A roll is the only loop that may be cut at a constant index.
+    /// Takes the loops of a block, in which only a roll may be cut at a constant index.
     pub(super) fn of(block: &Block) -> Loops {
         let plain = Vec::with_capacity(block.loops.len());
         let mut loops = Loops { roll: None, plain, table_strides: Vec::new(), ragged: None };
@@ -74,26 +72,24 @@ impl Loops {
         loops
     }
 
-    /// Whether each iteration of a plain loop has its own entry in the table of lengths.
+    /// Whether each iteration of a plain loop has its own length.
     fn are_lanes(&self, at: usize) -> bool {
         self.table_strides.get(at).is_some_and(|stride| *stride != 0)
     }
 
-    /// Removes and returns a plain loop.
     pub(super) fn remove(&mut self, at: usize) -> Picked {
         let each = self.plain.remove(at);
         let stride = if self.table_strides.is_empty() { 0 } else { self.table_strides.remove(at) };
         if stride == 0 { Picked::Plain(each) } else { Picked::Lanes(each, stride) }
     }
 
-    /// Returns a loop of one iteration, for rows or columns if no loop is left.
+    /// Returns a loop of one iteration, for when no loop is left.
     fn none(width: usize) -> Picked {
         let width = width.cast_signed();
         Picked::Plain(AffineLoop { len: 1, src_stride: width, dst_stride: width })
     }
 
-    /// Takes the innermost loop if it is contiguous in source and destination. Returns a loop over its bytes, or over
-    /// the bytes of one element.
+    /// Takes the contiguous bytes of the innermost loop, or of one element, as a loop over bytes.
     pub(super) fn take_run(&mut self, width: usize) -> Picked {
         let step = width.cast_signed();
         let is_run = |at: &usize| {
@@ -105,7 +101,7 @@ impl Loops {
         Picked::Plain(AffineLoop { len: bytes, src_stride: 1, dst_stride: 1 })
     }
 
-    /// Whether the loops transpose elements that are each a few whole cache lines.
+    /// Whether the loops transpose elements of a few whole cache lines.
     pub(super) fn transpose_lines(&self, width: usize) -> bool {
         let step = width.cast_signed();
         let neighbours = |stride: fn(&AffineLoop) -> isize| {
@@ -120,7 +116,7 @@ impl Loops {
             && in_source != in_destination
     }
 
-    /// Whether there are loops left, and all of them are plain: none is rolled or cut by a table.
+    /// Whether loops are left, and none is rolled or cut by a table.
     pub(super) fn are_plain(&self) -> bool {
         self.roll.is_none()
             && self.ragged.is_none()
@@ -128,9 +124,9 @@ impl Loops {
             && !self.plain.is_empty()
     }
 
-    /// Returns the number of index bits that are contiguous on one side. Bit k is contiguous if a loop in `picked` or
-    /// `plain` steps through it with the stride `width << k`, and all lower bits are contiguous too. A loop of 2^n
-    /// iterations has n bits. A loop of another length gives the bits of its factor of two and ends the sequence.
+    /// Returns the number of contiguous index bits. Bit k is contiguous if a loop in `picked` or `plain` has the stride
+    /// `width << k`, and all lower bits are contiguous too. A loop of 2^n iterations has n bits. A loop of another
+    /// length has the bits of its factor of two and ends the sequence.
     pub(super) fn bits(
         &self,
         picked: &[AffineLoop],
@@ -161,7 +157,7 @@ impl Loops {
         }
     }
 
-    /// Takes the loop with the smallest destination stride that can be the rows of a tile.
+    /// Takes the loop with the smallest destination stride that can be rows.
     pub(super) fn take_next(&mut self, width: usize) -> Picked {
         let plain = (0..self.plain.len()).rev().find(|at| !self.are_lanes(*at));
         let nearest = plain.map_or(isize::MAX, |at| self.plain[at].dst_stride);
@@ -171,9 +167,9 @@ impl Loops {
         }
     }
 
-    /// Takes the loop with the smallest source stride that can be the rows of a tile.
+    /// Takes the loop with the smallest source stride that can be rows.
     pub(super) fn take_nearest_in_source(&mut self, width: usize) -> Picked {
-        // A loop of stride 0 repeats one element, and as rows it would make a tile no faster, so it sorts last.
+        // A loop of stride 0 repeats one element and makes no tile faster as rows, so it sorts last.
         let distance = |each: &AffineLoop| each.src_stride.unsigned_abs().wrapping_sub(1);
         let nearest = self
             .plain
@@ -192,24 +188,24 @@ impl Loops {
         }
     }
 
-    /// Returns the index of the loop that continues `cols` in the destination: its stride is the length of `cols`.
+    /// Returns the loop that continues `cols` in the destination.
     pub(super) fn next_in_destination(&self, cols: AffineLoop) -> Option<usize> {
         self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
     }
 
-    /// Returns the index of the loop that continues `rows` in the source, if `rows` ascend there.
+    /// Returns the loop that continues ascending `rows` in the source.
     pub(super) fn next_in_source(&self, rows: AffineLoop) -> Option<usize> {
         let step = rows.len.cast_signed().wrapping_mul(rows.src_stride);
         self.position(|each| rows.src_stride > 0 && each.src_stride == step)
     }
 
-    /// Returns the index of the first plain loop that satisfies `wanted` and whose iterations share their lengths.
+    /// Returns the first plain loop without lanes that satisfies `wanted`.
     fn position(&self, wanted: impl Fn(&AffineLoop) -> bool) -> Option<usize> {
         (0..self.plain.len()).find(|at| !self.are_lanes(*at) && wanted(&self.plain[*at]))
     }
 
-    /// Takes the loop over slabs, if a slab fits in a unit. A slab consists of all `rows`; the slabs follow each other
-    /// in the destination without gaps.
+    /// Takes the loop over slabs of all `rows`, which follow each other in the destination without gaps, if a slab fits
+    /// in a unit.
     pub(super) fn take_slabs(&mut self, rows: AffineLoop, row_bytes: usize) -> Option<Picked> {
         let slab = rows.len.cast_signed() * rows.dst_stride;
         let fits = rows.len * row_bytes <= SLABS_BYTES;
@@ -222,8 +218,8 @@ impl Loops {
     }
 }
 
-/// Reverses the order of rows that descend in the source, because hardware prefetchers predict ascending addresses.
-/// Also returns the source and destination offsets of the new first row, in bytes.
+/// Reverses rows that descend in the source, because hardware prefetchers predict ascending addresses. Also returns the
+/// offsets of the new first row.
 pub(super) fn rising(rows: AffineLoop) -> (AffineLoop, (isize, isize)) {
     let last = rows.len.cast_signed() - 1;
     let end = (last * rows.src_stride, last * rows.dst_stride);

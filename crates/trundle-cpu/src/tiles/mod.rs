@@ -1,5 +1,5 @@
-//! Plans and runs moves of elements of whole bytes. A move becomes a list of steps, and a step moves a block in tiles.
-//! The kernel of a step is the first one in the catalogue that applies to the pattern of its tiles.
+//! Plans and runs moves of elements of whole bytes, as steps of tiles. The kernel of a step is the first one in the
+//! catalogue that applies to its pattern.
 
 mod gathered;
 mod indexed;
@@ -40,7 +40,6 @@ struct Common {
     tuning: Tuning,
 }
 
-/// Plans the steps of a move for `threads` threads.
 pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step> {
     let moved_bytes = work.moved_bytes();
     let is_large = moved_bytes > machine.tuning.streaming_bytes;
@@ -70,7 +69,7 @@ pub(crate) fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Re
     steps.try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}"))
 }
 
-/// The plan of a small move that is part of a larger plan. It runs on the calling thread only.
+/// The plan of a small move inside a larger plan. It runs on the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TilePlan {
     pub(crate) src_bytes: usize,
@@ -114,15 +113,15 @@ impl fmt::Display for TilePlan {
     }
 }
 
-/// Picks the kernel of each step, and the loops that are the rows and columns of its tiles.
+/// Picks the kernels of steps and the loops of their tiles.
 #[derive(Clone, Copy)]
 struct Picker<'a> {
     machine: &'a Machine,
 }
 
 impl Picker<'_> {
-    /// Plans a block. If loops are cut at a constant index, the block is split in two at the outermost of them, and
-    /// both halves are planned. It is not split if the only cut loop is a roll and a kernel supports the roll.
+    /// Plans a block. At the outermost loop that is cut at a constant index, the block is split in two, unless this is
+    /// a roll, the only cut, and a kernel supports it.
     fn put_steps(&self, block: &Block, all: Common, steps: &mut Vec<Step>) {
         let cut = outermost_cut(block);
         if cut.is_none() && !block.indices.is_empty() {
@@ -202,8 +201,8 @@ impl Picker<'_> {
         })
     }
 
-    /// Returns the first kernel of the catalogue that has these roles, applies to their pattern, and runs on this
-    /// machine. If a loop is ragged, `run` is the run that the tiles belong to.
+    /// Returns the first kernel of the catalogue that has these roles, applies to their pattern in `run` of a ragged
+    /// loop, and runs on this machine.
     fn pick(&self, roles: &Assigned, run: Option<&Run>) -> Option<&'static Kernel> {
         let pattern = roles.pattern(run);
         let suits = |kernel: &&Kernel| kernel.simd <= self.machine.simd && roles.suit(kernel.roles);

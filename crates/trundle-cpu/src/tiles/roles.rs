@@ -7,62 +7,59 @@ use trundle_kernels::{AffineLoop, Pattern, Roles, StoreKind};
 use super::loops::{Loops, Picked, rising};
 use super::step::{RaggedRole, Rolled};
 
-/// Elements of at least this many bytes are copied as runs of bytes.
+/// Larger elements are copied as runs of bytes.
 const LEAST_RUN_BYTES: usize = LINE;
 
-/// Minimum number of elements in a block for tables. For smaller blocks, making the tables takes too long (measured;
-/// docs/kernels.md).
+/// For blocks of fewer elements, making tables takes too long (measured; docs/kernels.md).
 const LEAST_GATHERED: usize = 64;
 
-/// The loops of a block, after the rows and the columns have been picked.
+/// The loops of a block, with rows and columns picked.
 pub(super) struct Assigned {
-    /// Size in bytes of a unit that is moved as one element: an element, or a byte of a run.
+    /// Size of a unit that is moved as one element, in bytes: an element, or a byte of a run.
     pub(super) width: usize,
     rows: Picked,
     cols: Picked,
-    /// Position of the ragged loop. `RaggedRole::Outer` also if there is none.
+    /// Position of the ragged loop; `RaggedRole::Outer` without one.
     pub(super) role: RaggedRole,
     others: Loops,
-    /// If the columns are a rolled run: the number of bytes before the jump.
+    /// For columns that are a rolled run: the number of bytes before the jump.
     rolled_run: Option<usize>,
-    /// Whether the block suits tables: it has other loops than rows and columns, all loops are affine, and the columns
-    /// are not a run.
+    /// Whether tables are possible: there are further loops, all affine, and the columns are not a run.
     are_many: bool,
 }
 
-/// The loops of a step in the roles that its kernel expects.
+/// The loops of a step, arranged for a kernel.
 pub(super) struct Arranged {
     pub(super) outer: Vec<AffineLoop>,
     pub(super) rows: AffineLoop,
     pub(super) row_wrap: Option<AffineLoop>,
     pub(super) cols: AffineLoop,
     pub(super) col_wrap: Option<AffineLoop>,
-    /// Strides in the table of lengths: for `outer` (empty without a table), for the columns and for the row wrap.
+    /// Strides in the table of lengths: of `outer` (empty without a table), of the columns and of the row wrap.
     pub(super) table_strides: (Vec<isize>, [isize; 2]),
     pub(super) rolled: Option<Rolled>,
-    /// Offsets in bytes from the start of the block to the start of the loops, in source and destination.
+    /// Offsets of the loops from the start of the block, in source and destination, in bytes.
     pub(super) begin: (isize, isize),
 }
 
 impl Assigned {
-    /// Picks rows and columns from the loops of a block. One of the loops may be rolled.
+    /// Picks rows and columns from the loops of a block, one of which may be rolled.
     pub(super) fn of(block: &Block, width: usize, store: StoreKind) -> Assigned {
         let mut others = Loops::of(block);
         let lines = store == StoreKind::Streaming && others.transpose_lines(width);
         let rolled_run =
             others.roll.filter(|roll| roll.is_run(width)).map(|roll| roll.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
-            // The columns are bytes, so that the run can be cut at any byte.
+            // Bytes, so that the run can be cut anywhere.
             (1, others.take_run(width))
         } else {
             (width, others.take_innermost(width))
         };
         let rows = match cols {
             Picked::Lanes(..) => others.take_ragged(),
-            // These rows are shorter than a cache line. The next loop in the destination completes the line.
+            // The next loop in the destination completes lines of such short rows.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
-            // If the data stays in the caches, two rows that share a cache line should be written soon after each
-            // other.
+            // In the caches, a line that two rows share should be written at once.
             Picked::Plain(cols) if store == StoreKind::Ordinary && is_run(cols, width) => {
                 others.take_next(width)
             }
@@ -75,7 +72,7 @@ impl Assigned {
             (_, Picked::Ragged(_)) => RaggedRole::Cols,
             _ => RaggedRole::Outer,
         };
-        // Contiguous elements are moved as runs, even if the runs are short.
+        // Contiguous elements are moved as runs, however short.
         let is_run = is_run(cols.each(), width);
         let are_many = others.are_plain()
             && matches!((rows, cols), (Picked::Plain(_), Picked::Plain(_)))
@@ -94,7 +91,7 @@ impl Assigned {
         self.others.roll.is_some()
     }
 
-    /// Whether the loops can take the roles `wanted` by a kernel.
+    /// Whether these can be the roles that a kernel wants.
     pub(super) fn suit(&self, wanted: Roles) -> bool {
         match wanted {
             Roles::Lanes | Roles::Slabs => self.role == RaggedRole::Lanes,
@@ -112,7 +109,7 @@ impl Assigned {
         }
     }
 
-    /// Returns the pattern of the tiles. If a loop is ragged, it is the pattern of the tiles in `run`.
+    /// Returns the pattern of the tiles, in `run` of a ragged loop.
     pub(super) fn pattern(&self, run: Option<&Run>) -> Pattern {
         let in_run = |picked: Picked| match (picked, run) {
             (Picked::Ragged(each), Some(run)) => AffineLoop { src_stride: run.src_stride, ..each },
@@ -163,8 +160,8 @@ impl Assigned {
             let mut wrap_rows = |others: &mut Loops| {
                 row_wrap = others.next_in_source(rows).map(|at| others.remove(at).each());
             };
-            // One loop may continue both rows and columns. It is used for the rows if there are fewer rows than
-            // columns and less than a cache line of rows, because a micro-tile would otherwise be incomplete.
+            // A loop that continues both is used for the rows if they are fewer and less than a cache line, because a
+            // micro-tile would be incomplete.
             let rows_first = rows.len < cols.len && rows.len * width < LINE;
             if rows_first {
                 wrap_rows(&mut others);
@@ -181,7 +178,7 @@ impl Assigned {
 }
 
 impl Arranged {
-    /// Returns the pattern of tiles that have all rows and columns.
+    /// Returns the pattern of tiles of all rows and columns.
     pub(super) fn pattern(&self, width: usize) -> Pattern {
         let wrapped =
             |each: AffineLoop, wrap: Option<AffineLoop>| each.len * wrap.map_or(1, |wrap| wrap.len);
@@ -203,8 +200,7 @@ fn is_short_and_reversed(cols: AffineLoop, width: usize) -> bool {
     (cols.src_stride, cols.dst_stride) == (-step, step) && cols.len * width < LINE
 }
 
-/// Returns the pattern of tiles of rows and columns. `wrapped` has the numbers of rows and columns, including the loops
-/// that continue them.
+/// Returns a pattern. `wrapped` has the numbers of rows and columns, including the loops that continue them.
 pub(crate) fn pattern(
     width: usize,
     rows: AffineLoop,

@@ -1,11 +1,11 @@
-//! Handles loops that are cut at a constant index: finds rolls that kernels support, and splits blocks at other cuts.
+//! Loops that are cut at a constant index: rolls that kernels support, and the splitting of others.
 
 use trundle_core::Block;
 use trundle_kernels::AffineLoop;
 
 use super::step::Rolled;
 
-/// A rolled loop, described as if it did not jump back to the start of the source axis.
+/// A rolled loop, as if it did not jump back to the start of the source axis.
 #[derive(Clone, Copy)]
 pub(super) struct Roll {
     pub(super) along: AffineLoop,
@@ -20,14 +20,14 @@ impl Roll {
         (self.along.src_stride, self.along.dst_stride) == (step, step)
     }
 
-    /// Returns the loop as rows that ascend in the source, the source and destination offsets from the start of the
-    /// block to row 0 (in bytes), and where the rows jump.
+    /// Returns the loop as rows that ascend in the source, the offsets of row 0 from the start of the block (in bytes),
+    /// and where the rows jump.
     pub(super) fn rising_rows(&self) -> (AffineLoop, (isize, isize), Rolled) {
         let AffineLoop { len, src_stride, dst_stride } = self.along;
         let first = self.first.cast_signed();
         let offsets = |src: isize, dst: isize| (src * src_stride, dst * dst_stride);
         if src_stride > 0 {
-            // Row 0 is the start of the source axis, which comes after the jump in the destination.
+            // Row 0 is the start of the source axis, which comes after the jump.
             let begin = offsets(first - len.cast_signed(), first);
             return (self.along, begin, Rolled::Rows(len - self.first));
         }
@@ -36,13 +36,13 @@ impl Roll {
     }
 }
 
-/// Returns the index of the outermost loop that is cut at a constant index.
+/// Returns the outermost loop that is cut at a constant index.
 pub(super) fn outermost_cut(block: &Block) -> Option<usize> {
     block.loops.iter().position(|each| each.cut_at_constant().is_some())
 }
 
-/// Whether loop `at` is a roll and the only cut loop. In a roll, source positions after the cut are one length of the
-/// axis lower than they would be without the cut.
+/// Whether loop `at` is a roll and the only cut loop. After the cut of a roll, source positions are one length of the
+/// axis lower than without it.
 pub(super) fn is_only_roll(block: &Block, at: usize) -> bool {
     let Some((cut, _)) = block.loops[at].cut_at_constant() else { return false };
     let back = cut.second.src_stride.wrapping_mul(block.loops[at].len.cast_signed());

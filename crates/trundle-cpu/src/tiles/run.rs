@@ -14,11 +14,11 @@ use crate::parts::StepPart;
 struct Buffers {
     src: *const u8,
     dst: *mut u8,
-    /// Number that is added to every index into the tables of lengths.
+    /// Is added to every index into the tables of lengths.
     entries: isize,
 }
 
-/// Moves the tiles of `parts`, unless the caller cancels the run. `entries` is added to every index into the tables of
+/// Moves the tiles of `parts`, unless the caller cancels the run. `entries` is added to indices into the tables of
 /// lengths.
 ///
 /// # Safety
@@ -49,17 +49,16 @@ pub(crate) unsafe fn run(
     simd::fence();
 }
 
-/// A kernel function that moves one tile.
 type Mover = unsafe fn(&Tile);
 
-/// Delays each tile until the next one is known, so that the kernel can prefetch the next tile.
+/// Delays each tile until the next one is known, so that the kernel can prefetch it.
 #[derive(Default)]
 struct Queue {
     waiting: Option<(Tile, Mover)>,
 }
 
 impl Queue {
-    /// Moves tiles with their kernel. The last tile may be delayed until the next call.
+    /// Moves tiles with their kernel. The last one may be delayed.
     ///
     /// # Safety
     /// As [`KernelFn::Tiles`]. The kernel must support these strides on this machine.
@@ -101,8 +100,6 @@ impl Queue {
         self.waiting = Some((*tile, run));
     }
 
-    /// Moves the delayed tile, if there is one.
-    ///
     /// # Safety
     /// The delayed tile must still be valid.
     #[inline]
@@ -115,8 +112,7 @@ impl Queue {
     }
 }
 
-/// Moves between one and `most` units and returns their number. `queue` may delay the last tile until the next tile or
-/// `finish`.
+/// Moves one to `most` units and returns their number. The last tile may be delayed in `queue`.
 ///
 /// # Safety
 /// The units must be the step's, and `buffers` valid for the plan: see [`run`].
@@ -138,8 +134,8 @@ unsafe fn run_units(
         unsafe { run_unit(step, first, buffers, queue) };
         return 1;
     };
-    // To compute where a tile begins takes longer than to move a small tile. So all tiles of the innermost loop are
-    // passed to the kernel in one call.
+    // Small tiles take less time than computing where the next one begins, so all tiles of the innermost loop are
+    // passed in one call.
     let count = (innermost.len - first % innermost.len).min(most);
     let tile = tile_of(step, &step.unit(first), step.rows, step.cols, buffers);
     let along = AffineLoop { len: count, ..*innermost };
@@ -148,14 +144,14 @@ unsafe fn run_units(
     count
 }
 
-/// Number of bytes that are prefetched for the next tiles of an indexed step. Hardware prefetchers do not predict where
-/// these tiles are (measured; docs/kernels.md).
+/// Number of bytes that are prefetched ahead in an indexed step. Hardware prefetchers do not predict the next tiles
+/// (measured; docs/kernels.md).
 const INDEXED_AHEAD_BYTES: usize = 8 << 10;
 
 /// Minimum and maximum number of tiles that are prefetched ahead.
 const INDEXED_AHEAD: (usize, usize) = (1, 32);
 
-/// Moves consecutive units of an indexed step along its innermost outer loop, as [`run_units`] does.
+/// Does the same as [`run_units`] for an indexed step, along its innermost outer loop.
 ///
 /// # Safety
 /// As [`run_units`].
@@ -212,7 +208,7 @@ unsafe fn run_indexed(
     count
 }
 
-/// Moves one unit. `queue` may delay its last tile until the next tile or `finish`.
+/// Moves one unit. Its last tile may be delayed in `queue`.
 ///
 /// # Safety
 /// `unit` must be one of the step's, and `buffers` valid for the plan: see [`run`].
@@ -278,7 +274,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
     }
 }
 
-/// Moves a unit of a step with tables.
+/// Moves a unit of many short loops.
 ///
 /// # Safety
 /// Every element that the tables address must be valid, and the kernel must support this machine.
@@ -299,7 +295,7 @@ unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffe
     unsafe { run(&tile) };
 }
 
-/// Returns the rows and columns of a unit as a tile whose elements are read at indices.
+/// Returns a unit as a tile whose elements are read at indices.
 fn index_tile<'a>(
     step: &Step,
     indexed: &'a IndexedStep,
@@ -327,7 +323,7 @@ fn index_tile<'a>(
     }
 }
 
-/// Moves the lanes of a unit, each with its own cut, and prefetches unit `next` of the step.
+/// Moves the lanes of a unit, each with its own cut, and prefetches unit `next`.
 ///
 /// # Safety
 /// Every element that is read or written with these lengths must be valid, and the kernel must support this machine.
@@ -391,7 +387,6 @@ fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
     }
 }
 
-/// Returns the rows and columns of a unit as a tile.
 fn tile_of(
     step: &Step,
     unit: &Unit,
@@ -441,7 +436,7 @@ mod tests {
     use super::*;
     use crate::{Machine, Planner};
 
-    /// Returns which bytes `write` writes: the bytes that change for at least one of two fill values.
+    /// Returns which bytes `write` writes: those that change for one of two fill values.
     fn written(bytes: usize, mut write: impl FnMut(&mut [u8])) -> Vec<bool> {
         let mut changed = |filling: u8| {
             let mut buffer = vec![filling; bytes];
@@ -452,8 +447,7 @@ mod tests {
         zeros.into_iter().zip(ones).map(|(left, right)| left || right).collect()
     }
 
-    /// Checks which bytes each unit writes. A byte that two units write gets the right value, but the writes are a data
-    /// race if the units run on different threads.
+    /// A byte that two units write gets the right value, but the writes are a data race.
     fn units_write_every_byte_once(work: &Move) {
         let plan = Planner::new(Machine::detect().clone()).plan(work);
         let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();

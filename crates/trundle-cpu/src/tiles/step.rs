@@ -9,10 +9,10 @@ use trundle_kernels::{AffineLoop, Kernel, StoreKind, Tables, Tuning};
 use crate::parts::Units;
 use crate::text::plural;
 
-/// A step moves one block: outer loops go through tiles, and a kernel moves the rows and columns of a tile.
+/// A step moves one block: outer loops around tiles that one kernel moves.
 ///
-/// Rows and columns are cut into ranges of at most `row_block` and `col_block`. A unit of work is one iteration of the
-/// outer loops, one range of rows and one range of columns.
+/// Rows and columns are cut into ranges. A unit of work is one iteration of the outer loops, one range of rows and one
+/// range of columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The kernel; in a ragged step, the kernel of the first run.
@@ -29,68 +29,68 @@ pub struct Step {
     pub outer: Vec<AffineLoop>,
     /// The loop over a tile's rows.
     pub rows: AffineLoop,
-    /// A loop that continues the rows in the source. Row indices count through both loops.
+    /// A loop that continues the rows in the source. Row indices count through both.
     pub row_wrap: Option<AffineLoop>,
     /// The loop over the elements of a row.
     pub cols: AffineLoop,
-    /// A loop that continues the columns in the destination. Column indices count through both loops.
+    /// A loop that continues the columns in the destination. Column indices count through both.
     pub col_wrap: Option<AffineLoop>,
-    /// Where the rows or the columns jump because of a roll.
+    /// Where rolled rows or columns jump.
     pub rolled: Option<Rolled>,
     /// Maximum number of rows per tile.
     pub row_block: usize,
     /// Maximum number of columns per tile.
     pub col_block: usize,
-    /// For a step of many short loops: the tables with the offsets of its columns, which combine several loops. The
-    /// tables are applied once for each row.
+    /// For a step of many short loops: the tables of its columns, which combine several loops. They are applied once
+    /// per row.
     pub tables: Option<Tables>,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
     /// The indices, if the block reads elements at indices.
     pub indexed: Option<IndexedStep>,
-    /// Settings of the machine for which the step was planned.
+    /// Settings of the machine that it was planned for.
     pub tuning: Tuning,
 }
 
 /// The indices at which a step reads its elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedStep {
-    /// The index table. It has one stride for each outer loop.
+    /// The index table, with a stride for each outer loop.
     pub table: IndexTable,
-    /// Strides of rows and columns in the table. Both are 0 if the kernel does not read indices itself.
+    /// Strides of rows and columns in the table; both 0 unless the kernel reads indices.
     pub tile_strides: (isize, isize),
-    /// Whether an index kernel should prefetch elements, because they are probably not cached.
+    /// Whether an index kernel prefetches elements, which are probably not cached.
     pub is_far: bool,
 }
 
-/// The place where rolled rows or columns jump. They jump once for each pass through their axis.
+/// Where rolled rows or columns jump, once per pass through their axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rolled {
-    /// After this many columns, the columns continue at the start of the source axis.
+    /// After this many columns, they continue at the start of the source axis.
     Cols(usize),
-    /// After this many rows, in the order of the source, the rows continue at the start of the destination axis.
+    /// After this many rows, in source order, they continue at the start of the destination axis.
     Rows(usize),
 }
 
 /// The ragged loop of a step, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaggedStep {
-    /// The loop, with its two runs and its table of lengths.
+    /// The loop.
     pub row: RaggedLoop,
     /// The role of the loop in the step.
     pub role: RaggedRole,
-    /// The kernel that moves the tiles of the second run.
+    /// The kernel of the second run.
     pub second: &'static Kernel,
 }
 
-/// A loop that is cut into two runs, at an index that depends on a length from a table.
+/// A loop that is cut into two runs, at a length from a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaggedLoop {
     /// Number of elements per row.
     pub len: usize,
     /// Destination stride of the elements in bytes; 0 for a row of one element.
     pub dst_stride: isize,
-    /// The table of lengths. It has strides for the outer loops, then for the columns, then for the row wrap.
+    /// The table of lengths, with strides for the outer loops, the columns and the row wrap.
     pub table: LengthTable,
     /// The run before the cut.
     pub first: Run,
@@ -99,7 +99,7 @@ pub struct RaggedLoop {
 }
 
 impl RaggedLoop {
-    /// Makes a ragged loop if a table cuts `each`. `strides` are the strides of the other loops in the table.
+    /// Makes a ragged loop if a table cuts `each`. `strides` belong to the other loops.
     pub(crate) fn of(each: &Loop, strides: Vec<isize>) -> Option<RaggedLoop> {
         let (Cut { first, second, .. }, table) = each.cut_by_table()?;
         let table = LengthTable { lengths: table.lengths.clone(), strides, ..*table };
@@ -107,7 +107,7 @@ impl RaggedLoop {
         Some(RaggedLoop { len, dst_stride, table, first: *first, second: *second })
     }
 
-    /// Returns the index at which the second run begins, for this length from the table.
+    /// Returns where the second run begins, for this length.
     pub(crate) fn cut(&self, length: usize) -> usize {
         self.table.cut(length, self.len)
     }
@@ -116,46 +116,46 @@ impl RaggedLoop {
 /// The role of a ragged loop in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RaggedRole {
-    /// The ragged loop is the innermost outer loop. Each tile lies in one of its runs.
+    /// The innermost outer loop. Each tile lies in one of the runs.
     Outer,
-    /// The rows are the ragged loop. A tile is split at the cut.
+    /// The rows. A tile is split at the cut.
     Rows,
-    /// The columns are the ragged loop. A tile is split at the cut.
+    /// The columns. A tile is split at the cut.
     Cols,
-    /// The rows are the ragged loop, and each column has its own cut. Such columns are called lanes.
+    /// The rows, with columns as lanes that each have their own cut.
     Lanes,
 }
 
 /// A unit of a step: where it begins, and its rows and columns.
 pub(crate) struct Unit {
-    /// Source offset of row 0 and column 0 in bytes. In a ragged step, the offset of the run must be added.
+    /// Source offset of row 0 and column 0 in bytes, without the offset of a run.
     pub(crate) src: isize,
     /// Destination offset of row 0 and column 0 in bytes.
     pub(crate) dst: isize,
-    /// Offset in the table of lengths or indices, from the iteration of the outer loops.
+    /// Offset in the table of lengths or indices.
     pub(crate) entries: isize,
-    /// Iteration of a ragged outer loop; 0 if there is none.
+    /// Iteration of a ragged outer loop.
     pub(crate) ragged_index: usize,
     pub(crate) rows: Range<usize>,
     pub(crate) cols: Range<usize>,
 }
 
 impl Step {
-    /// Returns the number of rows and the number of columns, including the loops that continue them.
+    /// Returns the numbers of rows and columns, including the loops that continue them.
     pub fn counts(&self) -> (usize, usize) {
         let wrapped = |wrap: &Option<AffineLoop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
         (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
     }
 
-    /// Returns the number of ranges into which the rows are cut, and the same for the columns.
+    /// Returns the number of ranges of rows, and of columns.
     pub(crate) fn blocks(&self) -> (usize, usize) {
         let (rows, cols) = self.counts();
-        // Avoids a division: in small moves, most loops are not cut.
+        // Avoids a division: most loops of small moves are not cut.
         let blocks = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
         (blocks(rows, self.row_block), blocks(cols, self.col_block))
     }
 
-    /// Returns the number of units of the step.
+    /// Returns the number of units.
     pub fn units(&self) -> usize {
         let (row_blocks, col_blocks) = self.blocks();
         let outer: usize = self.outer.iter().map(|each| each.len).product();
@@ -166,8 +166,8 @@ impl Step {
         outer * ragged * row_blocks * col_blocks
     }
 
-    /// Returns the unit with index `number`. The range of rows varies fastest, then the range of columns, then the
-    /// outer loops from the innermost to the outermost.
+    /// Returns unit `number`. The range of rows varies fastest, then the range of columns, then the outer loops from
+    /// the inside out.
     pub(crate) fn unit(&self, number: usize) -> Unit {
         let (row_blocks, col_blocks) = self.blocks();
         let (row_count, col_count) = self.counts();
@@ -227,8 +227,7 @@ impl Units for Step {
     }
 }
 
-/// Returns the source and destination offsets of iteration `index` of a loop. If there is a `wrap`, the index counts
-/// through both loops.
+/// Returns the source and destination offsets of iteration `index` of a loop, counted through its `wrap`.
 pub(crate) fn offset_of(
     each: AffineLoop,
     wrap: Option<AffineLoop>,

@@ -4,7 +4,6 @@ use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 use super::cpu_model::CpuModel;
 
-/// The record of a processor family.
 struct BuiltInRecord {
     name: &'static str,
     is_for: fn(&CpuModel) -> bool,
@@ -12,8 +11,8 @@ struct BuiltInRecord {
     tuning: fn(Tuning) -> Tuning,
 }
 
-/// The built-in records. The first record that matches the processor is used. Each was measured on one machine, which
-/// docs/tuning.md names, and is used for the whole family.
+/// The first record that matches the processor is used. Each was measured on one machine, which docs/tuning.md names,
+/// and is used for the whole family.
 const ROWS: [BuiltInRecord; 5] = [
     BuiltInRecord {
         name: "AMD family 26 (Zen 5)",
@@ -77,7 +76,7 @@ const ROWS: [BuiltInRecord; 5] = [
 const AMD: &str = "AuthenticAMD";
 const INTEL: &str = "GenuineIntel";
 
-/// Returns the record for a processor with this last-level cache, and the name of its processor family.
+/// Returns the record of a processor and the name of its family.
 pub(super) fn for_cpu(cpu: &CpuModel, l3_bytes: usize) -> (Tuning, &'static str) {
     let common = Tuning::of_cache(l3_bytes);
     let row = ROWS.iter().find(|row| (row.is_for)(cpu));

@@ -5,19 +5,19 @@ use std::fmt;
 /// A processor model, as the processor reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuModel {
-    /// Vendor, such as `GenuineIntel` or `AuthenticAMD`. If the vendor is not known, the name of the architecture.
+    /// Vendor, such as `GenuineIntel` or `AuthenticAMD`, or else the name of the architecture.
     pub vendor: String,
-    /// Family number. This and the other numbers are 0 if they are not known.
+    /// Family number. This and the other numbers are 0 if unknown.
     pub family: u32,
-    /// Number of the model within the family.
+    /// Model number within the family.
     pub model: u32,
-    /// Number of the revision (stepping).
+    /// Revision number (stepping).
     pub stepping: u32,
 }
 
 impl CpuModel {
-    /// Returns the model of this machine's processor. It is read from CPUID leaves 0 and 1 (Intel SDM, volume 2A,
-    /// CPUID; AMD APM, volume 3, appendix E).
+    /// Returns this machine's processor, from CPUID leaves 0 and 1 (Intel SDM, volume 2A, CPUID; AMD APM, volume 3,
+    /// appendix E).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub fn detect() -> CpuModel {
         use std::arch::x86_64::__cpuid;

@@ -9,17 +9,16 @@ use trundle_kernels::Tuning;
 use super::{CpuModel, TuningSource, cache_folder};
 use crate::Machine;
 
-/// Maximum size of a file with a tuning record.
+/// Larger files are not tuning records.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Returns the path of this machine's record. The file name includes the processor, the core count and the version of
-/// trundle, so that different machines with one home directory have different files.
+/// Returns the path of this machine's record. Its name includes the processor, the core count and the version of
+/// trundle, so that machines with one home directory have different files.
 pub(super) fn path(cpu: &CpuModel) -> Option<PathBuf> {
     let (cores, version) = (Machine::cores(), env!("CARGO_PKG_VERSION"));
     Some(cache_folder()?.join(format!("tuning-{cpu}-{cores}-{version}.txt")))
 }
 
-/// Reads the stored record of this machine, if there is one.
 pub(super) fn of_machine(cpu: &CpuModel) -> Result<Option<(Tuning, TuningSource)>, String> {
     let there = path(cpu).filter(|path| path.exists());
     there.map(|path| Ok((read(&path)?, TuningSource::Kept(path)))).transpose()
@@ -36,8 +35,8 @@ pub(super) fn read(path: &Path) -> Result<Tuning, String> {
     record.join(" ").parse().map_err(|problem: String| refusal(&problem))
 }
 
-/// Writes a record to a new file and renames the file. Readers never see an incomplete record, even if several
-/// processes write one at the same time.
+/// Writes a record to a new file and renames it, so that readers never see an incomplete one, even with several
+/// writers.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -48,13 +47,12 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| std::fs::rename(&unfinished, path));
     if written.is_err() {
-        // Remove the incomplete file.
         let _ = std::fs::remove_file(&unfinished);
     }
     written
 }
 
-/// Creates a new file with a unique name in the folder of `path`.
+/// Creates a file with a unique name next to `path`.
 fn new_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut number = 0;
     loop {

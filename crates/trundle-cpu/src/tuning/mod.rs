@@ -1,7 +1,7 @@
 //! Selects, stores and searches the tuning record of this machine.
 //!
 //! The fastest settings differ between machines and cannot be computed from cache sizes. Kernels and the planner
-//! therefore take some settings from a tuning record, a [`Tuning`]. A process chooses its record before its first move:
+//! therefore take some settings from a [`Tuning`], which a process chooses before its first move:
 //!
 //! | `TRUNDLE_TUNING` | the record |
 //! |---|---|
@@ -91,11 +91,10 @@ fn look() -> Used {
     Used { cpu, tuning, source }
 }
 
-/// Returns the record that `TRUNDLE_TUNING` requests, or `None` if the variable is not set or empty.
+/// Returns the record that `TRUNDLE_TUNING` requests, or `None` if it is unset or empty.
 ///
 /// # Errors
-/// Fails if the variable names a file without a valid tuning record, or contains an unknown setting or an invalid
-/// value.
+/// Fails if it names a file without a valid record, or contains an unknown setting or an invalid value.
 fn of_variable(
     built_in: Tuning,
     otherwise: &TuningSource,
@@ -113,8 +112,6 @@ fn of_variable(
     found.map(Some).map_err(|refusal| format!("TRUNDLE_TUNING: {refusal}"))
 }
 
-/// Checks the value of `TRUNDLE_TUNING`.
-///
 /// # Errors
 /// Fails if the variable names a file without a valid tuning record, or contains an unknown setting or an invalid
 /// value.

@@ -1,8 +1,8 @@
 //! Searches for the fastest tuning record of a machine, by measuring.
 //!
 //! The best record cannot be computed from latencies, fill buffers and cache sizes. The search moves tensors with each
-//! candidate in turn, on the same buffers, so that all candidates run in the same state of the machine. Only times of
-//! the same round are compared. A round is one measurement with every candidate.
+//! candidate in turn, on the same buffers, so that all see the same state of the machine. Only times of one round (a
+//! measurement with every candidate) are compared.
 
 use std::io;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ const BYTES: usize = 64 << 20;
 const ROUNDS: usize = 3;
 const LAST_ROUNDS: usize = 7;
 
-/// A record replaces another only if it is faster by this factor. Smaller differences are noise.
+/// A record must be faster than the best one by this factor. Smaller differences are noise.
 const LEAST_GAIN: f64 = 1.02;
 
 /// Progress of the search.
@@ -85,7 +85,6 @@ impl Tuned {
     }
 }
 
-/// Finds the tuning record of this machine, in a few seconds. No other programs should run during this time.
 ///
 /// This process does not use the record. [`Tuned::keep`] stores it for later processes. `go_on` receives the progress.
 /// If `go_on` returns false, the search stops and returns `None`.
@@ -104,7 +103,7 @@ pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
 /// # Errors
 /// As [`tune`], and [`Error::Stopped`] if `go_on` returns false.
 fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tuned> {
-    // The environment of this process must not change the measured settings.
+    // Default settings, whatever this process's environment says.
     let (threads, simd) = (Machine::cores(), Simd::detect());
     let machine = Machine { threads, simd, ..Machine::detect().clone() };
     let mut search = Search::new(machine, share)?;
@@ -112,7 +111,7 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tu
     let mut steps = Steps { done: 0, total: search.steps(), go_on };
     let found = search.best(built_in, &mut steps)?;
     let mut trials = search.trials(built_in, found, &mut steps)?;
-    // For each kind of movement, use the new settings only if they are not slower than the built-in ones.
+    // For each kind of movement, use the new settings unless they are slower than the built-in ones.
     let mut tuning = built_in;
     tuning.streaming_bytes = found.streaming_bytes;
     for shows in [Shows::Runs, Shows::Reversed, Shows::Transposes] {
@@ -132,11 +131,11 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Tu
 struct TuningCase {
     name: &'static str,
     work: Move,
-    /// The part of the record whose effect the movement shows.
+    /// The part of the record that it measures.
     shows: Shows,
 }
 
-/// The part of a record whose effect a case shows.
+/// The part of a record that a case measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shows {
     Runs,
@@ -175,8 +174,6 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Reports the next measurement.
-    ///
     /// # Errors
     /// [`Error::Stopped`] if `go_on` returns false.
     fn next(&mut self, what: &'static str) -> Result<()> {
@@ -229,14 +226,13 @@ impl Search {
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
         let (mut src, mut dst) = (cpu.buffer(bytes)?, cpu.buffer(bytes)?);
-        // Before the first write, all pages of a buffer are the same physical page of zeros.
+        // Before the first write, all pages are one physical page of zeros.
         src.fill(1);
         dst.fill(2);
         Ok(Search { machine, cases, src, dst })
     }
 
-    /// Returns the number of measurements: one for each case of each comparison, one for the streaming threshold, and
-    /// one for each trial.
+    /// Returns the number of measurements: the cases of each comparison, the streaming threshold, and the trials.
     fn steps(&self) -> usize {
         let cases = |shows| self.cases.iter().filter(|case| case.shows == shows).count();
         let compared: usize = comparisons().iter().map(|each| cases(each.shows)).sum();
@@ -255,8 +251,7 @@ impl Search {
         Ok(best)
     }
 
-    /// Returns the fastest of some records, for the cases that show their effect. It is `first` unless another record
-    /// is faster by [`LEAST_GAIN`].
+    /// Returns the fastest record for the cases that measure it: `first` unless another is faster by [`LEAST_GAIN`].
     fn best_of(
         &mut self,
         first: Tuning,
@@ -287,8 +282,8 @@ impl Search {
         Ok(best.0)
     }
 
-    /// Returns the least size of results that are written with streaming stores. It lies between the largest tried size
-    /// at which streaming stores are not faster, and the next tried size.
+    /// Returns the least size of results that are streamed: between the largest tried size at which streaming is not
+    /// faster, and the next one.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
         for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= self.src.len()) {
@@ -298,7 +293,7 @@ impl Search {
                 [with(usize::MAX), with(0)].map(|tuning| planned(&self.machine, tuning, &work));
             let times = in_turn(&plans, 2 * LAST_ROUNDS, &self.src, &mut self.dst)?;
             if ratio(&times[0], &times[1]) < LEAST_GAIN {
-                // At the next size, which is twice as large, streaming was faster (unless this is the largest size).
+                // The next size, twice as large, was faster with streaming, unless this is the largest one.
                 let most = tuning.streaming_bytes.max(4 * side * side);
                 return Ok((4 * side * side * 3 / 2).min(most));
             }
@@ -307,7 +302,6 @@ impl Search {
         Ok(tuning.streaming_bytes.min(4 * SIDES[0] * SIDES[0] / 2))
     }
 
-    /// Measures all cases with two records, alternately with a copy.
     fn trials(
         &mut self,
         before: Tuning,
@@ -336,16 +330,16 @@ impl Search {
 struct Comparison {
     what: &'static str,
     shows: Shows,
-    /// Returns the records to compare with the best record so far. The number is the size of the last-level cache.
+    /// Returns the records to compare with the best one so far, for a last-level cache of this size.
     records: fn(&Tuning, usize) -> Vec<Tuning>,
 }
 
-/// Returns the comparisons in their order: first whole records, then single settings.
+/// Returns the comparisons in order: whole records first, then single settings.
 fn comparisons() -> Vec<Comparison> {
     let compare = |what, shows, records| Comparison { what, shows, records };
     vec![
         compare("transposes as other machines do them", Shows::Transposes, |best, l3_bytes| {
-            // Use only the settings for transposes from the records of other machines.
+            // Only the settings for transposes of other machines.
             let all = built_in::all(l3_bytes).into_iter();
             all.map(|other| with_part(*best, Shows::Transposes, &other)).collect()
         }),
@@ -427,8 +421,8 @@ fn planned(machine: &Machine, tuning: Tuning, work: &Move) -> Plan {
     Planner::new(Machine { tuning, ..machine.clone() }).plan(work)
 }
 
-/// Runs all plans in each round, and returns the time of each plan in each round, in seconds. Rounds start with
-/// different plans. Each round begins with a run that is not timed, because the first run is slower.
+/// Returns the seconds of each plan in each round. Each round starts with a different plan, and with an untimed run,
+/// because the first run is slower.
 fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Vec<f64>>> {
     let cpu = Cpu::default();
     let mut times = vec![Vec::with_capacity(rounds); plans.len()];
@@ -445,7 +439,7 @@ fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<
     Ok(times)
 }
 
-/// Returns how many times faster `times` are than `others`: the median over all rounds.
+/// Returns how many times faster `times` are than `others`, as the median over rounds.
 fn ratio(others: &[f64], times: &[f64]) -> f64 {
     median(times.iter().zip(others).map(|(time, other)| other / time).collect())
 }

@@ -7,7 +7,6 @@ use trundle_testing::choices::Choices;
 
 use crate::common::{seeded, shape};
 
-/// Returns the source position of each output position.
 fn sources(map: &IndexMap) -> Vec<usize> {
     let mut sources = Vec::new();
     map.out_shape().for_each_index(|at| sources.push(map.in_shape().ravel(&map.source_of(at))));
@@ -113,7 +112,6 @@ fn what_does_not_fit_is_refused() {
     ));
 }
 
-/// Indices are checked in groups and in parallel. An error reports the first invalid index, and nothing is written.
 #[test]
 fn one_index_among_many_is_refused() {
     let (size, count) = (64, 1003);
@@ -141,7 +139,7 @@ fn one_index_among_many_is_refused() {
     }
 }
 
-/// On axes larger than the second-level cache, later elements are prefetched. No index after the last one may be read.
+/// Axes larger than the second-level cache are prefetched, but not beyond the last index.
 #[test]
 fn elements_of_a_long_axis_are_those_of_their_indices() {
     let (size, count) = (300_000, 5003);

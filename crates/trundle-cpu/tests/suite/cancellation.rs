@@ -1,4 +1,4 @@
-//! Tests that runs can be stopped, on one thread and on several.
+//! Tests that runs can be stopped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ fn source(work: &Move) -> Vec<u8> {
     (0..work.src_bytes()).map(|byte| (byte % 101) as u8).collect()
 }
 
-/// A callback that returns true `yes` times, and then false. After that it must not be called; it would return true.
+/// Returns true `yes` times, then false. After that it must not be called, and would return true.
 struct Asked {
     yes: usize,
     asks: AtomicUsize,
@@ -47,7 +47,7 @@ impl Asked {
     }
 }
 
-/// Returns moves of several megabytes each, with all kinds of tiles, and with packed elements.
+/// Moves of several megabytes, with all kinds of tiles, and with packed elements.
 fn works() -> Vec<Move> {
     let u4 = Packing::new(4, BitOrder::ALL[0]).unwrap();
     let lengths: Vec<u64> = (0..20_011).map(|lane| lane * 7 % 65).collect();
@@ -78,7 +78,7 @@ fn a_run_stops_at_the_first_no() {
             let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
             assert_eq!(outcome, Err(Error::Stopped));
             assert_eq!(asked.asks(), yes + 1);
-            // All parts that were begun have been completed, and no others were begun.
+            // All parts that were begun are complete, and no others were begun.
             let written = dst.iter().zip(&whole).filter(|(byte, moved)| byte == moved).count();
             assert!(written < dst.len() && written >= earlier + yes, "{yes}: {written} bytes");
             earlier = written;
@@ -121,7 +121,7 @@ fn runs_on_several_threads_stop_and_the_threads_work_on() {
                 let outcome = cpu.run_while(&plan, &src, &mut dst, &go_on);
                 assert_eq!(outcome, Err(Error::Stopped));
                 assert!(dst != whole);
-                // For each thread, the callback returns false at most once.
+                // Each thread gets false at most once.
                 assert!(asks.into_inner() <= yes + 3);
             }
             let mut dst = vec![UNTOUCHED; work.dst_bytes()];
@@ -135,7 +135,7 @@ fn runs_on_several_threads_stop_and_the_threads_work_on() {
 fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
     let u4 = Packing::new(4, BitOrder::ALL[0]).unwrap();
     let row = 1_000_003;
-    // Rows are contiguous, or moved one element at a time.
+    // Contiguous rows, and rows that are moved one element at a time.
     for (axis, sizes) in [(1, [2, row]), (0, [row, 2])] {
         let reverse = ReverseSubsequences::new(axis, vec![row as u64 - 1, row as u64 / 2]);
         let work = work(reverse, &sizes, Width::SubByte(u4));
@@ -171,7 +171,7 @@ fn no_part_of_a_large_move_takes_long() {
         for part in plan.parts() {
             let step = &plan.steps()[part.step];
             let bytes = (part.end - part.first) * step.row_block * step.col_block * step.width;
-            // The slowest kernels move about one gigabyte per second.
+            // The slowest kernels move about a gigabyte per second.
             assert!(bytes <= 32 << 20, "a part of {bytes} bytes in\n{plan}");
         }
     }

@@ -21,30 +21,28 @@ pub(crate) fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// Returns the index map of a sequence of operators, for a tensor of this shape.
+/// Returns the composed map of operators.
 pub(crate) fn map_of(ops: &[Op], sizes: &[usize]) -> IndexMap {
     ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
         map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
     })
 }
 
-/// Returns the move of an index map between row-major tensors.
 pub(crate) fn move_of(map: &IndexMap, width: impl Into<Width>) -> Move {
     let width = width.into();
     let layout = |shape: &Shape| Layout::row_major(shape, width.units()).unwrap();
     Move::new(map, width, &layout(map.in_shape()), &layout(map.out_shape()), MOST_BOXES).unwrap()
 }
 
-/// Computes the result of a move one element at a time. `dst` is the destination before the move.
+/// Computes the result of a move one element at a time, over `dst`.
 pub(crate) fn moved_over(mut dst: Vec<u8>, work: &Move, src: &[u8]) -> Vec<u8> {
     let width = work.width();
     work.for_each_pair(|from, to| dst[to..][..width].copy_from_slice(&src[from..][..width]));
     dst
 }
 
-/// Runs a move with every instruction set, with streaming and with ordinary stores, on one and three threads, between
-/// guard pages. Compares the results with the source and destination positions of each element. Adds the kernels that
-/// were used to `reached`.
+/// Compares a move with the positions of each element: with every instruction set, with streaming and with ordinary
+/// stores, on one and three threads, between guard pages. Adds the kernels that were used to `reached`.
 pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSet<&'static str>) {
     let src = noise(work.src_bytes());
     let expected = moved_over(vec![0xa5; work.dst_bytes()], work, &src);
@@ -66,7 +64,7 @@ pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSe
     }
 }
 
-/// Checks that `reached` contains every kernel whose name begins with this prefix and that the machine can run.
+/// Checks that every kernel with this prefix that the machine can run was reached.
 pub(crate) fn check_all_reached(prefix: &str, reached: &BTreeSet<&'static str>) {
     let ours = CATALOGUE.iter().filter(|kernel| kernel.name.starts_with(prefix));
     for kernel in ours.filter(|kernel| kernel.simd <= Machine::detect().simd) {

@@ -1,5 +1,5 @@
-//! Compares the CPU backend with the naive oracle. Runs every kernel of every available instruction set, with streaming
-//! and with ordinary stores, on one thread and on several.
+//! Compares every kernel of every available instruction set with the naive oracle, with streaming and with ordinary
+//! stores, on one and several threads.
 
 use trundle_core::{Backend, Layout, Move};
 use trundle_cpu::tuning::{Level, LinesTogether, Packed, Tuning};
@@ -8,7 +8,6 @@ use trundle_testing::{MOST_BOXES, everything, suite};
 
 use crate::common::streaming;
 
-/// A CPU with one instruction set and a given streaming threshold.
 fn cpu(simd: Simd, threads: usize, streaming_bytes: usize) -> Cpu {
     cpu_with(simd, threads, streaming(streaming_bytes))
 }
@@ -22,7 +21,7 @@ fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
 /// the cases are divided among the instruction sets and the two halves, since all of it takes minutes.
 fn conformance_of_each_set(half: usize, cpu: impl Fn(Simd) -> Cpu) {
     let sets: Vec<Simd> = Simd::available().collect();
-    // The widest instruction set comes first, because it is the default.
+    // The widest comes first, because it is the default.
     for (number, simd) in sets.iter().enumerate().rev() {
         let (share, shares) =
             if everything() { (0, 1) } else { (2 * number + half, 4 * sets.len()) };
@@ -97,7 +96,7 @@ fn the_suite_reaches_every_kernel() {
         }
     }
     let is_here = |kernel: &&Kernel| kernel.simd <= Machine::detect().simd;
-    // The kernels for fused moves and for moves in place have suites of their own.
+    // Kernels for fused moves and moves in place have suites of their own.
     let of_others = ["filled-", "exchanged-", "squares-", "rotated-"];
     let is_of_one = |kernel: &&Kernel| !of_others.iter().any(|of| kernel.name.starts_with(of));
     for kernel in CATALOGUE.iter().filter(is_here).filter(is_of_one) {

@@ -17,7 +17,7 @@ struct Padded {
 }
 
 impl Padded {
-    /// Makes the moves for elements of `width` bytes. Each source row is followed by a gap of `gap` bytes.
+    /// Each source row of elements of `width` bytes is followed by a gap of `gap` bytes.
     fn of(sizes: &[usize], widths: &[[usize; 2]], width: usize, gap: usize) -> Padded {
         let shape = Shape::new(sizes).unwrap();
         let mut program = Program::new();
@@ -41,7 +41,7 @@ impl Padded {
         Padded { rows: of(false), around: of(true) }
     }
 
-    /// Computes the result of both moves, one element at a time.
+    /// Computes both moves, one element at a time.
     fn expected(&self, src: &[u8], fill: &[u8]) -> Vec<u8> {
         let mut dst = vec![0; self.rows.dst_bytes().max(self.around.dst_bytes())];
         for (work, src) in [(&self.rows, src), (&self.around, fill)] {
@@ -67,7 +67,7 @@ fn with_gaps(shape: &Shape, width: usize, gap: usize) -> Layout {
     Layout::strided(shape, 0, &strides).unwrap()
 }
 
-/// Returns a planner for one instruction set that always uses streaming stores.
+/// Always uses streaming stores.
 fn planner(simd: Simd, threads: usize) -> Planner {
     Planner::new(Machine { simd, threads, tuning: streaming(0), ..Machine::detect().clone() })
 }
@@ -128,11 +128,10 @@ fn what_gains_nothing_is_two_moves() {
         Padded::of(sizes, widths, 4, 0).plan(simd, 1).is_some()
     };
     assert!(plan(&[100, 100], &[[1, 1], [1, 1]]));
-    // Rows are single elements, or longer than the limit, or there is more fill than rows.
+    // Single elements, rows above the limit, and more fill than rows.
     assert!(!plan(&[1000, 3], &[[0, 0], [1, 1]]));
     assert!(!plan(&[100, 20_000], &[[0, 0], [1, 1]]));
     assert!(!plan(&[100, 100], &[[100, 1], [1, 1]]));
-    // The result fits in the caches.
     let padded = Padded::of(&[100, 100], &[[1, 1], [1, 1]], 4, 0);
     let planner = Planner::new(Machine::detect().clone());
     assert!(planner.plan_filled(&padded.rows, &padded.around).is_none());

@@ -13,7 +13,7 @@ fn one_of(numbers: &mut Choices, of: &[usize]) -> usize {
     of[numbers.below(of.len())]
 }
 
-/// Returns a random shape. Some of its sizes may be equal.
+/// Some sizes may be equal.
 fn shape(numbers: &mut Choices) -> Vec<usize> {
     let rank = 1 + numbers.below(4);
     let most = [600, 40, 14, 8][rank - 1];
@@ -21,7 +21,6 @@ fn shape(numbers: &mut Choices) -> Vec<usize> {
     (0..rank).map(|_| if numbers.below(2) == 0 { same } else { 1 + numbers.below(most) }).collect()
 }
 
-/// Returns a random operator that keeps the shape.
 fn op(numbers: &mut Choices, sizes: &[usize]) -> Op {
     let rank = sizes.len();
     match numbers.below(4) {
@@ -56,7 +55,7 @@ fn op(numbers: &mut Choices, sizes: &[usize]) -> Op {
     }
 }
 
-/// Returns a layout of the given sizes. Axes are in any order, some are reversed, and there may be gaps.
+/// Axes in any order, some reversed, with or without gaps.
 fn layout(numbers: &mut Choices, sizes: &[usize], width: usize) -> Layout {
     let shape = Shape::new(sizes).unwrap();
     if numbers.below(2) == 0 {
@@ -203,7 +202,7 @@ fn axes_in_any_order_change_places_in_little_memory() {
     println!("{planned} of {count}, {kinds:?}");
 }
 
-/// Tensors of several megabytes, or with incomplete tiles at all edges: element width, sizes and operator.
+/// Tensors of several megabytes, or with incomplete tiles at all edges.
 fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
     let roll = |shifts: &[i64], axes: &[i64]| Op::from(Roll::new(shifts, axes));
     let flip = |axes: &[i64]| Op::from(Flip::new(axes));
@@ -223,7 +222,7 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (4, vec![1003, 1001], roll(&[500], &[0])),
         (4, vec![1003, 1201], roll(&[-300], &[1])),
         (8, vec![301, 1301], roll(&[100, 700], &[0, 1])),
-        // The rows have two cycles, or a few cycles.
+        // Two cycles of rows, and a few cycles.
         (8, vec![402, 1301], roll(&[100, 700], &[0, 1])),
         (8, vec![400, 1301], roll(&[150, 700], &[0, 1])),
         (1, vec![71, 211, 301], roll(&[30, 100, 150], &[0, 1, 2])),
@@ -237,7 +236,7 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (8, vec![301, 41, 33], by_row(301, 41)),
         (4, vec![1001, 1003], reverse(0, lengths(1003, 1001))),
         (4, vec![1001, 1003], reverse(1, lengths(1001, 1003))),
-        // Some rows are in few sets of the caches, others are not.
+        // Rows in few sets of the caches, and others.
         (1, vec![512, 512], transpose(&[1, 0])),
         (1, vec![1600, 1600], transpose(&[1, 0])),
         (2, vec![1024, 1024], transpose(&[1, 0])),
@@ -251,14 +250,13 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (4, vec![121, 121, 121], transpose(&[1, 2, 0])),
         (4, vec![601, 2003], transpose(&[1, 0])),
         (1, vec![3, 4000, 301], transpose(&[0, 2, 1])),
-        // There is too little scratch for three threads.
+        // Too little scratch for three threads.
         (1, vec![3, 4001, 301], transpose(&[0, 2, 1])),
         (2, vec![1009, 1511], transpose(&[1, 0])),
     ]
 }
 
-/// If there is too little scratch for a move, the caller makes a copy instead. That gives the right result, so only
-/// this test notices it.
+/// Without enough scratch, the caller makes a copy, which gives the right result, so only this test notices.
 #[test]
 fn the_usual_scratch_is_enough_on_many_threads() {
     let more = [
@@ -272,7 +270,7 @@ fn the_usual_scratch_is_enough_on_many_threads() {
         if map.in_shape() != map.out_shape() {
             continue;
         }
-        // The tensors have at least 16 MiB, so that many threads are used.
+        // At least 16 MiB, so that many threads are used.
         let elements: usize = sizes.iter().product();
         let width = width * (16usize << 20).div_ceil(elements * width);
         let layout = Layout::row_major(map.in_shape(), width).unwrap();
@@ -302,7 +300,6 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
                 let machine = Machine { threads, simd, ..Machine::detect().clone() };
                 let plan = Planner::new(machine).plan_in_place(&work, work.dst_bytes() / 4);
                 let plan = plan.unwrap_or_else(|| panic!("{op:?} of {sizes:?}"));
-                // The offset may be anywhere within a cache line.
                 let before = (number + set) * 4 % 64;
                 let mut buffer = [&vec![0; before][..], &bytes].concat();
                 plan.run_slice(&mut buffer[before..]).unwrap();

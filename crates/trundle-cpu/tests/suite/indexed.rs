@@ -1,5 +1,4 @@
-//! Compares moves of rows and elements at indices with the source and destination positions of each element. Rows have
-//! all lengths and alignments.
+//! Compares rows and elements at indices, of all lengths and alignments, with the positions of each element.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,7 @@ use trundle_testing::choices::Choices;
 
 use crate::common::{check_all_reached, check_as_its_pairs};
 
-/// Reads at indices in any order along the second of three axes. Rows have several elements.
+/// Indices in any order along the second of three axes.
 fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
     let width = [1, 2, 3, 4, 5, 8, 12, 16][choices.below(8)];
     let run = match seed % 4 {
@@ -24,7 +23,7 @@ fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
     let values = (0..count).map(|_| choices.below(size).cast_signed() as i64);
     let op = Take::new(1, Indices::list(values.collect::<Vec<_>>()));
     let map = op.index_map(&shape).unwrap();
-    // Source rows may have gaps and may be reversed. Destination rows begin at any address.
+    // Source rows may have gaps and be reversed. Destination rows begin at any address.
     let (row, gap) = (inner * width, width * choices.below(3));
     let steps = (row + gap).cast_signed() * if choices.below(3) == 0 { -1 } else { 1 };
     let wide = width.cast_signed();

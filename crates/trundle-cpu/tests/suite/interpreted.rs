@@ -1,4 +1,4 @@
-//! A few small moves for Miri. They use every portable kernel. With Miri, the whole suite would take days.
+//! A few small moves through every portable kernel, for Miri, with which the whole suite would take days.
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, BitOrder, Layout, Move, Op, Packing, Width};
@@ -7,8 +7,8 @@ use trundle_testing::MOST_BOXES;
 
 use crate::common::{map_of, streaming};
 
-/// Runs `ops` between buffers that end with the last element. The elements of the destination begin at `offset`, in
-/// bytes or sub-byte elements. If the threshold is 0, the result is written by streaming stores.
+/// Runs `ops` between buffers that end with the last element. The destination begins at `offset`, in bytes or sub-byte
+/// elements. A threshold of 0 streams the result.
 fn check(ops: &[Op], sizes: &[usize], width: Width, streaming_bytes: usize, offset: usize) {
     let map = map_of(ops, sizes);
     let src = Layout::row_major(map.in_shape(), width.units()).unwrap();
@@ -45,7 +45,7 @@ fn check_all(streaming_bytes: usize, offset_bytes: usize) {
         Op::from(ReverseSubsequences::new(axis, (0..4u64).map(|row| 3 * row).collect::<Vec<_>>()))
     };
     for width in [1, 2, 4, 8, 16, 3] {
-        // As many elements as in a cache line, or one more.
+        // A cache line of elements, or one more.
         let line = 64 / width;
         check(&[transpose()], &[line, 3], width);
         check(&[transpose()], &[line + 1, 16 / width + 1], width);

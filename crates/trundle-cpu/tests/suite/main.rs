@@ -1,5 +1,4 @@
-//! Tests the plans of the CPU backend, and compares their runs with the oracle, for every kernel, thread count and
-//! alignment.
+//! Compares the plans of the CPU backend with the oracle, for every kernel, thread count and alignment.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod along;

@@ -35,7 +35,6 @@ fn maps(sizes: &[usize], ops: &[Op]) -> Vec<IndexMap> {
     ops.iter().map(map).collect()
 }
 
-/// Returns the source position of each element of the result, by the index maps.
 fn sources(maps: &[IndexMap]) -> Vec<usize> {
     let (first, last) = (&maps[0], &maps[maps.len() - 1]);
     let mut sources = Vec::new();
@@ -71,7 +70,7 @@ fn values_go_where_the_maps_say_and_none_is_dropped() {
     assert!(kept.iter().all(|value| Rc::strong_count(value) == 1));
 }
 
-/// A value that is too small to contain the number of an element.
+/// Too small for the number of an element.
 #[derive(Debug, PartialEq)]
 struct Small(u8);
 
@@ -101,7 +100,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
         let work = Move::new(&IndexMap::identity(&shape), width, src, dst, MOST_BOXES).unwrap();
         [Cpu::new(Some(1)).plan(&work)]
     };
-    // Two rows share elements, or a row is read twice.
+    // Two rows that share elements, and a row that is read twice.
     let sharing = plan(&layout(&[step, step]), &packed);
     let twice = plan(&layout(&[0, step]), &packed);
     let gaps = plan(&packed, &layout(&[4 * step, step]));
@@ -125,7 +124,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
 
 #[test]
 fn a_source_that_is_read_twice_is_seen_though_all_sizes_agree() {
-    // There are six elements. The third one is read twice, and the fourth one never.
+    // The third of six elements is read twice, and the fourth never.
     let shape = Shape::new([2, 3]).unwrap();
     let width = size_of::<String>();
     let step = width.cast_signed();

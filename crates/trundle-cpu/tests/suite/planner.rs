@@ -30,12 +30,10 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     }
 }
 
-/// Returns the steps of an operator on packed f32 tensors.
 fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
     steps_of(&op.into().index_map(&Shape::new(sizes).unwrap()).unwrap())
 }
 
-/// Returns the steps of a map between packed f32 tensors.
 fn steps_of(map: &IndexMap) -> Vec<Step> {
     let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
     planner.plan(&move_of(map, 4)).steps().to_vec()
@@ -51,8 +49,8 @@ fn shape_of(steps: &[Step]) -> (&'static str, Vec<usize>, usize, usize) {
 #[test]
 fn each_pattern_gets_its_kernel_rows_and_columns() {
     let transpose = |order: &[i64], sizes: &[usize]| shape_of(&steps(Transpose::new(order), sizes));
-    // Runs have 400 bytes. The rows of a tile are the runs that are nearest in the destination or, above the streaming
-    // threshold, in the source.
+    // Runs of 400 bytes. The rows are the nearest runs in the destination or, above the streaming threshold, in the
+    // source.
     assert_eq!(transpose(&[1, 0, 2], &[20, 30, 100]), ("runs-portable", vec![30], 20, 400));
     assert_eq!(transpose(&[1, 0, 2], &[900, 300, 100]), ("runs-portable", vec![900], 300, 400));
     assert_eq!(transpose(&[0, 2, 1], &[5, 20, 30]), ("transposed-portable", vec![5], 30, 20));
@@ -61,11 +59,11 @@ fn each_pattern_gets_its_kernel_rows_and_columns() {
     assert_eq!(transpose(&[1, 0, 2], &[20, 30, 3]), ("strided-portable", vec![], 30, 20));
     let flipped = shape_of(&steps(Flip::new(&[1]), &[20, 30]));
     assert_eq!(flipped, ("reversed-portable", vec![], 20, 30));
-    // The two runs of a rolled row form one row of a tile.
+    // The two runs of a rolled row form one row.
     let rolled = steps(Roll::new(&[1], &[1]), &[20, 30]);
     assert_eq!(shape_of(&rolled), ("rolled-portable", vec![], 20, 120));
     assert_eq!(rolled[0].rolled, Some(Rolled::Cols(4)));
-    // If rows are cut into several units, the two runs are separate steps.
+    // Rows that are cut into units do not.
     let rolled = steps(Roll::new(&[1], &[1]), &[20, 300_000]);
     assert_eq!(rolled.len(), 2);
 }
@@ -76,15 +74,15 @@ fn many_short_axes_get_tables() {
     let [step] = &invert(&[2; 12])[..] else { panic!("one step") };
     assert_eq!((step.kernel.name, step.units()), ("gathered-portable", 1));
     assert_eq!(step.cols.len, 1 << 12);
-    // Tiles of two loops are large enough here.
+    // Tiles of two loops are large enough.
     assert_eq!(shape_of(&invert(&[3, 20, 30])).0, "transposed-portable");
-    // Loops that do not fit in a table become outer loops.
+    // Loops that do not fit in a table are outer loops.
     let [step] = &invert(&[2, 2, 20_011, 3, 3])[..] else { panic!("one step") };
     assert_eq!((step.kernel.name, step.rows.len, step.cols.len), ("gathered-portable", 20_011, 36));
     let elements = step.units() * step.row_block * step.col_block;
     assert!(elements >= 36 * 20_011 && step.units() < 1000, "{step}");
 
-    // Kernels that permute index bits in registers use loops of length two and more, ascending or descending.
+    // Kernels that permute index bits use loops of length two and more, in either direction.
     for simd in Simd::available().filter(|simd| *simd != Simd::Portable) {
         let planner = Planner::new(Machine { simd, ..Machine::detect().clone() });
         for sizes in [&[2; 12][..], &[2, 4, 1024, 2, 2], &[2, 1 << 15, 2]] {
@@ -103,7 +101,7 @@ fn reversed_rows_of_a_transpose_rise_through_the_source() {
     assert_eq!(shape_of(&steps), ("transposed-portable", vec![], 30, 20));
     let Step { rows, src_offset, dst_offset, .. } = &steps[0];
     assert_eq!((rows.src_stride, rows.dst_stride), (4, -80));
-    // The first element of the source becomes the first element of the last row.
+    // The first element of the source is the first of the last row.
     assert_eq!((*src_offset, *dst_offset), (0, 29 * 80));
 }
 
@@ -124,7 +122,7 @@ fn ragged_loops_are_the_rows_the_columns_or_lanes() {
     };
     let wide = placed(&lanes(&[2, 10, 20]));
     assert_eq!(wide, (RaggedRole::Lanes, "packed-lanes-portable", "packed-lanes-portable"));
-    // If rows are shorter than a cache line, a unit contains several slabs.
+    // With rows shorter than a cache line, a unit has several slabs.
     let narrow = lanes(&[2, 10, 6]);
     assert_eq!(placed(&narrow), (RaggedRole::Lanes, "sub-line-portable", "sub-line-portable"));
     assert_eq!(narrow[0].units(), 1);
@@ -157,7 +155,7 @@ fn every_unit_is_in_one_task() {
     }
 }
 
-/// With such gaps in the destination, some streaming stores would not be aligned.
+/// With such gaps, some streaming stores would not be aligned.
 #[test]
 fn many_short_axes_to_lines_with_gaps_are_right() {
     let map = Op::from(Transpose::new(&[])).index_map(&Shape::new([2; 9]).unwrap()).unwrap();
@@ -185,7 +183,7 @@ fn many_short_axes_to_lines_with_gaps_are_right() {
     }
 }
 
-/// If there are a few loops of prime length, one tile must not contain all of them.
+/// One tile must not contain all of a few loops of prime length.
 #[test]
 fn tiles_of_many_short_axes_are_small() {
     let sizes = [7, 7, 89, 89, 7, 7];

@@ -1,5 +1,4 @@
-//! Compares the filling of rows with one element with the source and destination positions of each element. Rows have
-//! all lengths and alignments.
+//! Compares rows filled with one element, of all lengths and alignments, with the positions of each element.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +7,7 @@ use trundle_testing::choices::Choices;
 
 use crate::common::{check_all_reached, check_as_its_pairs};
 
-/// Repeats an element in separate rows, which begin at any address.
+/// Rows begin at any address.
 fn any(choices: &mut Choices) -> (Move, String) {
     let width = 1 + choices.below(16);
     let most = if choices.below(8) == 0 { 300_000 } else { 1500 };

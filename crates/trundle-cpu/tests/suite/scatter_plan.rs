@@ -15,7 +15,6 @@ fn signed(number: usize) -> i64 {
     number.cast_signed() as i64
 }
 
-/// Returns random indices of this shape, for one axis.
 fn indices(choices: &mut Choices, sizes: &[usize], size: usize) -> Indices {
     let count = sizes.iter().product();
     let one = |choices: &mut Choices| signed(choices.below(2 * size)) - signed(size);
@@ -23,7 +22,7 @@ fn indices(choices: &mut Choices, sizes: &[usize], size: usize) -> Indices {
     Indices::new(shape(sizes), values).unwrap()
 }
 
-/// Returns a random map into a nonempty tensor. Some elements occur several times, others not at all.
+/// Some elements occur several times, others not at all.
 fn targets(choices: &mut Choices, of: &[usize]) -> IndexMap {
     let whole = shape(of);
     let axis = if of.is_empty() { 0 } else { choices.below(of.len()) };
@@ -42,7 +41,6 @@ fn targets(choices: &mut Choices, of: &[usize]) -> IndexMap {
             GatherElements::new(signed(axis), at).index_map(&whole)
         }
         2 => {
-            // These indices are valid for all indexed axes.
             let together = choices.below(of.len() + 1);
             let size = of[..together].iter().min().copied().unwrap_or(1);
             let own = [choices.below(5), together];
@@ -106,12 +104,12 @@ fn elements_that_stay_together_are_put_at_once() {
         plan.pieces()
     };
     assert_eq!(pieces(&row_major, &padded(6)), (6, 24));
-    // There are gaps between the rows of the output or of the updates.
+    // Gaps between the rows of the output or of the updates.
     assert_eq!(pieces(&row_major, &padded(8)), (24, 6));
     let apart = Layout::strided(&of_updates, 0, &[32, 8, 2]).unwrap();
     assert_eq!(pieces(&apart, &padded(8)), (24, 6));
     assert_eq!(pieces(&apart, &padded(10)), (24, 6));
-    // All positions get the same update.
+    // The same update for all positions.
     let one = Layout::strided(&of_updates, 0, &[0, 0, 0]).unwrap();
     assert_eq!(pieces(&one, &padded(6)), (72, 2));
 }

@@ -1,5 +1,4 @@
-//! Tests that `TRUNDLE_SIMD` selects an instruction set. A process reads it once, so each name is tested in a process
-//! of its own.
+//! A process reads `TRUNDLE_SIMD` once, so each name is tested in a process of its own.
 
 use std::process::Command;
 
@@ -9,10 +8,10 @@ use trundle_cpu::{Cpu, Machine, Simd};
 
 use crate::common::{map_of, move_of};
 
-/// A variable that is set in the processes that a test starts. These processes print their instruction set.
+/// Set in the processes that a test starts, which print their instruction set.
 const ASKED: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
 
-/// Prints the instruction sets of the process and of a plan's kernels. The other tests run this one in new processes.
+/// Prints the instruction sets of the process and of a plan's kernels, for the other tests.
 #[test]
 fn tells_of_its_set() {
     if std::env::var_os(ASKED).is_none() {
@@ -24,8 +23,7 @@ fn tells_of_its_set() {
     println!("\nforced: {} {most}", Machine::detect().simd);
 }
 
-/// Returns the instruction set of the process, the instruction set of the plan's widest kernel, and the output to
-/// stderr.
+/// Returns the instruction sets of the process and of the plan's widest kernel, and the output to stderr.
 fn run_with(variable: &str) -> (String, String) {
     let run = Command::new(std::env::current_exe().unwrap())
         .args(["simd::tells_of_its_set", "--exact", "--nocapture"])
@@ -42,7 +40,7 @@ fn run_with(variable: &str) -> (String, String) {
 #[test]
 fn every_set_of_the_machine_can_be_forced() {
     for simd in Simd::available() {
-        // No kernel for transposes needs VBMI, so those for AVX-512 are used.
+        // Transposes do not use VBMI, but AVX-512.
         let kernel = if simd == Simd::Avx512Vbmi { Simd::Avx512 } else { simd };
         let (forced, said) = run_with(simd.name());
         assert_eq!(forced, format!("{simd} {kernel}"));

@@ -17,7 +17,6 @@ fn packed(size: usize, width: usize) -> Layout {
     Layout::row_major(&Shape::new([size]).unwrap(), width).unwrap()
 }
 
-/// Makes a plan that copies `size` elements in their order.
 fn copy(size: usize, width: usize, src: &Layout, dst: &Layout) -> Plan {
     let map = IndexMap::identity(&Shape::new([size]).unwrap());
     Cpu::new(Some(1)).plan(&Move::new(&map, width, src, dst, MOST_BOXES).unwrap())
@@ -32,7 +31,7 @@ fn slices_that_would_be_torn_are_refused() {
     assert_eq!(pairs.run_slice(&[true; 16]).unwrap(), [true; 16]);
     assert_eq!(pairs.run_slice(&['a'; 4]).unwrap_err(), torn);
     assert_eq!(pairs.run_slice_into(&['a'; 4], &mut ['b'; 4]).unwrap_err(), torn);
-    // The plan moves whole elements, but they do not begin at elements of the slice.
+    // Whole elements, which do not begin at elements of the slice.
     let off = Layout::strided(&Shape::new([3]).unwrap(), 2, &[4]).unwrap();
     let off = copy(3, 4, &off, &packed(3, 4));
     assert_eq!(off.run_slice(&['a'; 4]).unwrap_err(), torn);
@@ -90,7 +89,7 @@ fn only_bytes_hold_elements_that_share_them() {
 
 #[test]
 fn values_that_are_more_than_their_bytes_stay_whole() {
-    // The elements are a pointer with a length, a byte with padding, and bytes that are never 0.
+    // A pointer with a length, a byte with padding, and bytes that are never 0.
     let names: Vec<String> = (0..100).map(|number| "n".repeat(number)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let padded: Vec<(u8, u64)> = (0..100).map(|number| (number, u64::MAX)).collect();
@@ -105,7 +104,7 @@ fn values_that_are_more_than_their_bytes_stay_whole() {
     );
 }
 
-/// Transposes and reverses 25 rows of 4 elements, with every instruction set.
+/// Transposes and reverses 25 rows of 4 with every instruction set.
 fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
     let (shape, width) = (Shape::new([25, 4]).unwrap(), size_of::<T>());
     let transpose = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();

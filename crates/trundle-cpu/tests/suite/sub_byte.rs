@@ -1,5 +1,4 @@
-//! Compares moves of sub-byte elements with the oracle. Their boxes are moved by the default kernels, or by portable
-//! ones.
+//! Compares moves of sub-byte elements with the oracle, by the default kernels and by portable ones.
 
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
 use trundle_testing::sub_byte;

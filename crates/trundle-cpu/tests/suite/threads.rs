@@ -32,7 +32,7 @@ fn source(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|byte| (byte * 31 + byte / 251 + byte / 65_537) as u8).collect()
 }
 
-/// Makes a plan for up to `threads` threads. If the threshold is 0, the result is written by streaming stores.
+/// A threshold of 0 streams the result.
 fn plan(work: &Move, threads: usize, streaming_bytes: usize) -> Plan {
     let machine =
         Machine { threads, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
@@ -62,7 +62,7 @@ fn every_run_on_any_number_of_threads_is_exact() {
 
 #[test]
 fn every_unit_is_in_one_task() {
-    // There are many sizes, so that the last task has many different lengths.
+    // Many sizes, for last tasks of many lengths.
     let transposes =
         (0..200).map(|more| move_of(&map_of(&[Transpose::new(&[]).into()], &[90 + more, 1024]), 4));
     for work in moves().into_iter().chain(transposes) {

@@ -7,7 +7,7 @@ use trundle_testing::noise;
 use super::devices::{CAPTURED, FIRST, MEMORY, OnStream, WITHOUT_POOLS, device, emulated};
 use super::moves::{moved, part, reverse, roll};
 
-/// Captures the work that `begin` enqueues. If an operation returns an error, the capture must continue.
+/// Captures the work that `begin` enqueues. Refused operations must not end the capture.
 fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
     let _current = on.gpu.stream.context.current().unwrap();
     let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -34,7 +34,6 @@ fn a_plan_without_tables_is_captured() {
     let [from, mut to] = [&src, &dst].map(|buffer| part(gpu, buffer, 0, 8000));
     gpu.wait().unwrap();
     let graph = captured(&on, || gpu.run(&plan, &from, &mut to).unwrap());
-    // The captured work has not run.
     assert_eq!(gpu.read(&dst).unwrap(), [0; 8000]);
     let _current = gpu.stream.context.current().unwrap();
     // SAFETY: the graph was made here from launches between live buffers.
@@ -52,8 +51,7 @@ fn a_plan_without_tables_is_captured() {
     }
 }
 
-/// Operations that are not possible during a capture return an error before the driver is called, so the capture
-/// continues.
+/// Operations that a capture refuses do not reach the driver, so the capture continues.
 #[test]
 fn what_would_be_gone_is_refused() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
@@ -86,7 +84,7 @@ fn what_would_be_gone_is_refused() {
     }
 }
 
-/// If memory is dropped during a capture, the next drop after the capture frees it.
+/// Memory that is dropped during a capture is freed by the next drop after it.
 #[test]
 fn memory_that_is_dropped_meanwhile_is_given_back_later() {
     let Some(gpu) = emulated(CAPTURED) else { return };

@@ -12,7 +12,7 @@ use super::devices::{FIRST, device};
 use super::moves::part;
 use crate::Cuda;
 
-/// Runs a chain with a source and a destination that begin `shift` bytes after a multiple of 16.
+/// Source and destination begin `shift` bytes after a multiple of 16.
 fn is_as_on_the_cpu(
     gpu: &Cuda,
     given: &ShapingChain,
@@ -24,7 +24,6 @@ fn is_as_on_the_cpu(
     let chain = given.ops.iter().cloned().fold(Chain::new(), Chain::then);
     let plan = Plan::row_major(&chain, width, &shape, Some(1)).map_err(|error| refused(&error))?;
     let src = noise(width.bytes(shape.elements() * width.units()));
-    // Bytes around the destination must not change.
     let before = noise(shift[1] + width.bytes(plan.out_shape().elements() * width.units()) + 5);
     let mut expected = before.clone();
     plan.run(&src, &mut expected[shift[1]..]).map_err(|error| refused(&error))?;
@@ -42,7 +41,6 @@ fn is_as_on_the_cpu(
     }
 }
 
-/// With all tests enabled, there are ten thousand cases.
 #[test]
 fn random_chains_are_as_on_the_cpu() {
     let Some(gpu) = device(FIRST) else { return };

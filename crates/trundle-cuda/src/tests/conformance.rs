@@ -13,7 +13,7 @@ use crate::launch::Misaligned;
 use crate::prepared::Prepared;
 use crate::{Cuda, CudaBuffer};
 
-/// A buffer at the end of an allocation, so that the emulated device detects accesses after its end.
+/// At the end of an allocation, so that the emulated device detects accesses after its end.
 pub struct LastBytes {
     part: CudaBuffer,
     _whole: Box<CudaBuffer>,
@@ -21,7 +21,7 @@ pub struct LastBytes {
 
 impl LastBytes {
     pub(crate) fn holding(gpu: &Cuda, bytes: &[u8]) -> LastBytes {
-        // The buffer may begin at any address, as the view of a tensor can.
+        // The buffer may begin at any address, as a tensor view can.
         let before = bytes.len().next_multiple_of(16) - bytes.len();
         let whole = gpu.buffer_of(&[&vec![0; before], bytes].concat()).expect("there is memory");
         LastBytes { part: part(gpu, &whole, before, bytes.len()), _whole: whole }
@@ -70,7 +70,7 @@ fn moves_on_a_stream_are_what_the_oracle_says_without_pools() {
     suite::conformance(&OnStream::new(&gpu).gpu, 2, if everything() { 16 } else { 192 });
 }
 
-/// If buffers begin at any address, accesses can be narrower than the grain of the move.
+/// With buffers at any address, accesses can be narrower than the grain of the move.
 #[test]
 fn the_suite_reaches_every_kernel() {
     let mut reached = BTreeSet::from(["gather_sub_byte"]);

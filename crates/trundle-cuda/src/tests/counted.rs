@@ -18,21 +18,19 @@ struct Case {
     most: Most,
 }
 
-/// The upper limits of a case.
 #[derive(Clone, Copy)]
 struct Most {
-    /// The number of sectors that are read and written, relative to the minimum.
+    /// Sectors, relative to the minimum.
     read: f64,
     written: f64,
-    /// The number of wavefronts of shared memory, relative to the minimum.
+    /// Wavefronts of shared memory, relative to the minimum.
     conflicts: f64,
-    /// The number of requests for table entries per moved KiB.
+    /// Requests for table entries per moved KiB.
     numbers: f64,
 }
 
 const LEAST: Most = Most { read: 1.0, written: 1.0, conflicts: 1.0, numbers: 0.0 };
 
-/// The accesses of a case, and the number of bytes that it moves.
 struct Counted {
     kernels: Vec<&'static str>,
     bytes: f64,
@@ -71,7 +69,7 @@ impl Case {
 }
 
 impl Counted {
-    /// Returns the number of bytes in the accessed sectors, relative to the number of moved bytes.
+    /// Returns the bytes of the accessed sectors, relative to the moved bytes.
     fn sectors(&self, sectors: u64) -> f64 {
         32.0 * sectors as f64 / self.bytes
     }
@@ -114,13 +112,13 @@ fn transpose(name: &'static str, shape: &[usize], width: usize) -> Case {
     Case::new(name, Transpose::new(&[]), shape, width)
 }
 
-/// The limits if ranges are not aligned to sectors.
+/// For ranges that are not aligned to sectors.
 const UNEVEN: Most = Most { read: 1.25, written: 1.25, ..LEAST };
 
-/// The limits for unaligned narrow elements. Each word is made from two words.
+/// For unaligned narrow elements, whose words are made from two words.
 const UNEVEN_NARROW: Most = Most { read: 2.7, written: 2.1, conflicts: 1.35, numbers: 0.0 };
 
-/// The limits for runs that begin inside a vector. Each vector is requested twice, but read from memory only once.
+/// For runs that begin inside a vector. Each vector is requested twice, but read from memory once.
 const UNEVEN_RUNS: Most = Most { read: 2.3, written: 1.1, ..LEAST };
 
 fn cases() -> Vec<Case> {

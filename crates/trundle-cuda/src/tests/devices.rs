@@ -20,7 +20,7 @@ pub(crate) const WITHOUT_POOLS: usize = 1;
 /// The device on which tests cause failures, which the next wait reports.
 pub(crate) const FAILING: usize = 2;
 
-/// The devices whose memory a test fills. Each is used by one test.
+/// Devices whose memory a test fills, one test each.
 pub(crate) const FULL: usize = 3;
 pub(crate) const CAPTURED: usize = 4;
 
@@ -33,7 +33,7 @@ enum Driver {
     None,
 }
 
-/// Returns the driver of all tests. It is loaded on first use.
+/// Loaded on first use.
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| match std::env::var_os("TRUNDLE_CUDA") {
@@ -42,8 +42,8 @@ fn driver() -> &'static Driver {
     })
 }
 
-/// Builds and loads the emulated driver, which cudarc then finds by its name. Returns `None` if there is no C++
-/// compiler or the system is not Linux.
+/// Builds and loads the emulated driver, which cudarc then finds by its name. Returns `None` without a C++ compiler or
+/// outside Linux.
 fn built() -> Option<Library> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -69,7 +69,6 @@ fn built() -> Option<Library> {
     Some(unsafe { Library::new(folder.path().join("libcuda.so.1")) }.expect("it can be loaded"))
 }
 
-/// Returns the driver if it is emulated.
 pub(crate) fn library() -> Option<&'static Library> {
     match driver() {
         Driver::Emulated(library) => Some(library),
@@ -110,7 +109,7 @@ pub(crate) fn emulated(ordinal: usize) -> Option<Cuda> {
     library().and_then(|_| device(ordinal))
 }
 
-/// A device with a stream of its own, which is destroyed on drop.
+/// A device with its own stream, which is destroyed on drop.
 pub(crate) struct OnStream {
     pub(crate) gpu: Cuda,
     pub(crate) stream: sys::CUstream,

@@ -1,4 +1,4 @@
-//! Tests faults of a device, which the next wait reports. The emulated device detects them.
+//! Faults of a device, which the emulated device detects and the next wait reports.
 
 use trundle_core::{Backend, Error, Result};
 
@@ -11,13 +11,12 @@ fn has_failed<T: std::fmt::Debug>(outcome: Result<T>) {
     assert_eq!(outcome.unwrap_err(), Error::DeviceFailed { message });
 }
 
-/// Makes a borrowed buffer that is larger than the memory.
 fn lengthened(gpu: &Cuda, buffer: &CudaBuffer) -> CudaBuffer {
     // SAFETY: none; the emulated device must detect the violation.
     unsafe { gpu.borrowed(DeviceBytes { bytes: 8000, ..buffer.device_bytes() }) }
 }
 
-/// All faults are in one test, because the next wait on the device reports a fault.
+/// One test, because the next wait on the device reports a fault.
 #[test]
 fn memory_that_is_not_there_is_found() {
     let Some(gpu) = emulated(FAILING) else { return };
@@ -29,7 +28,6 @@ fn memory_that_is_not_there_is_found() {
     has_failed(gpu.wait());
     gpu.run(&plan, &whole, &mut long).unwrap();
     has_failed(gpu.read(&whole));
-    // A fault is reported only once.
     gpu.wait().unwrap();
 
     let dropped = gpu.buffer(8000).unwrap();
@@ -40,7 +38,7 @@ fn memory_that_is_not_there_is_found() {
     gpu.run(&plan, &stale, &mut whole).unwrap();
     has_failed(gpu.wait());
 
-    // The memory has not been allocated yet in the order of its stream.
+    // Memory that is not yet allocated in the order of its stream.
     let other = OnStream::new(&gpu);
     let early = other.gpu.buffer(8000).unwrap();
     let here = part(&gpu, &early, 0, 8000);

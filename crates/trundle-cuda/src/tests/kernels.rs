@@ -1,4 +1,4 @@
-//! Runs kernels that are compiled for the host, to count memory accesses and to test all edges of tiles.
+//! Kernels that are compiled for the host, to count memory accesses and to test all edges of tiles.
 
 use std::ffi::{CStr, CString, c_char};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::launch::{Launch, Misaligned};
 use crate::numbers::Numbers;
 use crate::parameters::Parameters;
 
-/// The memory that a launch may access. The struct in `kernels/host.h` has the same layout.
+/// The memory that a launch may access, with the layout of the struct in `kernels/host.h`.
 #[repr(C)]
 struct LaunchMemory {
     src: u64,
@@ -24,7 +24,7 @@ struct LaunchMemory {
     written: *mut u8,
 }
 
-/// The structs of the same names in `kernels/counts.h` have the same layout, and describe the counts.
+/// With the layouts of the structs in `kernels/counts.h`, which describe the counts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
@@ -61,12 +61,11 @@ type Run = unsafe extern "C" fn(
 ) -> *const c_char;
 type CountInto = unsafe extern "C" fn(*mut Counts);
 
-/// The library that the compiler for the host has built.
 #[derive(Clone, Copy)]
 pub(super) struct Kernels(&'static Library);
 
 impl Kernels {
-    /// Compiles the kernels once for all tests. If there is no compiler, prints a note and returns `None`.
+    /// Compiles the kernels once for all tests. Without a compiler, prints a note and returns `None`.
     pub(super) fn new() -> Option<Kernels> {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
         let library = LIBRARY.get_or_init(compiled).as_ref();
@@ -184,7 +183,7 @@ fn compiled() -> Option<Library> {
     Some(unsafe { Library::new(&library) }.expect("it can be loaded"))
 }
 
-/// Bytes that begin at a given distance after a multiple of 256. Allocations of devices begin at multiples of 256.
+/// Bytes at a given distance after a multiple of 256, where device allocations begin.
 pub(super) struct Shifted {
     around: Vec<u8>,
     begin: usize,

@@ -29,7 +29,7 @@ fn parameters_are_where_the_kernels_look_for_them() {
     }
 }
 
-/// The PTX in the repository has all kernels. `kernels/build.py --check` compares all of it, but needs the compiler.
+/// `kernels/build.py --check` compares all of the PTX, but needs the compiler.
 #[test]
 fn ptx_has_every_kernel() {
     for name in NAMES {

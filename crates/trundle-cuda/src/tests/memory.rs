@@ -24,7 +24,7 @@ fn new_buffers_are_zeros_or_what_is_given() {
     }
 }
 
-/// When a copy to the device returns, it no longer needs the host memory.
+/// A copy to the device no longer needs the host memory when it returns.
 #[test]
 fn the_hosts_memory_may_change_at_once() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
@@ -40,7 +40,7 @@ fn the_hosts_memory_may_change_at_once() {
     }
 }
 
-/// Does more copies than can be staged at once, small ones and large ones.
+/// More copies than can be staged at once, small and large.
 #[test]
 fn many_copies_are_on_their_way_at_once() {
     let Some(gpu) = device(FIRST) else { return };
@@ -71,7 +71,7 @@ fn more_memory_than_there_is_is_refused() {
     }
 }
 
-/// If tables cannot be allocated, runs of the plan return the error. A later plan can still be made.
+/// Runs of a plan without memory for its tables return the error. A later plan can still be made.
 #[test]
 fn a_plan_without_memory_for_its_tables_says_so_when_it_is_run() {
     let Some(gpu) = emulated(FULL) else { return };

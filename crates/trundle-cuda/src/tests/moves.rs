@@ -1,16 +1,16 @@
-//! The moves of several tests, and their expected results.
+//! Moves for several tests, and their results.
 
 use trundle_core::ops::{ReverseSequence, Roll};
 use trundle_core::{Layout, Move, Op, Shape};
 
 use crate::{Cuda, CudaBuffer, DeviceBytes};
 
-/// Returns a roll of 40 x 50 words. Its kernels read no tables.
+/// A roll of 40 x 50 words, whose kernels read no tables.
 pub(crate) fn roll() -> Move {
     of(&Roll::new(&[3, -7], &[0, 1]).into())
 }
 
-/// Returns a move that reverses the first elements of each row of the same tensor. Its kernels read a table of lengths.
+/// Reverses the first elements of each row of the same tensor. The kernels read a table of lengths.
 pub(crate) fn reverse() -> Move {
     let lengths: Vec<i128> = (0..40).map(|row| row * 7 % 51).collect();
     of(&ReverseSequence::new(1, 0, lengths).into())
@@ -31,7 +31,7 @@ pub(crate) fn moved(work: &Move, src: &[u8]) -> Vec<u8> {
     dst
 }
 
-/// Makes a borrowed buffer from a part of a buffer.
+/// A borrowed buffer within another buffer.
 pub(crate) fn part(gpu: &Cuda, whole: &CudaBuffer, begin: usize, bytes: usize) -> CudaBuffer {
     let DeviceBytes { address, bytes: all } = whole.device_bytes();
     assert!(begin + bytes <= all);

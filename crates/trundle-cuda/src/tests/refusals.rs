@@ -1,4 +1,4 @@
-//! Tests errors that are returned before any work is enqueued.
+//! Errors that are returned before any work is enqueued.
 
 use trundle_core::{Backend, Error, LayoutError, ShapeError};
 
@@ -65,7 +65,6 @@ fn buffers_that_are_too_short_are_refused() {
     ));
 }
 
-/// Every operation returns an error for a buffer of another stream.
 fn refuses_buffer(gpu: &Cuda, other: &mut CudaBuffer) {
     let plan = gpu.plan(&roll());
     let mut own = gpu.buffer(8000).unwrap();
@@ -105,7 +104,7 @@ fn a_plan_with_tables_is_refused_on_another_stream() {
     assert!(message.contains(", but is run on stream 0x"), "{message}");
     other.gpu.run(&without, &src, &mut dst).unwrap();
     other.gpu.wait().unwrap();
-    // A clone has the same stream, and so has the other handle of the default stream.
+    // A clone has the same stream, as has the other handle of the default stream.
     let [src, mut dst] = [gpu.buffer(8000), gpu.buffer(8000)].map(Result::unwrap);
     for default in [std::ptr::null_mut(), std::ptr::without_provenance_mut(1)] {
         // SAFETY: the default stream always exists.

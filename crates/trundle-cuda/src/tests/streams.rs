@@ -43,7 +43,7 @@ fn what_a_run_reads_is_given_back_after_it_without_pools() {
     is_given_back_in_order(&OnStream::new(&gpu).gpu);
 }
 
-/// Work on another stream does not read the result before a wait.
+/// Another stream does not see the result before a wait.
 #[test]
 fn a_run_waits_for_nothing() {
     let Some(gpu) = emulated(FIRST) else { return };
@@ -60,7 +60,7 @@ fn a_run_waits_for_nothing() {
     assert_eq!(seen(), moved(&roll, &bytes));
 }
 
-/// Copying the tables of a plan to the device does not wait either.
+/// Copying the tables of a plan does not wait either.
 #[test]
 fn a_plan_waits_for_nothing() {
     let Some(gpu) = emulated(FIRST) else { return };
@@ -82,7 +82,7 @@ fn a_plan_waits_for_nothing() {
     assert_eq!([seen(&rolled), seen(&reversed)], [moved(&roll, &bytes), moved(&reverse, &bytes)]);
 }
 
-/// `go_on` is called before each part of a run, but not after the last part.
+/// `go_on` is called before each part of a run, not after the last.
 #[test]
 fn a_run_is_stopped() {
     let Some(gpu) = device(FIRST) else { return };

@@ -1,4 +1,4 @@
-//! Tests the use by several threads, and that the current context of a thread is kept.
+//! Several threads, and the current context of each.
 
 use std::ptr::null_mut;
 
@@ -10,7 +10,7 @@ use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device};
 use super::moves::{moved, part, reverse, roll};
 use crate::Cuda;
 
-/// Runs a shared plan, and a plan of this thread, on a stream of this thread.
+/// Runs a shared plan and one of this thread on a stream of its own.
 fn moves_on_a_stream_of_its_own(gpu: &Cuda, shared: &crate::CudaPlan, seed: usize) {
     let gpu = &OnStream::new(gpu).gpu;
     let (roll, reverse) = (roll(), reverse());
@@ -38,7 +38,6 @@ fn a_dozen_threads_have_a_stream_each() {
     });
 }
 
-/// All handles of a device share one context and its kernels.
 #[test]
 fn a_device_is_opened_once() {
     let Some(gpu) = device(FIRST) else { return };
@@ -53,7 +52,6 @@ fn current() -> sys::CUcontext {
     current
 }
 
-/// Using two devices leaves the thread's current context unchanged.
 #[test]
 fn the_current_context_stays_what_it_is() {
     let (Some(first), Some(second)) = (device(FIRST), device(WITHOUT_POOLS)) else { return };

@@ -1,4 +1,4 @@
-//! Tests tiles of elements of every width, with unaligned buffers, and with loops about as long as a tile.
+//! Tiles of elements of every width, with unaligned buffers and loops about as long as a tile.
 
 use trundle_core::ops::{Flip, Indices, Take, Transpose};
 use trundle_core::{IndexMap, Layout, Move, Op, Shape};
@@ -6,7 +6,7 @@ use trundle_testing::noise;
 
 use super::kernels::{Kernels, Shifted};
 
-/// Moves rows with gaps between them. The sizes of gaps need not be multiples of the element size.
+/// Gaps between rows need not be multiples of the element size.
 fn moves(
     kernels: Kernels,
     map: &IndexMap,

@@ -13,7 +13,7 @@ use super::moves::part;
 use crate::launch::{Ends, Launch};
 use crate::{Cuda, CudaBuffer, CudaPlan};
 
-/// A backend that runs moves with the 64-bit divisions that moves of more than 2 GiB need.
+/// Uses the 64-bit divisions that moves of more than 2 GiB need.
 struct Wide(Cuda);
 
 impl Backend for Wide {
@@ -80,8 +80,7 @@ fn wide_divisions_move_what_the_oracle_says() {
     suite::conformance(&Wide(gpu), 1, if everything() { 1 } else { 96 });
 }
 
-/// The last row begins after 4 GiB in source and destination. Pages of an emulated device that are never accessed use
-/// no memory.
+/// The last row begins after 4 GiB in source and destination. Untouched pages of an emulated device use no memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn offsets_have_64_bits() {

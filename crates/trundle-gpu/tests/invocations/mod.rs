@@ -1,7 +1,6 @@
-//! The kernels in Rust. They run the invocations of a launch one after another, and check that no two invocations write
-//! the same bit.
+//! The kernels in Rust: run the invocations of a launch one after another, and check that no two write the same bit.
 //!
-//! The code does the same as the kernels for devices, line by line, so that launches can be tested without a device.
+//! The code follows the kernels for devices line by line, so that launches can be tested without a device.
 
 use std::fmt;
 
@@ -61,7 +60,7 @@ impl Backend for Invocations {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
         plan.work.check(src.len(), dst.len())?;
-        // The bytes of the last word that come after the end of the buffer are arbitrary.
+        // The bytes behind a buffer in its last word are arbitrary.
         let (src, mut words) = (words(src), words(dst));
         let mut written = vec![0; words.len()];
         for launch in &plan.launches {
@@ -90,8 +89,8 @@ impl Backend for Invocations {
     }
 }
 
-/// Returns the source and destination positions of some elements of a launch in bytes, including the first and the last
-/// element. Leaves out elements that another launch moves.
+/// Returns the source and destination positions of some elements of a launch in bytes, including the first and the
+/// last. Skips elements that another launch moves.
 pub(crate) fn some_positions(launch: &Launch) -> Vec<[usize; 2]> {
     let workgroup = Workgroup {
         launch,
@@ -133,7 +132,6 @@ pub(crate) fn some_positions(launch: &Launch) -> Vec<[usize; 2]> {
     offsets
 }
 
-/// Returns the words of a buffer, with padding after its last byte.
 fn words(bytes: &[u8]) -> Vec<u32> {
     let mut padded = bytes.to_vec();
     padded.resize(bytes.len().next_multiple_of(16), 0xa5);
@@ -324,7 +322,7 @@ impl Workgroup<'_> {
         let matrix = group / tiles_along / tiles_across;
         let (steps_across, steps_along) =
             (edge.min(tile.across - across), edge.min(tile.along - along));
-        // The size of a whole row in grains, and the number of words that it takes at any alignment.
+        // The grains of a whole row, and the words that it takes at any alignment.
         let wide = launch.width;
         let by_bytes = launch.access == Access::Bytes;
         let grains = if by_bytes { 4 } else { 1 };
@@ -384,14 +382,14 @@ struct Field {
     bits: u32,
 }
 
-/// The bits of an element: one or two fields, the least significant one first.
+/// The bits of an element: one or two fields, least significant first.
 fn fields(packing: Packing, element: u32) -> [Field; 2] {
     let group = packing.group() as u32;
     let begin = u64::from(element / group) * 8 * packing.group_bytes() as u64;
     fields_of(packing, element % group).map(|field| Field { bit: begin + field.bit, ..field })
 }
 
-/// Returns the bits of an element, counted from the start of its group.
+/// Returns the bits of an element, from the start of its group.
 fn fields_of(packing: Packing, element: u32) -> [Field; 2] {
     use trundle_core::BitOrder::{HighFirst, LowFirst, Split};
     let (bits, group) = (packing.bits() as u32, packing.group() as u32);

@@ -11,17 +11,17 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{AffineLoop, StoreKind, Tile};
 
-/// Prefetch distance for pixels in bytes, with streaming stores (measured; docs/kernels.md).
+/// Prefetch distance in bytes, with streaming stores (measured; docs/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
 
 /// Minimum size of a plane in bytes. For shorter planes, a transpose or moving one element at a time is faster
 /// (measured; docs/kernels.md).
 const LEAST_PLANE_BYTES: usize = 4 * LINE;
 
-/// The same limit for elements of 4 and 8 bytes. It is larger because a vector holds only a few of them.
+/// The same for elements of 4 and 8 bytes, of which a vector holds few.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
-/// Applies if the elements of a pixel are adjacent in the source and become planes. Their order may be reversed.
+/// Applies if the elements of a pixel, in either order, become planes.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     let least = if width < 4 { LEAST_PLANE_BYTES } else { LEAST_WIDE_PLANE_BYTES };
@@ -32,21 +32,19 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Returns the sizes of tiles. A tile has all channels.
+/// A tile has all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (channels, _)) = (space.pattern.width, space.pattern.lens);
     (channels, tile_pixels(width, channels))
 }
 
-/// Copies pixels to planes.
-///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile). The rows are channels, neighbours in the source. The columns are
 /// pixels, neighbours in the destination, and a multiple of the width apart in the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.cols.src_stride.unsigned_abs() / tile.width;
-    // A part of a ragged tile may not have all channels.
+    // A part of a ragged tile may lack channels.
     let whole = tile.rows.len == channels && tile.cols.len * tile.width >= V::BYTES;
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
@@ -135,8 +133,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// Copies pixels to planes with lines that begin at different pixels. `heads` has the first such pixel for each
-    /// plane.
+    /// Copies pixels to planes whose lines begin at different pixels, the first of them at `heads`.
     ///
     /// # Safety
     /// The pixels of the lines belong to the tile.
@@ -162,7 +159,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// Loads N vectors. They contain all channels of as many pixels, from `pixel` on, as a vector has elements.
+    /// Loads all channels of one vector's worth of pixels.
     ///
     /// # Safety
     /// The pixels belong to the tile.
@@ -173,14 +170,13 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         unsafe { loaded(self.token, &array::from_fn(|index| src.wrapping_add(index * V::BYTES))) }
     }
 
-    /// Returns the lowest source address of the pixels from `pixel` on, as many as a vector has elements.
+    /// Returns the lowest source address of one vector's worth of pixels.
     #[inline(always)]
     fn front(&self, pixel: usize) -> *const u8 {
         let first = if self.falls() { pixel + V::BYTES / W - 1 } else { pixel };
         self.src.wrapping_offset(first.cast_signed() * self.pixels.src_stride)
     }
 
-    /// Prefetches the source [`PIXELS_AHEAD`] bytes after these pixels.
     #[inline(always)]
     fn prefetch_ahead(&self, pixel: usize) {
         let src = self.front(pixel).wrapping_add(PIXELS_AHEAD);

@@ -14,7 +14,7 @@ use crate::tile::{StoreKind, Tile};
 /// Prefetch distance for each plane, in bytes (measured; docs/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
 
-/// Applies if the elements of several planes become adjacent elements of pixels.
+/// Applies if planes become the neighbours of a pixel.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
@@ -24,7 +24,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Returns the sizes of tiles. A tile has all channels.
+/// A tile has all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (_, channels)) = (space.pattern.width, space.pattern.lens);
     (tile_pixels(width, channels), channels)
@@ -38,7 +38,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.rows.dst_stride.unsigned_abs() / tile.width;
-    // A part of a ragged tile may not have all channels.
+    // A part of a ragged tile may lack channels.
     let whole = tile.cols.len == channels && tile.rows.len * tile.width >= V::BYTES;
     // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
@@ -64,8 +64,7 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     let streamed = tile.store == StoreKind::Streaming && head.is_some();
     let head = head.unwrap_or(0);
     let periods = (elements - head) / (each * N);
-    // The first line may begin within a pixel. Then the vectors begin with a later channel, and the channels before it
-    // are read from the next pixel.
+    // If the first line begins within a pixel, the channels before that point come from the next pixel.
     let (pixel, channel) = (head / N, head % N);
     let planes: [_; N] = array::from_fn(|index| {
         let channel = channel + index;
@@ -102,7 +101,7 @@ struct Pixels<'a, V, const W: usize, const N: usize> {
 }
 
 impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
-    /// Returns the source address of a vector of one plane that begins with `pixel`.
+    /// Returns the address of a plane's vector that begins with `pixel`.
     #[inline(always)]
     fn src(&self, channel: usize, pixel: usize) -> *const u8 {
         let Tile { rows, cols, .. } = self.tile;
@@ -129,7 +128,7 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
         vectors
     }
 
-    /// Copies a few elements. Their indices count through all channels of one pixel after another.
+    /// Copies a few elements, counted through all channels.
     ///
     /// # Safety
     /// The elements belong to the tile, which has at least as many pixels as a vector has elements.
@@ -143,7 +142,7 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
         let mut element = elements.start;
         while element < elements.end {
             let pixel = (element / N).min(self.tile.rows.len - each);
-            // The index of the vector that contains the element, among the vectors that begin at `pixel`.
+            // The vector with the element, among those that begin at `pixel`.
             let index = (element - pixel * N) / each;
             let first = pixel * N + index * each;
             let end = (first + each).min(elements.end);

@@ -1,8 +1,7 @@
-//! Kernels for pixels with a few channels. In interleaved data, the elements of a pixel are adjacent. Otherwise, each
-//! channel is a separate plane.
+//! Kernels for pixels with a few channels, which are adjacent in interleaved data and separate planes otherwise.
 //!
-//! N vectors of whole pixels hold the same elements as N vectors that come from N planes. Each destination vector is
-//! made by shuffles from N source vectors, always with the same indices:
+//! N vectors of whole pixels hold the same elements as N vectors of planes. Each destination vector is shuffled from N
+//! source vectors, always with the same indices:
 //!
 //! ```text
 //! three vectors of pixels:          r0 g0 b0 r1 | g1 b1 r2 g2 | b2 r3 g3 b3
@@ -17,11 +16,10 @@ pub(crate) mod interleaved;
 use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::StoreKind;
 
-/// The maximum number of channels for which shuffles are fast. A vector of N channels takes N - 1 shuffles.
+/// The maximum number of channels for which shuffles are fast: a vector takes one fewer than there are channels.
 pub(crate) const MOST_CHANNELS: usize = 8;
 
-/// Minimum size of a result in bytes for aligning writes to lines, if the result stays in the caches. The value is a
-/// guess.
+/// Smaller results that stay in the caches are not aligned to lines (a guess).
 const LEAST_ALIGNED_BYTES: usize = 4096;
 
 /// Calls a kernel with the constants `W` (the width of an element), `N` (the number of channels) and `SHUFFLES`
@@ -51,22 +49,22 @@ macro_rules! by_channels {
 }
 use by_channels;
 
-/// The approximate size of a tile of pixels in bytes. A tile has whole cache lines in every plane.
+/// The approximate size of a tile of pixels: whole cache lines in every plane.
 const PIXELS_BYTES: usize = 64 << 10;
 
 fn tile_pixels(width: usize, channels: usize) -> usize {
     PIXELS_BYTES / (channels * width * LINE) * LINE
 }
 
-/// Returns whether pixels are shuffled in registers. They must have few channels and be smaller than a cache line.
+/// Pixels are shuffled in registers if they have few channels and are smaller than a cache line.
 fn is_pixel(width: usize, channels: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8)
         && (2..=MOST_CHANNELS).contains(&channels)
         && channels * width < LINE
 }
 
-/// The shuffle indices for N destination vectors, N - 1 shuffles for each. The first two source vectors are shuffled,
-/// then the result and the third source vector, and so on.
+/// The shuffle indices, N - 1 for each of N vectors. The first two source vectors are shuffled, then the result with
+/// the third, and so on.
 type ShuffleIndices<const SHUFFLES: usize> = [[u8; LINE]; SHUFFLES];
 
 #[derive(Clone, Copy)]
@@ -75,7 +73,6 @@ enum From {
     Planes,
 }
 
-/// Returns the shuffle indices for vectors of `bytes` bytes, and pixels of `channels` elements of `width` bytes.
 const fn indices<const SHUFFLES: usize>(
     from: From,
     channels: usize,
@@ -103,7 +100,7 @@ const fn indices<const SHUFFLES: usize>(
         } else if vector == 0 && added == 1 {
             position as u8
         } else {
-            // Bytes from earlier shuffles keep their positions.
+            // Bytes of earlier shuffles stay.
             byte as u8
         };
         at += 1;
@@ -119,7 +116,7 @@ const fn indices<const SHUFFLES: usize>(
 unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N]) -> [V; N] {
     // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
-        // This is not a closure, because the compiler would not compile it with the instructions of the set.
+        // Not a closure: the compiler would not compile it with the instructions of the set.
         let mut vectors = [V::load(token, src[0]); N];
         for (vector, src) in vectors.iter_mut().zip(src) {
             *vector = V::load(token, *src);
@@ -128,7 +125,7 @@ unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N
     }
 }
 
-/// Makes destination vector `index` from N source vectors with elements of W bytes.
+/// Makes destination vector `index`.
 #[inline(always)]
 fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     vectors: &[V; N],
@@ -143,8 +140,8 @@ fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     there
 }
 
-/// Returns the number of elements before the first whole line of a destination of `bytes` bytes. Returns `None` if
-/// lines do not begin with an element, or if aligning writes to lines would not make them faster.
+/// Returns the number of elements before the first whole line of a destination, if lines begin with an element and
+/// aligning to them is worthwhile.
 #[inline(always)]
 fn head<const W: usize>(dst: *const u8, bytes: usize, store: StoreKind) -> Option<usize> {
     let before = dst.align_offset(LINE);

@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 /// N bytes of elements. Elements may contain padding, so the bytes may be uninitialized.
 pub(crate) type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
 
-/// Evaluates `$body` with a constant `W` equal to `$width`, if `$width` is one of the listed widths. Without a list,
-/// the common widths are used. For other widths, evaluates `$other`.
+/// Evaluates `$body` with a constant `W` equal to `$width` for the listed widths, or else the common ones. For other
+/// widths, evaluates `$other`.
 macro_rules! by_width {
     ([$($known:literal)*] $width:expr, $W:ident => $body:expr, $other:expr) => {
         match $width {
@@ -23,8 +23,6 @@ macro_rules! by_width {
 }
 pub(crate) use by_width;
 
-/// Copies one element of W bytes.
-///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of W bytes.
 #[inline(always)]
@@ -33,7 +31,7 @@ pub(crate) unsafe fn copy<const W: usize>(src: *const u8, dst: *mut u8) {
     unsafe { dst.cast::<Opaque<W>>().write_unaligned(src.cast::<Opaque<W>>().read_unaligned()) };
 }
 
-/// Copies one element by copying its first N bytes and its last N bytes. The element has N to 2 · N bytes.
+/// Copies an element of N to 2 · N bytes as its first N bytes and its last N bytes.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `width` bytes, and they do not overlap.
@@ -49,7 +47,7 @@ pub(crate) unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, width: u
 }
 
 pub(crate) trait Elements {
-    /// Calls `copy` with the source and destination addresses of each element.
+    /// Calls `copy` for each element.
     ///
     /// # Safety
     /// All elements of the tile are valid.

@@ -1,4 +1,4 @@
-//! Moves tiles of few elements: plain loops over tiles, rows and columns.
+//! Moves tiles of few elements by plain loops.
 
 use super::copy::{Elements, copy_each};
 use crate::pattern::{Pattern, Space};
@@ -6,15 +6,14 @@ use crate::simd::LINE;
 use crate::tile::{AffineLoop, Tile, Tiles};
 use crate::transpose::{padded, transposed};
 
-/// Maximum number of elements in a tile. Moving so many elements one at a time takes as long as other kernels take to
-/// start (measured; docs/kernels.md).
+/// Maximum number of elements in a tile: other kernels take as long to start as this one takes to finish (measured;
+/// docs/kernels.md).
 const MOST_ELEMENTS: usize = 256;
 
-/// Minimum number of 16-byte elements for which a transpose of several tiles at once is faster.
+/// The maximum for 16-byte elements, if a transpose could treat several tiles as one.
 const MOST_LANES: usize = 64;
 
-/// Maximum length of a reversed row. Reversing so many elements one at a time takes as long as loading and storing a
-/// part of a vector.
+/// Maximum length of a reversed row. Loading and storing a part of a vector would take as long.
 const MOST_REVERSED: usize = 8;
 
 /// Applies to tiles of few elements whose rows are short or not contiguous.
@@ -33,13 +32,11 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && !is_part
 }
 
-/// Returns the sizes of tiles. They are never cut.
+/// Tiles are never cut.
 pub(crate) fn tile(_: &Space) -> (usize, usize) {
     (MOST_ELEMENTS, MOST_ELEMENTS)
 }
 
-/// Copies one tile after another, one element at a time.
-///
 /// # Safety
 /// As [`KernelFn::Tiles`](crate::KernelFn::Tiles).
 pub(crate) unsafe fn run(tiles: &Tiles) {
@@ -57,7 +54,7 @@ impl Elements for Tiles {
     }
 }
 
-/// Calls `visit` with the addresses of each iteration of a loop that starts at `at`.
+/// Calls `visit` with the addresses of each iteration, from `at` on.
 #[inline(always)]
 fn steps(each: AffineLoop, mut at: (*const u8, *mut u8), visit: impl Fn((*const u8, *mut u8))) {
     for _ in 0..each.len {

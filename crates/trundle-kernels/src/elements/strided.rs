@@ -9,11 +9,10 @@ use crate::{rows, transpose};
 
 pub(crate) use crate::pattern::always as applies;
 
-/// Number of rows and of columns per tile. The cache lines of such a tile in source and destination fit in the
-/// first-level cache.
+/// The cache lines of a tile with this many rows and columns fit in the first-level cache, in source and destination.
 const SIDE: usize = 64;
 
-/// Returns the sizes of tiles of the kernel that would be used if the machine had the instructions for it.
+/// Tiles as the kernel would cut them that is used where its instruction set exists.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let pattern = &space.pattern;
     let Pattern { width, row_strides, col_strides, .. } = *pattern;
@@ -30,8 +29,6 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     }
 }
 
-/// Copies one element at a time.
-///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile).
 pub(crate) unsafe fn run(tile: &Tile) {
@@ -42,7 +39,7 @@ pub(crate) unsafe fn run(tile: &Tile) {
 impl Elements for Tile {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {
-        // A part of a tile may have no columns. Its rows can begin outside the buffers, so they are skipped.
+        // Rows of a part without columns can begin outside the buffers.
         let rows = if self.cols.len == 0 { 0 } else { self.rows.len };
         for row in 0..rows {
             // SAFETY: the row is one of the tile's, and has an element.

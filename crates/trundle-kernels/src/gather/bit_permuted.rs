@@ -1,5 +1,5 @@
-//! Permutes axes whose sizes are powers of two, in registers. An axis of size 2 is a bit of the element's index, so a
-//! permutation of such axes permutes the bits of the index.
+//! Permutes axes whose sizes are powers of two, in registers. An axis of size 2 is one bit of the element index, so
+//! permuting axes permutes bits.
 
 use std::mem::MaybeUninit;
 
@@ -13,8 +13,8 @@ use crate::transpose::transposed;
 
 pub(crate) use crate::elements::strided::tile;
 
-/// Maximum size in bytes of a tile of two loops for this kernel. Larger tiles are faster with plain kernels, except
-/// transposes whose rows are shorter than `LEAST_PLAIN_ROW_BYTES` (measured; docs/kernels.md).
+/// Maximum size of a tile of two loops in bytes. Plain kernels move larger ones faster, except transposes of shorter
+/// rows (measured; docs/kernels.md).
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 
@@ -74,14 +74,14 @@ struct Round<'a> {
     tables: &'a Tables,
     src: *const u8,
     dst: *mut u8,
-    /// Whether the result is larger than the caches. If so, the source of the next micro-tile is prefetched.
+    /// Whether the result is larger than the caches, so that the next micro-tile is prefetched.
     large: bool,
-    /// Whether registers are written by streaming stores. All of them are aligned then.
+    /// Whether all registers are aligned and streamed.
     streamed: bool,
 }
 
 impl Round<'_> {
-    /// Returns the source and destination addresses of a micro-tile, and the source address of the next one.
+    /// Returns the addresses of a micro-tile, and the source of the next one.
     #[inline(always)]
     fn micro_tile(&self, at: usize) -> (*const u8, *mut u8, *const u8) {
         let micro_tiles = &self.tables.micro_tiles;
@@ -90,8 +90,6 @@ impl Round<'_> {
         (src, dst, next)
     }
 
-    /// Writes a register.
-    ///
     /// # Safety
     /// `dst` is a row of a micro-tile.
     #[inline(always)]
@@ -100,11 +98,10 @@ impl Round<'_> {
         unsafe { if self.streamed { vector.stream(dst) } else { vector.store(dst) } }
     }
 
-    /// Moves micro-tiles that have as many registers as a register has elements. Exchanges all bits of the register
-    /// index with the bits of the position: a transpose.
+    /// Transposes micro-tiles that have as many registers as a register has elements.
     ///
     /// # Safety
-    /// As [`run`], for this round. The tables are for registers of V.
+    /// As [`run`], for this round, with a column for each element of a register.
     #[inline(always)]
     unsafe fn transposed<V: Vector, const W: usize>(&self, token: Token<V>) {
         let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
@@ -131,7 +128,7 @@ impl Round<'_> {
     /// Moves micro-tiles of N registers. Exchanges the bits of the register index with some bits of the position.
     ///
     /// # Safety
-    /// As [`run`], for this round. The tables are for registers of V.
+    /// As [`run`], for this round.
     #[inline(always)]
     unsafe fn exchanged<V: Vector, const W: usize, const N: usize>(&self, token: Token<V>) {
         let Tables { micro_tiles, rows, cols, exchanges, .. } = self.tables;
@@ -174,7 +171,7 @@ impl Round<'_> {
     }
 }
 
-/// Exchanges bit B of the register index with a bit of the position. Does nothing if N registers have no bit B.
+/// Exchanges bit B of the register index, if it exists, with a bit of the position.
 #[inline(always)]
 fn exchange<V: Vector, const W: usize, const N: usize, const B: usize>(
     vectors: &mut [V; N],

@@ -1,12 +1,10 @@
 //! Exchanges a bit of the register index with a bit of the element's position within the register.
 //!
-//! A micro-tile has one register for each of its columns. Bit t of the register index is the index of a loop of two
-//! iterations that is innermost in the destination. Bit p of the position within a register is the index of a loop of
-//! two iterations that is innermost in the source.
-//!
-//! An exchange takes two registers whose indices differ only in bit t. One of them gets the elements of both registers
-//! whose bit p is 0. The other gets the elements whose bit p is 1. This needs one shuffle for each register. The last
-//! exchange also moves every element to its final position. If no bit is exchanged, one shuffle permutes each register.
+//! A micro-tile has one register for each of its columns. Bit t of the register index belongs to a loop of two
+//! iterations that is innermost in the destination, bit p of the position to one that is innermost in the source. Of
+//! two registers whose indices differ only in bit t, one gets all elements whose bit p is 0, the other those whose bit
+//! p is 1. This takes one shuffle per register. The last exchange also moves every element to its final position.
+//! Without an exchange, one shuffle permutes each register.
 
 use crate::simd::LINE;
 
@@ -15,13 +13,12 @@ use crate::simd::LINE;
 pub(crate) struct BitOrigin {
     /// The bit of the position in a source register.
     pub(crate) bit: usize,
-    /// Whether the bit is inverted, because the loop descends in the source.
+    /// Whether the loop descends in the source.
     pub(crate) falls: bool,
-    /// The bit of the register index that is exchanged with this bit, if there is one.
+    /// The bit of the register index that it is exchanged with.
     pub(crate) exchanged: Option<usize>,
 }
 
-/// The shuffle indices for both registers of a pair.
 pub(crate) type Exchange = [[u8; LINE]; 2];
 
 /// Returns the shuffles that bring all bits from their `origins`. `exchanged` of the bits are exchanged with bits of
@@ -40,7 +37,7 @@ pub(crate) fn exchanges(
         }
     }
     let elements = vector_bytes / width;
-    // Makes shuffle indices. `pick` returns the register and the position of each element's source.
+    // `pick` returns the register and the position of each element's source.
     let indices = |pick: &dyn Fn(usize) -> (usize, usize)| {
         let mut indices = [0; LINE];
         for element in 0..elements {
@@ -52,7 +49,7 @@ pub(crate) fn exchanges(
         }
         indices
     };
-    // Returns the position of an element before the last permutation, for its final position `to`.
+    // Returns an element's position before the last permutation.
     let ordered = |to: usize| {
         let bit = |(at, origin): (usize, &BitOrigin)| {
             ((to >> at & 1) ^ usize::from(origin.falls)) << origin.bit

@@ -1,4 +1,4 @@
-//! Moves elements of many short axes, one at a time, with tables of offsets.
+//! Moves elements of many short axes by tables of offsets.
 
 use super::tables::GatherTile;
 use crate::elements::copy::{Elements, copy_each};
@@ -7,8 +7,8 @@ use crate::transpose::transposed;
 
 pub(crate) use crate::elements::strided::tile;
 
-/// Maximum numbers of elements in a tile of two loops, and in a tile of a transpose. With more elements, tables are not
-/// faster (measured; docs/kernels.md).
+/// With more elements in a tile of two loops, or in a tile of a transpose, tables are not faster (measured;
+/// docs/kernels.md).
 const MOST_PLAIN_ELEMENTS: usize = 64;
 const MOST_TRANSPOSED_ELEMENTS: usize = 128;
 
@@ -20,8 +20,6 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && (is_small(tile, MOST_TRANSPOSED_ELEMENTS) || !transposed::applies(pattern, vector_bytes))
 }
 
-/// Copies one element at a time.
-///
 /// # Safety
 /// As [`KernelFn::GatherTile`](crate::KernelFn::GatherTile).
 pub(crate) unsafe fn run(tile: &GatherTile<'_>) {

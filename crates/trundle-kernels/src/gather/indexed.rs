@@ -10,12 +10,12 @@ use crate::tuning::Tuning;
 
 pub(crate) use crate::pattern::always as applies;
 
-/// A tile of rows and columns. The source address of each element depends on an index from a table.
+/// A tile of elements that are each read at an index.
 #[derive(Clone, Copy)]
 pub struct IndexTile<'a> {
-    /// The source address of the first element if its index is 0.
+    /// The source of the first element if its index is 0.
     pub src: *const u8,
-    /// The destination address of the first element.
+    /// The destination of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
@@ -27,9 +27,9 @@ pub struct IndexTile<'a> {
     pub indices: &'a [usize],
     /// The position of the first element's index in the table.
     pub entry: usize,
-    /// The distance in the source from index i to index i + 1, in bytes.
+    /// The distance in the source between consecutive indices, in bytes.
     pub scale: isize,
-    /// Whether the indexed part of the source is larger than the second-level cache. If so, elements are prefetched.
+    /// Whether elements are prefetched, because the indexed part of the source exceeds [`FAR_BYTES`].
     pub is_far: bool,
     /// The tuning record.
     pub tuning: Tuning,
@@ -40,7 +40,6 @@ impl IndexTile<'_> {
         self.dst.wrapping_offset(row.cast_signed() * self.rows.0.dst_stride)
     }
 
-    /// Returns the source address of the first element of a row if its index is 0.
     fn src_of_row(&self, row: usize) -> *const u8 {
         self.src.wrapping_offset(row.cast_signed() * self.rows.0.src_stride)
     }
@@ -69,34 +68,31 @@ impl IndexTile<'_> {
     }
 }
 
-/// If the indexed part of the source has more bytes, elements are prefetched, because they do not stay in a
-/// second-level cache (measured; docs/kernels.md).
+/// An indexed source of more bytes does not stay in a second-level cache, so elements are prefetched (measured;
+/// docs/kernels.md).
 pub const FAR_BYTES: usize = 1 << 20;
 
-/// Maximum number of columns of a tile, so that their indices stay in a second-level cache, and maximum number of its
-/// elements.
+/// The indices of so many columns stay in a second-level cache.
 const MOST_COLS: usize = 1 << 12;
 const MOST_ELEMENTS: usize = 1 << 13;
 
-/// Returns the sizes of tiles. They are small enough that all threads get work, and that a cancelled run stops soon.
+/// Tiles are small enough that all threads get work, and that a cancelled run stops soon.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let cols = space.pattern.lens.1.clamp(1, MOST_COLS);
     (MOST_ELEMENTS / cols, cols)
 }
 
-/// Prefetch distance in elements, if elements are not cached. Without prefetches, a core has only a few loads in
-/// progress at a time (measured; docs/kernels.md).
+/// Prefetch distance in elements. Without prefetches, a core has only a few loads in progress (measured;
+/// docs/kernels.md).
 pub const ELEMENTS_AHEAD: usize = 64;
 
-/// Prefetch distance for indices, in bytes. The hardware prefetcher does not predict them, because the loads of
-/// elements disturb it (measured; docs/kernels.md).
+/// Prefetch distance for indices, in bytes. The loads of elements disturb the hardware prefetcher (measured;
+/// docs/kernels.md).
 pub const INDICES_AHEAD_BYTES: usize = 2 << 10;
 
 /// Number of elements that are read before the first of them is written.
 pub const ELEMENTS_AT_ONCE: usize = 4;
 
-/// Copies one element after another.
-///
 /// # Safety
 /// As [`KernelFn::IndexTile`](crate::KernelFn::IndexTile).
 pub(crate) unsafe fn run(tile: &IndexTile<'_>) {
@@ -112,8 +108,8 @@ pub(crate) unsafe fn run(tile: &IndexTile<'_>) {
     unsafe { copy_each(tile.width, tile) };
 }
 
-/// Copies a row of elements of W bytes, if their indices are contiguous in the table. Several elements are read before
-/// the first of them is written, so that their loads overlap.
+/// Copies a row whose indices are contiguous in the table. Several elements are read before the first is written, so
+/// that their loads overlap.
 ///
 /// # Safety
 /// As [`run`].

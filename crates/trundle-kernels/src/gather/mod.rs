@@ -1,4 +1,4 @@
-//! Kernels that use tables: of offsets, for many short loops, or of indices at which elements are read.
+//! Kernels that use tables of offsets, for many short loops, or tables of indices.
 
 // Kernels.
 pub(crate) mod bit_permuted;

@@ -4,7 +4,6 @@ use super::exchanges::{BitOrigin, Exchange, exchanges};
 use crate::simd::LINE;
 use crate::tile::{AffineLoop, StoreKind};
 
-/// The offsets of an iteration from the first one, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offset {
     pub(crate) src: isize,
@@ -18,8 +17,8 @@ impl Offset {
     }
 }
 
-/// The offsets of elements in a tile. A tile consists of micro-tiles, a micro-tile of rows, and a row of columns. Each
-/// of the three tables has the offsets for all iterations of several loops. All tiles of a block use the same tables.
+/// The offsets of a tile's elements. A tile consists of micro-tiles, a micro-tile of rows, and a row of columns. Each
+/// table combines the iterations of several loops. All tiles of a block share the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
     pub(crate) micro_tiles: Vec<Offset>,
@@ -31,12 +30,12 @@ pub struct Tables {
     pub(crate) lines: bool,
 }
 
-/// A tile whose offsets are in tables. It applies the tables once for each round.
+/// A tile whose offsets are in tables, which apply once per round.
 #[derive(Clone, Copy)]
 pub struct GatherTile<'a> {
-    /// The source address of the first element.
+    /// The source of the first element.
     pub src: *const u8,
-    /// The destination address of the first element.
+    /// The destination of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
@@ -68,27 +67,26 @@ pub struct Gathered {
     pub tables: Tables,
     /// The loops over tiles, by descending destination stride.
     pub outer: Vec<AffineLoop>,
-    /// The offsets from the start of the loops to the start of the first tile, in source and destination, in bytes.
+    /// The offsets of the first tile from the start of the loops, in source and destination, in bytes.
     pub begin: (isize, isize),
-    /// The number of elements to which the tables apply.
+    /// The number of elements per round.
     pub elements: usize,
 }
 
-/// The largest factor for splitting loops.
 const MOST_FACTOR: usize = 31;
 
-/// The maximum number of cache lines that are written in two halves by streaming stores, with other lines in between
-/// (measured; docs/kernels.md).
+/// The maximum number of cache lines that are streamed in two halves, with others in between (measured;
+/// docs/kernels.md).
 const MOST_OPEN_LINES: usize = 4;
 
-/// The maximum number of micro-tiles in a tile. Their table stays in the first-level cache.
+/// The table of so many micro-tiles stays in the first-level cache.
 const MOST_MICRO_TILES: usize = 1 << 10;
 
 impl Tables {
     /// Makes tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes` bytes.
     ///
-    /// If `vector_bytes` is given, micro-tiles are made for registers of this size. Then this returns `None` unless
-    /// loops whose lengths are powers of two fill a register without gaps in the source and in the destination.
+    /// For registers of `vector_bytes`, returns `None` unless loops whose lengths are powers of two fill a register
+    /// without gaps in the source and in the destination.
     pub fn of(
         loops: &[AffineLoop],
         width: usize,
@@ -144,7 +142,7 @@ impl Tables {
     }
 }
 
-/// Returns the offsets for all iterations of some loops. The first loop varies fastest.
+/// Returns the offsets of all iterations. The first loop varies fastest.
 fn offsets(loops: &[AffineLoop]) -> Vec<Offset> {
     let mut all = Vec::with_capacity(loops.iter().map(|each| each.len).product());
     all.push(Offset { src: 0, dst: 0 });
@@ -161,11 +159,11 @@ fn offsets(loops: &[AffineLoop]) -> Vec<Offset> {
     all
 }
 
-/// Moves the loops that complete cache lines to the front of `micro_tiles`. Written registers have `bytes` bytes.
-/// Returns whether all lines are then written whole, and only a few lines at a time.
+/// Moves the loops that complete cache lines to the front of `micro_tiles`, for written registers of `bytes` bytes.
+/// Returns whether all lines are then written whole, and few at a time.
 fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop]) -> bool {
     let distance = |each: &AffineLoop| each.dst_stride.unsigned_abs();
-    // A part of a line must begin at a multiple of its size, because its store must be aligned.
+    // A part of a line begins at a multiple of its size, because stores must be aligned.
     let is_part = |each: &AffineLoop| {
         let at = distance(each);
         each.len == 2 && each.dst_stride > 0 && at >= bytes && at.is_power_of_two()
@@ -182,16 +180,15 @@ fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop])
 
 /// The loops of two iterations that fill registers in source and destination.
 struct Bits {
-    /// The loops that fill a register only in the source. Each iteration of them writes a register.
+    /// The loops that fill a register only in the source: each iteration writes a register.
     rows: Vec<AffineLoop>,
-    /// The loops that fill a register only in the destination. Each iteration of them reads a register.
+    /// The loops that fill a register only in the destination: each iteration reads a register.
     cols: Vec<AffineLoop>,
-    /// Where each bit of an element's position in a destination register comes from.
     origins: Vec<BitOrigin>,
     begin: (isize, isize),
 }
 
-/// The loops that are not in a table yet, split into loops of small length.
+/// The loops that are not in a table yet, split into short ones.
 struct Left(Vec<AffineLoop>);
 
 impl Left {
@@ -217,7 +214,6 @@ impl Left {
         Left(pieces)
     }
 
-    /// Takes the loops of two iterations that fill a register in the source or in the destination.
     fn take_bits(&mut self, width: usize, vector_bytes: usize) -> Option<Bits> {
         let bits = (vector_bytes / width).ilog2() as usize;
         let find = |stride: &dyn Fn(&AffineLoop) -> usize, at: usize| {
@@ -256,8 +252,7 @@ impl Left {
         Some(Bits { rows, cols, origins, begin })
     }
 
-    /// Takes the loops with the smallest strides until they fill a cache line, or the next loop would make the result
-    /// much larger than a line. `stride` returns the source or the destination stride.
+    /// Takes the loops with the smallest strides until they fill a cache line, or the next would exceed it by far.
     fn take_line(&mut self, width: usize, stride: fn(&AffineLoop) -> isize) -> Vec<AffineLoop> {
         let (mut taken, mut count) = (Vec::new(), 1);
         while count * width < LINE
@@ -269,15 +264,14 @@ impl Left {
         taken
     }
 
-    /// Returns the index of the loop with the smallest stride that has at most `most` iterations. A loop of stride 0
-    /// comes last.
+    /// Returns the loop with the smallest stride and at most `most` iterations. A loop of stride 0 comes last.
     fn nearest(&self, stride: fn(&AffineLoop) -> isize, most: usize) -> Option<usize> {
         let distance = |at: &usize| stride(&self.0[*at]).unsigned_abs().wrapping_sub(1);
         (0..self.0.len()).filter(|at| self.0[*at].len <= most).min_by_key(distance)
     }
 
-    /// Takes loops with at most `most` iterations in all. Takes the loop with the smallest source stride and the one
-    /// with the smallest destination stride in turn, so that reads and writes access few pages.
+    /// Takes loops of at most `most` iterations in all: in turn the smallest source and destination strides, so that
+    /// reads and writes touch few pages.
     fn take_near(&mut self, most: usize) -> Vec<AffineLoop> {
         let (mut taken, mut count): (Vec<AffineLoop>, _) = (Vec::new(), 1);
         let mut sides: [fn(&AffineLoop) -> isize; 2] =
@@ -292,7 +286,7 @@ impl Left {
         taken
     }
 
-    /// Returns the remaining loops by descending destination stride. Loops that continue each other are merged.
+    /// Returns the remaining loops, merged where possible, by descending destination stride.
     fn joined(mut self) -> Vec<AffineLoop> {
         self.0.sort_unstable_by_key(|each| std::cmp::Reverse(each.dst_stride));
         let mut joined: Vec<AffineLoop> = Vec::with_capacity(self.0.len());

@@ -1,6 +1,6 @@
-//! Reverses adjacent lanes whose reversed parts begin at different source rows. Relative to the lane that begins at the
-//! lowest source row, every lane is *shifted* by a number of rows. All lanes of a cache line are shifted at once, one
-//! bit of the shifts after another, as in a barrel shifter:
+//! Reverses adjacent lanes that begin at different source rows. Relative to the lane that begins at the lowest row,
+//! every lane is *shifted* by a number of rows. All lanes of a cache line are shifted at once, bit by bit, as in a
+//! barrel shifter:
 //!
 //! ```text
 //! for each group of a few lines of lanes
@@ -10,9 +10,8 @@
 //!     row r gets the kept row, in the bytes of the lanes that are not reversed in this row
 //! ```
 //!
-//! A pass over the rows shifts by three bits in registers. The last pass also writes the result. A line takes a dozen
-//! instructions for every three bits, even if its elements are narrow. Moving one element at a time would take a load
-//! and a store for each element.
+//! A pass over the rows handles three bits in registers, and the last pass writes. A line takes a dozen instructions
+//! for every three bits, however narrow its elements are; single elements would take a load and a store each.
 
 use super::group::{Group, PACKED_AHEAD};
 use super::reversed_run::Reversed;
@@ -24,13 +23,12 @@ use crate::simd::{LINE, Token, Vector};
 /// Prefetch distance for kept rows, in rows (measured; docs/kernels.md).
 const KEPT_AHEAD: isize = 4;
 
-/// The passes over the reversed rows of a group, from the highest bits of the shifts to the lowest.
 pub(crate) struct Shift<'a, V> {
     token: Token<V>,
     group: &'a Group<'a>,
     reversed: &'a Reversed,
     packed_rows: usize,
-    /// The number of lowest bits of the shifts that passes handle. Packing handles the higher bits.
+    /// The lowest bits of the shifts, which passes handle. Packing handles the higher ones.
     bits: usize,
 }
 
@@ -41,8 +39,6 @@ impl<'a, V: Vector> Shift<'a, V> {
         Shift { token, group, reversed, packed_rows, bits }
     }
 
-    /// Moves the reversed rows.
-    ///
     /// # Safety
     /// A lane of the group reverses these rows. The rows fit in the scratch, which contains the group's lanes.
     #[inline(always)]
@@ -58,7 +54,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Moves the reversed rows. `PLAIN` is true if every line is whole and passes handle all bits of the shifts.
+    /// Moves the reversed rows. `PLAIN` if every line is whole and passes handle all bits of the shifts.
     ///
     /// # Safety
     /// As [`Shift::copy_all`]. The scratch contains the result of [`Group::find_shifts`].
@@ -81,8 +77,8 @@ impl<'a, V: Vector> Shift<'a, V> {
         scratch.copies.wrapping_add(line * pitch(self.packed_rows) * LINE)
     }
 
-    /// Returns the source address of reversed row `row` for a lane without a shift, at the group's first byte. If no
-    /// lane reads this row, returns the address of another row, which is valid.
+    /// Returns the source of reversed row `row` for a lane without a shift, at the group's first byte, or another valid
+    /// row if no lane reads it.
     #[inline(always)]
     fn src(&self, row: isize) -> *const u8 {
         let Reversed { rows, least, first, last, .. } = self.reversed;
@@ -91,8 +87,6 @@ impl<'a, V: Vector> Shift<'a, V> {
         tile.tile.src.wrapping_add(bytes.start).wrapping_offset(index * runs.reversed.src_stride)
     }
 
-    /// Copies the source rows to the packed lines, one row after another.
-    ///
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
@@ -102,7 +96,7 @@ impl<'a, V: Vector> Shift<'a, V> {
             let mut from = [std::ptr::null(); MADE];
             for (index, from) in from.iter_mut().enumerate() {
                 *from = self.src((row + index).cast_signed());
-                // All lines of a row are prefetched together, because they are near in memory.
+                // Rows are prefetched whole, because their lines are near in memory.
                 let ahead =
                     from.wrapping_offset(PACKED_AHEAD * self.group.runs.reversed.src_stride);
                 self.group.prefetch_row::<V>(ahead);
@@ -129,14 +123,14 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Loads a vector of row `row`. Each lane is shifted by the part of its shift that passes do not handle.
+    /// Loads a vector of row `row`, with each lane shifted by the part that passes do not handle.
     ///
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
     unsafe fn load_far(&self, row: usize, line_masks: &LineMasks, byte: usize, at: usize) -> V {
         let row = row.cast_signed();
-        // SAFETY: the caller upholds `# Safety`. A line has at least one such part, which may be 0.
+        // SAFETY: the caller upholds `# Safety`; a line has at least one such part, which may be 0.
         unsafe {
             let mut all =
                 self.group.load_part(self.token, self.src(row + line_masks.far[0].0), byte + at);
@@ -148,8 +142,6 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Runs a pass over the packed rows of one line.
-    ///
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
@@ -171,12 +163,11 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Shifts [`MADE`] packed rows of a line: every `1 << bit`-th row from `row` on. It reads only the first `COUNT` of
-    /// the rows that they need, because there may be no more packed rows.
+    /// Shifts every `1 << bit`-th of [`MADE`] packed rows from `row` on. Only the first `COUNT` of the rows that they
+    /// need exist.
     ///
     /// # Safety
-    /// As [`Shift::copy`]. If `COUNT` is less than [`READ`], no packed rows come after the rows that the function
-    /// reads.
+    /// As [`Shift::copy`]. Unless `COUNT` is [`READ`], no packed rows come after those that are read.
     #[inline(always)]
     unsafe fn shift_packed_rows<const COUNT: usize>(
         &self,
@@ -204,7 +195,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Runs the last pass: shifts the packed rows, adds the kept rows, and writes the result to the destination.
+    /// The last pass: shifts the packed rows, adds the kept rows, and writes the result.
     ///
     /// # Safety
     /// As [`Shift::copy`].
@@ -227,8 +218,8 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Makes [`MADE`] rows of each line at `to`, from `row` on. Rows at `to` are contiguous. On entry, `reversed` has
-    /// the mask of the reversed bytes in the previous row, for each line. On return, it has the masks for the last row.
+    /// Makes [`MADE`] contiguous rows of each line at `to`, from `row` on. `reversed` holds the masks of the reversed
+    /// bytes in the previous row, and afterwards in the last one.
     ///
     /// # Safety
     /// As [`Shift::copy`]. There is space for the rows at `to`.
@@ -242,7 +233,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     ) {
         let (group, reversed_rows) = (self.group, &self.reversed.rows);
         let (bytes, lines) = (group.bytes.len(), group.lines());
-        // Rows after the last one are copies of it, and are never written.
+        // Rows after the last one repeat it, and are never written.
         let mut kept_rows = [std::ptr::null(); MADE];
         for (index, kept) in kept_rows.iter_mut().enumerate() {
             *kept = group.kept_src((reversed_rows.start + row + index).min(reversed_rows.end - 1));
@@ -290,7 +281,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     }
 }
 
-/// Returns the masks of bit `bit` and the next two bits, for the vector at byte `at` of a line.
+/// Returns the masks of `bit` and the next two bits, for the vector at byte `at`.
 #[inline(always)]
 fn masks<V: Vector>(
     token: Token<V>,
@@ -303,7 +294,7 @@ fn masks<V: Vector>(
     [V::mask(token, one >> at), V::mask(token, two >> at), V::mask(token, four >> at)]
 }
 
-/// Shifts the first [`MADE`] of `rows` by three bits of the shifts. The other rows are only read.
+/// Shifts the first [`MADE`] of `rows` by three bits. The other rows are only read.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "each row looks at another")]
 fn shift_rows<V: Vector>(rows: &mut [V; READ], masks: [V::Mask; PASS_BITS]) {

@@ -1,4 +1,4 @@
-//! Groups: ranges of rows and lanes that are moved together.
+//! Groups: rows and lanes that are moved together.
 
 use std::ops::Range;
 
@@ -17,21 +17,19 @@ pub(crate) const PACKED_AHEAD: isize = 8;
 pub(crate) struct Group<'a> {
     pub(crate) tile: &'a LaneTile<'a>,
     pub(crate) runs: Runs<'a>,
-    /// The range of rows of the ragged axis.
     pub(crate) rows: Range<usize>,
-    /// The range of bytes of adjacent lanes, counted from the first lane of the tile.
+    /// The bytes of adjacent lanes, counted from the first lane of the tile.
     pub(crate) bytes: Range<usize>,
-    /// The source address of row 0 of the next group, if it is known.
+    /// The source of row 0 of the next group, if known.
     pub(crate) next: Option<*const u8>,
 }
 
 impl Group<'_> {
-    /// Returns the number of cache lines. If the last line would be incomplete, it overlaps the previous one.
+    /// The last line overlaps the previous one if it would be incomplete.
     pub(crate) fn lines(&self) -> usize {
         self.bytes.len().div_ceil(LINE)
     }
 
-    /// Returns the offset of a line from the group's first byte.
     #[inline(always)]
     pub(crate) fn byte_of(&self, line: usize) -> usize {
         (line * LINE).min(self.bytes.len().saturating_sub(LINE))
@@ -45,8 +43,7 @@ impl Group<'_> {
         self.lane_at(self.bytes.start)..self.lane_at(self.bytes.end - 1) + 1
     }
 
-    /// Returns the range of bytes of lane `index` within the group. The group may contain only a part of its first and
-    /// last lane.
+    /// Returns the bytes of lane `index`. The first and last lane may be only partly in the group.
     #[inline(always)]
     pub(crate) fn range_of(&self, index: usize) -> Range<usize> {
         let (width, Range { start, end }) = (self.tile.tile.width, self.bytes.clone());
@@ -54,12 +51,12 @@ impl Group<'_> {
         (lane * width).max(start) - start..((lane + 1) * width).min(end) - start
     }
 
-    /// Finds the reversed rows of each lane. Returns `None` if no lane has any.
+    /// Returns `None` if no lane has reversed rows.
     pub(crate) fn find_reversed(&self, lanes: &mut [Lane]) -> Option<Reversed> {
         Reversed::find(self.tile, &self.runs, &self.rows, self.lanes(), lanes)
     }
 
-    /// Computes the masks of each line, and for each of its rows which lanes begin or stop being reversed.
+    /// Computes the masks of each line, and where lanes begin or stop being reversed.
     #[inline(always)]
     pub(crate) fn find_shifts(&self, reversed: &Reversed, bits: usize, scratch: &mut Scratch<'_>) {
         let (width, first_lane) = (self.tile.tile.width, self.lane_at(self.bytes.start));
@@ -96,7 +93,6 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the destination address of row 0 of the ragged axis, at the group's first byte.
     pub(crate) fn dst(&self) -> *mut u8 {
         self.tile.tile.dst.wrapping_add(self.bytes.start)
     }
@@ -106,14 +102,14 @@ impl Group<'_> {
         self.kept_row(self.tile.tile.src.wrapping_add(self.bytes.start), row)
     }
 
-    /// Returns the source address of a kept row, for a group whose row 0 begins at `src`.
+    /// Returns the source of a kept row, for a group whose row 0 begins at `src`.
     #[inline(always)]
     pub(crate) fn kept_row(&self, src: *const u8, row: usize) -> *const u8 {
         let Run { src_offset, src_stride, .. } = *self.runs.kept;
         src.wrapping_offset(src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride)))
     }
 
-    /// Prefetches the lines of a row. The tuning record's setting for reversed rows selects the cache.
+    /// Prefetches a row into the cache for reversed rows, because one of each lane's runs is reversed.
     #[inline(always)]
     pub(crate) fn prefetch_row<V: Vector>(&self, row: *const u8) {
         match self.tile.tile.tuning.reversed_level {
@@ -129,8 +125,7 @@ impl Group<'_> {
         (0..self.lines()).for_each(|line| V::prefetch_l2(row.wrapping_add(line * LINE)));
     }
 
-    /// Reads a vector from byte `at` of the group. If the group ends within the vector, its other bytes are
-    /// unspecified.
+    /// Reads a vector from byte `at` of the group. Bytes after the end of the group are unspecified.
     ///
     /// # Safety
     /// The bytes of the group are valid for reads at `src`.
@@ -152,7 +147,7 @@ impl Group<'_> {
         }
     }
 
-    /// Writes a vector at byte `at` of a line, without the bytes after the end of the group.
+    /// Writes a vector at byte `at` of a line, as far as the group reaches.
     ///
     /// # Safety
     /// A line of the group is valid for writes at `dst`.
@@ -169,8 +164,6 @@ impl Group<'_> {
         }
     }
 
-    /// Writes the bytes of the group in each of `rows`.
-    ///
     /// # Safety
     /// `rows` are rows of the group. Their bytes are at `src`, and rows are `src_stride` bytes apart.
     #[inline(always)]
@@ -211,10 +204,8 @@ impl Group<'_> {
         }
     }
 
-    /// Copies rows that no lane reverses.
-    ///
     /// # Safety
-    /// No lane of the group reverses any of the rows.
+    /// The rows are rows of the group that no lane reverses.
     #[inline(always)]
     pub(crate) unsafe fn copy_kept<V: Vector>(&self, token: Token<V>, rows: Range<usize>) {
         if !rows.is_empty() {

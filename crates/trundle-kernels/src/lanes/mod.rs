@@ -1,5 +1,4 @@
-//! Kernels for the lanes of a ragged axis. Lanes are columns that each have their own length, which determines where
-//! the lane is cut into two runs.
+//! Kernels for the lanes of a ragged axis: columns that are each cut into two runs, at their own length.
 
 // Kernels.
 pub(crate) mod packed_lanes;

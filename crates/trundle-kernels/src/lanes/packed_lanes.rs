@@ -1,10 +1,10 @@
-//! Moves adjacent lanes with a cut each, as whole cache lines of lanes.
+//! Moves adjacent lanes with a cut each, in whole cache lines.
 //!
-//! In one of the two runs, the *kept* run, all lanes read the same row of the source. In the other run, the *reversed*
-//! run, they read rows in the opposite order, and each lane begins at another row. A few lines of lanes are packed in
-//! the second-level cache, reordered there, and written as whole lines. If each lane reverses a range of rows onto
-//! itself, rows are swapped in one lane after another ([`swapped`](super::swapped)). Otherwise all lanes of a line are
-//! shifted at once ([`barrel_shift`](super::barrel_shift)).
+//! In one run, the *kept* one, all lanes read the same source row. In the other, the *reversed* one, they read rows in
+//! the opposite order, each lane from its own row on. A few lines of lanes are packed in the second-level cache,
+//! reordered there, and written as whole lines. Lanes that reverse a range of rows onto itself are swapped one after
+//! another ([`swapped`](super::swapped)). Otherwise all lanes of a line are shifted at once
+//! ([`barrel_shift`](super::barrel_shift)).
 
 use super::barrel_shift::Shift;
 use super::group::Group;
@@ -18,10 +18,10 @@ use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// The number of rows that are moved at a time if the shifts of all rows would have more than [`MOST_BITS`] bits.
+/// The number of rows that are moved at a time if shifts could have more than [`MOST_BITS`] bits.
 const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
 
-/// Returns the number of bytes of a row that are moved at a time, for this number of rows.
+/// Returns how many bytes of a row are moved at a time.
 fn most_bytes(rows: usize) -> usize {
     LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
 }
@@ -35,15 +35,13 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     runs::applies(pattern, vector_bytes)
 }
 
-/// Returns the sizes of tiles. A tile has several groups of lanes, which are moved one after another.
+/// A tile has several groups of lanes.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
     let rows = block_rows(rows);
     (rows, 4 * most_bytes(rows) / width)
 }
 
-/// Moves lanes that are contiguous in source and destination.
-///
 /// # Safety
 /// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile); the lanes are neighbours in the source and in the destination.
 #[inline(always)]
@@ -56,7 +54,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     let Tile { dst, rows, cols, width, .. } = tile.tile;
     let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
     let row_block = block_rows(rows.len);
-    // Groups have similar sizes, and begin at cache lines of the destination.
+    // Groups have similar sizes, and begin at lines of the destination.
     let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
     let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
     let first_end = bytes.min(byte_block + dst.align_offset(LINE));
@@ -70,8 +68,8 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
                 tile.tile.next.map(|next| next.src)
             };
             let group = Group { tile, runs, rows, bytes: begin..end, next };
-            // SAFETY: the group is a part of the tile. This thread moves one group at a time, and no other thread uses
-            // the scratch.
+            // SAFETY: the group is a part of the tile. This thread moves one group at a time, and nothing else uses the
+            // scratch.
             begin = unsafe { group.copy(token, &mut scratch) };
             end = bytes.min(begin + byte_block);
         }
@@ -79,7 +77,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
 }
 
 impl Group<'_> {
-    /// Moves the group, or as many of its lines as fit in the scratch. Returns the end of the moved bytes.
+    /// Moves as many lines of the group as fit in the scratch. Returns the end of the moved bytes.
     ///
     /// # Safety
     /// As [`run`], for a group of the tile with at most [`block_rows`] rows.
@@ -95,7 +93,7 @@ impl Group<'_> {
             if self.lines() <= fitting {
                 break reversed;
             }
-            // The lanes have few rows, but these are far apart in the source.
+            // The lanes have few rows, far apart in the source.
             self.bytes.end = self.bytes.start + fitting * LINE;
         };
         // SAFETY: no lane is reversed outside the rows of `reversed`.

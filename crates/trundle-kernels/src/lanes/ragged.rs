@@ -1,23 +1,22 @@
-//! The arguments of kernels for lanes: an axis that is cut at a length from a table.
+//! The arguments of kernels for lanes.
 
 use crate::tile::{AffineLoop, Tile};
 
-/// A tile of lanes: a [`Tile`] whose columns each have their own length.
+/// A [`Tile`] whose columns each have their own length.
 #[derive(Clone, Copy)]
 pub struct LaneTile<'a> {
-    /// The tile. Its rows are `row_begin..row_begin + tile.rows.len` of the ragged axis. `tile.src` and `tile.dst`,
-    /// however, are the addresses of row 0 of the axis, in the first lane.
+    /// The tile. Its rows are `row_begin..row_begin + tile.rows.len` of the ragged axis, but `tile.src` and `tile.dst`
+    /// are at row 0 of the axis, in the first lane.
     pub tile: Tile,
     /// The first row.
     pub row_begin: usize,
     /// The ragged axis.
     pub ragged: &'a Ragged<'a>,
-    /// The index of the first lane's length in the table.
+    /// The index of the first lane's length.
     pub lane: usize,
     /// The stride of the lanes in the table of lengths.
     pub lane_stride: isize,
-    /// The loop over slabs: groups of all rows, with other lengths. There is more than one slab only if the kernel's
-    /// roles allow it.
+    /// The loop over slabs: groups of all rows, with other lengths. More than one only if the kernel's roles allow it.
     pub slabs: AffineLoop,
     /// The stride of the slabs in the table of lengths.
     pub slab_lane_stride: isize,
@@ -37,16 +36,16 @@ impl LaneTile<'_> {
     }
 }
 
-/// An axis that consists of two runs. A length determines where the first run ends and the second begins.
+/// An axis of two runs, which meet at a length from a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
     /// The number of elements along the axis.
     pub len: usize,
     /// The table of lengths.
     pub lengths: &'a [usize],
-    /// The index of the cut for length 0.
+    /// The cut for length 0.
     pub cut_start: isize,
-    /// The change of the cut if the length grows by 1: 1 or -1.
+    /// The change of the cut with the length: 1 or -1.
     pub cut_per_length: isize,
     /// The run before the cut.
     pub first: Run,
@@ -54,11 +53,11 @@ pub struct Ragged<'a> {
     pub second: Run,
 }
 
-/// The source positions of a run. Element i of the axis is read at byte
-/// `src_offset + src_per_length · length + src_stride · i`, counted from the start of the axis.
+/// The source of a run. Element i is at byte `src_offset + src_per_length · length + src_stride · i` from the start of
+/// the axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The part that does not depend on length and index.
+    /// The constant part.
     pub src_offset: isize,
     /// The factor of the length.
     pub src_per_length: isize,
@@ -67,7 +66,7 @@ pub struct Run {
 }
 
 impl Ragged<'_> {
-    /// Returns the index at which the second run begins for this length, in `0..=len`.
+    /// Returns where the second run begins, in `0..=len`.
     #[inline]
     pub(crate) fn cut(&self, length: usize) -> usize {
         let cut = self.cut_start.wrapping_add(self.cut_per_length * length.cast_signed());
@@ -76,7 +75,7 @@ impl Ragged<'_> {
 }
 
 impl Run {
-    /// Returns the source position of element 0 for this length, in bytes from the start of the axis.
+    /// Returns the source position of element 0, in bytes from the start of the axis.
     #[inline]
     pub(crate) fn start(&self, length: usize) -> isize {
         self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))

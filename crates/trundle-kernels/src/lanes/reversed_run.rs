@@ -7,19 +7,19 @@ use crate::parts::scratch::{Lane, MADE};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Runs<'a> {
-    /// The run whose source positions do not depend on the length.
+    /// The run whose source does not depend on the length.
     pub(crate) kept: &'a Run,
-    /// The run that reads in the opposite order. Its source positions depend on the length.
+    /// The run that reads in the opposite order, from a position that depends on the length.
     pub(crate) reversed: &'a Run,
     pub(crate) reversed_first: bool,
-    /// The index of the source row that row 0 reads in the reversed run of a lane of length 0, and the change of this
-    /// index if the length grows by 1 (1 or -1). Source rows are counted in the direction of the reversed run.
+    /// The source row that row 0 of the reversed run reads at length 0, and its change with the length: 1 or -1. Source
+    /// rows are counted in the direction of this run.
     start: isize,
     start_per_length: isize,
 }
 
 impl<'a> Runs<'a> {
-    /// Returns the runs. Returns `None` if they do not read the same source rows in opposite orders.
+    /// Returns `None` unless the runs read the same source rows in opposite orders.
     pub(crate) fn of(ragged: &'a Ragged<'a>) -> Option<Runs<'a>> {
         let (first, second) = (&ragged.first, &ragged.second);
         let reversed_first = second.src_per_length == 0;
@@ -38,8 +38,8 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Returns the index of the source row that row 0 reads in the kept run. Row r reads the source row with this index
-    /// minus r. Returns `None` if the runs do not read the same rows.
+    /// Returns the source row that row 0 of the kept run reads, if the runs read the same rows. Each next row reads the
+    /// source row before.
     pub(crate) fn kept_start(&self) -> Option<isize> {
         let (offset, stride) = (self.kept.src_offset, self.reversed.src_stride);
         (offset % stride == 0).then(|| offset / stride)
@@ -48,21 +48,20 @@ impl<'a> Runs<'a> {
 
 /// The reversed parts of all lanes of a group.
 pub(crate) struct Reversed {
-    /// The range of rows that any lane reverses. All lanes keep the other rows.
+    /// The rows that any lane reverses. All lanes keep the others.
     pub(crate) rows: Range<usize>,
-    /// The range of rows that any lane keeps.
+    /// No lane keeps rows outside these.
     pub(crate) kept: Range<usize>,
-    /// The minimum and the maximum start of a lane.
+    /// The least and the greatest start of a lane.
     pub(crate) least: isize,
     pub(crate) most: isize,
-    /// The first and the last source row that any lane reads in reverse.
+    /// The first and the last source row that a lane reads in reverse.
     pub(crate) first: isize,
     pub(crate) last: isize,
 }
 
 impl Reversed {
-    /// Finds the reversed part of each of the lanes `indices` of a tile, within `rows`, and combines these parts.
-    /// Returns `None` if no lane has a reversed part.
+    /// Finds the reversed part of each of the lanes `indices` within `rows`. Returns `None` if no lane has one.
     pub(crate) fn find(
         tile: &LaneTile<'_>,
         runs: &Runs<'_>,
@@ -107,23 +106,23 @@ impl Reversed {
         (self.most - self.least).unsigned_abs()
     }
 
-    /// Returns how many bits of the shifts passes handle, for a group of `rows` rows. They are not more than the bits
-    /// of a row index of the group.
+    /// Returns how many bits of the shifts passes handle for a group of `rows` rows: no more than keep the shifts
+    /// within the group.
     pub(crate) fn bits(&self, rows: usize) -> usize {
         bits_of(self.spread()).min(bits_of(rows - 1))
     }
 
-    /// Returns how many rows of each line are packed, for a group of `rows` rows: all rows that the passes read.
+    /// Returns how many rows of each line are packed: all that the passes read.
     pub(crate) fn packed_rows(&self, rows: usize) -> usize {
         (self.rows.len() - 1 + (1 << self.bits(rows))).min(self.read_rows())
     }
 
-    /// Returns how many rows of each line are made: the number of reversed rows, rounded up to a multiple of [`MADE`].
+    /// Returns how many rows of each line are made.
     pub(crate) fn made_rows(&self) -> usize {
         self.rows.len().next_multiple_of(MADE)
     }
 
-    /// Returns the number of source rows from the first row of a lane without a shift to the last row of any lane.
+    /// Counts source rows from the first one of a lane without a shift to the last of any lane.
     fn read_rows(&self) -> usize {
         (self.last - self.least - self.rows.start.cast_signed() + 1).unsigned_abs()
     }

@@ -10,8 +10,6 @@ const LANES: usize = 64;
 pub(crate) use super::packed_lanes::tile;
 pub(crate) use crate::pattern::always as applies;
 
-/// Moves one row after another, across groups of lanes.
-///
 /// # Safety
 /// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile).
 pub(crate) unsafe fn run(tile: &LaneTile<'_>) {
@@ -25,7 +23,7 @@ pub(crate) unsafe fn run(tile: &LaneTile<'_>) {
     );
 }
 
-/// A lane: its cut, and the source positions of row 0 in both runs. Computed before rows are moved.
+/// What is computed for a lane before its rows are moved.
 #[derive(Clone, Copy, Default)]
 struct Lane {
     cut: usize,
@@ -43,7 +41,7 @@ impl Lane {
     }
 }
 
-/// Calls `copy` for every element: for one group of lanes after another, and in a group for one row after another.
+/// Calls `copy` for every element, row by row in each group of lanes.
 ///
 /// # Safety
 /// As [`run`].

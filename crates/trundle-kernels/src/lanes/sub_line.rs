@@ -1,11 +1,10 @@
 //! Moves lanes in contiguous rows that are shorter than a cache line.
 //!
-//! Rows are assembled in the first-level cache and written as whole lines. Lines continue from one slab to the next.
+//! Rows are assembled in the first-level cache and written as whole lines, which continue from one slab to the next.
 //! First, all rows are copied as if the lanes kept them. Then the reversed elements are moved one at a time.
 //!
-//! Small elements are instead shifted as in [`barrel_shift`](super::barrel_shift). Here a line contains several rows,
-//! so a shift by rows is a shift by a multiple of the row size in bytes. The masks of a line are computed from the
-//! masks of the previous line.
+//! Small elements are instead shifted as in [`barrel_shift`](super::barrel_shift), with several rows in a line: a shift
+//! by rows is a shift by a multiple of the row size, and the masks of a line follow from the previous ones.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -24,15 +23,14 @@ use crate::tile::{AffineLoop, Tile};
 /// Prefetch distance for the source, in bytes (measured; docs/kernels.md).
 const AHEAD: usize = 4 << 10;
 
-/// The size of the largest elements that are shifted. Larger elements are moved one at a time (measured;
-/// docs/kernels.md).
+/// Larger elements are moved one at a time instead of shifted (measured; docs/kernels.md).
 const MOST_SHIFTED_BYTES: usize = 2;
 
-/// The approximate size of a tile with all its slabs, in bytes. The two incomplete lines at the ends of such a tile
-/// take little of the time.
+/// The approximate size of a tile with all its slabs, in bytes: large enough that its incomplete lines take little
+/// time.
 pub const SLABS_BYTES: usize = 64 << 10;
 
-/// Applies to contiguous rows that are shorter than a line. The source may have them in reverse order.
+/// Applies to contiguous rows shorter than a line, in either order.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let row_bytes = pattern.lens.1 * pattern.width;
     runs::applies(pattern, vector_bytes)
@@ -41,15 +39,13 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && pattern.row_strides.1 == row_bytes.cast_signed()
 }
 
-/// Returns the sizes of tiles. A tile has several whole slabs, or rows of one slab.
+/// A tile has several whole slabs, or rows of one.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, cols)) = (space.pattern.width, space.pattern.lens);
     let most = SLABS_BYTES / (cols * width);
     (if space.pattern.wrapped.0 > rows { most / rows * rows } else { most }, cols)
 }
 
-/// Moves lanes in contiguous rows that are shorter than a line.
-///
 /// # Safety
 /// As [`KernelFn::LaneTile`](crate::KernelFn::LaneTile). The lanes are neighbours on both sides and fill rows shorter
 /// than a line, and the rows are contiguous.
@@ -108,8 +104,6 @@ impl SlabRows<'_> {
         self.slab.tile.src.wrapping_offset(index.wrapping_mul(self.runs.reversed.src_stride))
     }
 
-    /// Assembles the rows at `to`.
-    ///
     /// # Safety
     /// As [`run`], for a part of the tile. There is space for the rows and one more line.
     #[inline(always)]
@@ -139,13 +133,13 @@ impl SlabRows<'_> {
         }
     }
 
-    /// Copies rows as if all lanes kept them. `to` is the address at which the rows of the part are assembled.
+    /// Copies rows as if all lanes kept them, for a part that is assembled at `to`.
     ///
     /// # Safety
-    /// Some lane keeps the first row, and some lane keeps the last row. There is space for the rows.
+    /// Lanes keep the first and the last row. There is space for the rows.
     unsafe fn keep(&self, rows: Range<usize>, to: *mut u8) {
         let to = to.wrapping_add((rows.start - self.rows.start) * self.row_bytes);
-        // SAFETY: all rows between two rows that lanes read are valid.
+        // SAFETY: rows between two rows that lanes read are valid.
         unsafe {
             self.kept_src(rows.start).copy_to_nonoverlapping(to, rows.len() * self.row_bytes);
         }
@@ -180,7 +174,7 @@ impl SlabRows<'_> {
                 (0..count).for_each(reverse_row);
                 continue;
             }
-            // The last few rows may be moved twice. So the processor mispredicts only one end of a loop per lane.
+            // The last few rows may be moved twice, so that only one loop end per lane is mispredicted.
             for begin in (0..count - AT_ONCE).step_by(AT_ONCE) {
                 (begin..begin + AT_ONCE).for_each(reverse_row);
             }
@@ -226,8 +220,8 @@ impl SlabRows<'_> {
         }
     }
 
-    /// Returns for each bit the mask of the bytes of a row in the lanes whose shift has the bit. Also records in the
-    /// scratch at which row the reversed part of each lane begins or ends.
+    /// Returns for each bit the bytes of a row in lanes whose shift has it. Records where lanes begin or stop being
+    /// reversed.
     #[inline(always)]
     fn find_masks(&self, reversed: &Reversed, scratch: &mut Scratch<'_>) -> [u64; MOST_BITS + 2] {
         let mut masks = [0u64; MOST_BITS + 2];
@@ -238,7 +232,7 @@ impl SlabRows<'_> {
             let bytes = (1 << width) - 1;
             let change = if self.runs.reversed_first { lane.end } else { lane.begin };
             let change = (change - self.rows.start) * self.row_bytes + at;
-            // The size of a shifted element divides a line, so no element crosses the end of a line.
+            // The size of an element divides a line, so no element crosses the end of a line.
             changes[change / LINE] |= bytes << (change % LINE);
             if lane.begin < lane.end {
                 let shift = (lane.start - reversed.least).unsigned_abs() as u64;
@@ -250,8 +244,8 @@ impl SlabRows<'_> {
         masks
     }
 
-    /// Packs the rows that reversed lanes read, in the opposite order. Returns the number of packed rows, counted from
-    /// the first row of a lane without a shift.
+    /// Packs the rows that reversed lanes read, in the opposite order. Returns their number, counted from the first row
+    /// of a lane without a shift.
     ///
     /// # Safety
     /// As [`SlabRows::shift`].
@@ -273,7 +267,7 @@ impl SlabRows<'_> {
         (reversed.last + 1 - base).unsigned_abs()
     }
 
-    /// Runs the last pass: shifts the packed rows, adds the kept elements, and writes the rows to `to`.
+    /// The last pass: shifts the packed rows, adds the kept elements, and writes the rows to `to`.
     ///
     /// # Safety
     /// As [`SlabRows::shift`].
@@ -294,7 +288,7 @@ impl SlabRows<'_> {
         let whole = readable.start..readable.end - V::BYTES.cast_signed() + 1;
         let Scratch { copies: packed, sub_line_changes: changes, .. } = scratch;
         let lines = self.bytes().div_ceil(LINE);
-        // If a lane is reversed up to the last row, its change is recorded after the last line.
+        // A lane that is reversed up to the last row has its change after the last line.
         changes[lines..lines + 2].fill(0);
         for (line, change) in changes[..lines].iter_mut().enumerate() {
             let line = line * LINE;
@@ -318,7 +312,7 @@ impl SlabRows<'_> {
         }
     }
 
-    /// Returns the range of valid source bytes, counted from the first kept row of the part.
+    /// Returns the valid source bytes, counted from the part's first kept row.
     fn readable(&self, reversed: &Reversed) -> Range<isize> {
         let kept = &reversed.kept;
         let from = self.kept_src(self.rows.start).addr();
@@ -337,12 +331,11 @@ impl SlabRows<'_> {
     }
 }
 
-/// Masks of bytes that repeat in every row, for one line after another. A mask has a bit for each of the 64 bytes of a
-/// line.
+/// Masks of bytes that repeat in every row, with a bit for each byte of a line.
 #[derive(Clone, Copy)]
 struct Every {
     row_bytes: usize,
-    /// The mask of the first byte of each row in the first line.
+    /// The first byte of each row in the first line.
     rows: u64,
 }
 
@@ -352,29 +345,28 @@ impl Every {
         Every { row_bytes, rows }
     }
 
-    /// Returns the mask of the first line. `row` is the mask of the bytes of a row.
+    /// Returns the first line's mask for the bytes `row` of a row.
     #[inline(always)]
     fn first(self, row: u64) -> u64 {
         row.wrapping_mul(self.rows)
     }
 
-    /// Returns the mask of the next line after a line with the mask `bytes`.
+    /// Returns the mask of the line after `bytes`.
     #[inline(always)]
     fn next(self, bytes: u64) -> u64 {
         self.on(bytes, 0)
     }
 
-    /// Returns the mask of the next line after a line with the mask `bytes`. Each bit of `more` is also set in all rows
-    /// from its row on. `more` has no two bits of the same lane.
+    /// Returns the mask of the line after `bytes`. The bits of `more`, no two in the same lane, are also set from there
+    /// on.
     #[inline(always)]
     fn on(self, bytes: u64, more: u64) -> u64 {
         (bytes >> (LINE - self.row_bytes) | more).wrapping_mul(self.rows)
     }
 }
 
-/// Loads a vector at `from`. Bytes in the first mask are loaded from an address that is higher by `step` bytes. Bytes
-/// in the second mask are loaded from an address that is higher by two times `step`. The sum applies to bytes in both
-/// masks.
+/// Loads a vector at `from`. Bytes in the first mask come from `step` bytes higher, bytes in the second mask from twice
+/// as far, bytes in both from the sum.
 ///
 /// # Safety
 /// Vectors at `from` plus 0 to 3 times `step` bytes are valid for reads.
@@ -396,7 +388,7 @@ unsafe fn shift_twice<V: Vector>(
     }
 }
 
-/// Loads a line from byte `at` of `src`. Bytes that are not in the range `readable` are zero.
+/// Loads a line from byte `at` of `src`. Bytes outside `readable` are zero.
 ///
 /// # Safety
 /// The bytes of `readable` are valid for reads.
@@ -421,14 +413,13 @@ unsafe fn load_within(
     line
 }
 
-/// Copies rows of at most N bytes in reverse order: `src` is the address of the last source row.
+/// Copies rows of at most N bytes in reverse order, from the last one at `src`.
 ///
 /// # Safety
 /// The rows are valid for reads, and there is space for them and N more bytes.
 #[inline(always)]
 unsafe fn pack_rows<const N: usize>(src: *const u8, to: *mut u8, count: usize, row_bytes: usize) {
-    // A read of N bytes continues into rows that were copied before. The first few rows have none, so they are copied
-    // exactly.
+    // A read of N bytes ends in rows that were copied before, except for the first few rows.
     let first = (N - row_bytes).div_ceil(row_bytes).min(count);
     let (mut src, mut to) = (src, to);
     for _ in 0..first {

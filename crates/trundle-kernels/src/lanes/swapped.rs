@@ -1,10 +1,8 @@
-//! Reverses lanes whose reversed rows read the same range of rows, as in a reversal of a whole axis. The rows are
-//! packed in the order of the kept rows and then reversed within the packed copy. In each lane, the first row is
-//! swapped with the last one, the second row with the last but one, and so on.
+//! Reverses lanes that read and write the same range of rows, as when a whole axis is reversed. Within a packed copy,
+//! the first row of each lane is swapped with the last, the second with the last but one, and so on.
 //!
-//! The distance between packed rows is an odd number of cache lines. So the rows of a lane are in all sets of the
-//! first-level cache, and stay there while the lanes of a line are swapped. At the same time, the source of the next
-//! group is prefetched into the second-level cache.
+//! Packed rows are an odd number of cache lines apart. So the rows of a lane spread over all sets of the first-level
+//! cache, and stay there. At the same time, the source of the next group is prefetched into the second-level cache.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -16,24 +14,21 @@ use crate::parts::scratch::{COPIED_BYTES, Lane, Scratch};
 use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 
-/// Minimum size of an element in bytes. If a vector is a whole line, shifts of smaller elements are faster (measured;
-/// docs/kernels.md).
+/// If a vector is a whole line, shifts of smaller elements are faster (measured; docs/kernels.md).
 const LEAST_BYTES: usize = 2;
 
-/// The number of pairs of rows that are swapped together: all of them are loaded before the first is stored.
+/// The number of pairs that are swapped together: all loads come before the first store.
 const PAIRS: usize = 4;
 
 pub(crate) struct Swap<'a> {
     group: &'a Group<'a>,
-    /// The range of rows that any lane reverses.
+    /// The rows that any lane reverses.
     rows: &'a Range<usize>,
-    /// The distance between packed rows, in bytes.
     pitch: usize,
 }
 
 impl<'a> Swap<'a> {
-    /// Returns the swaps of a group. Returns `None` if one of its `lanes` cannot be reversed by swaps, or if shifts are
-    /// faster.
+    /// Returns `None` if a lane cannot be reversed by swaps, or if shifts are faster.
     pub(crate) fn of(
         group: &'a Group<'a>,
         reversed: &'a Reversed,
@@ -56,8 +51,6 @@ impl<'a> Swap<'a> {
         })
     }
 
-    /// Moves the reversed rows.
-    ///
     /// # Safety
     /// The group is a part of a tile of [`packed_lanes`](super::packed_lanes), and the scratch contains its lanes.
     #[inline(always)]
@@ -76,8 +69,6 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// Packs the rows in the order of the kept rows.
-    ///
     /// # Safety
     /// As [`Swap::copy`].
     #[inline(always)]
@@ -129,8 +120,7 @@ impl<'a> Swap<'a> {
     }
 }
 
-/// Swaps W bytes in each of `pairs` pairs of rows. The first rows of the pairs ascend from `first`, the second rows
-/// descend from `last`.
+/// Swaps W bytes in each of `pairs` pairs of rows, ascending from `first` and descending from `last`.
 ///
 /// # Safety
 /// All bytes are valid for reads and writes, and no two rows overlap.
@@ -164,8 +154,6 @@ unsafe fn swap_rows<const W: usize>(first: *mut u8, last: *mut u8, pitch: usize,
     }
 }
 
-/// Swaps `bytes` bytes of each pair of rows, as [`swap_rows`] does.
-///
 /// # Safety
 /// As [`swap_rows`].
 unsafe fn swap_bytes(first: *mut u8, last: *mut u8, pitch: usize, pairs: usize, bytes: usize) {

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use crate::simd::{LINE, Token, Vector};
 
-/// The maximum number of vectors in a line, for the smallest registers.
+/// The maximum number of vectors in a line.
 const MOST_PARTS: usize = LINE / 16;
 
 /// A cache line in registers. The first `PARTS` vectors are always initialized.
@@ -22,8 +22,7 @@ impl CarryBuffer {
 impl<V: Vector> Line<V> {
     const PARTS: usize = LINE / V::BYTES;
 
-    /// Makes a line whose first vector is `vector`. The other vectors, if a line has more than one, must be written
-    /// later.
+    /// Makes a line whose first vector is `vector`. Other parts must be written later.
     #[inline(always)]
     pub(crate) fn of_vector(vector: V) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
@@ -31,7 +30,7 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// Makes a line from row `i` of several micro-tiles of `side` vectors: one vector of each micro-tile.
+    /// Makes a line from row `i` of micro-tiles of `side` vectors: one vector of each.
     ///
     /// # Safety
     /// The vectors of the line have been written.
@@ -82,7 +81,7 @@ impl<V: Vector> Line<V> {
         }
     }
 
-    /// Returns the first `from` bytes of this line, followed by the bytes of `other` from byte `from` on.
+    /// Returns this line with the bytes of `other` from byte `from` on.
     #[inline(always)]
     pub(crate) fn then(&self, other: &Self, from: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
@@ -119,7 +118,7 @@ impl<V: Vector> Line<V> {
             line.0[1].write(b.join::<W>(c, at));
             return line;
         }
-        // `at` is known only at run time, so the parts are read from memory by their index.
+        // `at` is known only at run time, so the parts are indexed in memory.
         let part = |index: usize| match index.checked_sub(Self::PARTS) {
             // SAFETY: the parts of a line are written, and `at` is within the two lines.
             None => unsafe { self.0[index].assume_init() },
@@ -134,8 +133,6 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// Writes the line by streaming stores.
-    ///
     /// # Safety
     /// `dst` is valid for writes of a line, and aligned to a line.
     #[inline(always)]

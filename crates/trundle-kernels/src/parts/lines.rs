@@ -4,11 +4,10 @@ use crate::elements::copy;
 use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::StoreKind;
 
-/// Bytes that are assembled in the first-level cache and written as whole cache lines.
 pub(crate) struct Lines {
-    /// The assembled bytes. The first of them belongs to the start of a destination line.
+    /// The assembled bytes, from the start of a destination line on.
     made: *mut u8,
-    /// The address of this destination line.
+    /// The address of this line.
     dst: *mut u8,
     /// The number of bytes at the start of this line that must not be written.
     skip: usize,
@@ -24,14 +23,14 @@ impl Lines {
         Lines { made, dst: dst.wrapping_sub(skip), skip, full: skip, store }
     }
 
-    /// Returns the address where the caller must put the next bytes. There is space for
-    /// [`OUT_BYTES`](super::scratch::OUT_BYTES) bytes and the rest of a line.
+    /// Returns where the caller puts the next bytes. There is space for [`OUT_BYTES`](super::scratch::OUT_BYTES) and
+    /// the rest of a line.
     pub(crate) fn room(&self) -> *mut u8 {
         self.made.wrapping_add(self.full)
     }
 
-    /// Adds the `bytes` bytes that the caller has put at [`Lines::room`], and writes all complete lines. Prefetches as
-    /// many source lines, from `ahead` on.
+    /// Adds `bytes` bytes at [`Lines::room`] and writes all complete lines. Prefetches as many source lines from
+    /// `ahead` on.
     ///
     /// # Safety
     /// The bytes are at [`Lines::room`], and the next bytes of the destination are valid for writes.
@@ -66,7 +65,7 @@ impl Lines {
         (self.skip, self.full) = (0, self.full - whole);
     }
 
-    /// Writes the first line up to byte `end`, without the skipped bytes.
+    /// Writes the first line up to byte `end`.
     ///
     /// # Safety
     /// The bytes have been assembled, and they are valid for writes in the destination.
@@ -78,8 +77,6 @@ impl Lines {
         }
     }
 
-    /// Writes the remaining bytes.
-    ///
     /// # Safety
     /// As [`Lines::put_part`].
     pub(crate) unsafe fn end(&self) {

@@ -1,4 +1,4 @@
-//! The scratch memory of a thread, for packed copies and for shifts of lanes.
+//! The scratch memory of a thread.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -7,26 +7,25 @@ use crate::simd::LINE;
 
 pub(crate) const PASS_BITS: usize = 3;
 
-/// The number of rows that a pass makes at once, and the number of rows that it reads for them.
+/// The number of rows that a pass makes at once, and that it reads for them.
 pub(crate) const MADE: usize = 1 << PASS_BITS;
 pub(crate) const READ: usize = 2 * MADE - 1;
 
 pub(crate) const MOST_BITS: usize = 14;
 
-/// The maximum number of cache lines of a row that are moved together. So adjacent memory is read and written at the
-/// same time, and the lines of 512 rows stay in a second-level cache (measured; docs/kernels.md).
+/// The maximum number of cache lines of a row that are moved together. Adjacent memory is then accessed together, and
+/// the lines of 512 rows stay in a second-level cache (measured; docs/kernels.md).
 pub(crate) const MOST_LINES: usize = 12;
 
-/// The number of lines for packed copies: enough for one line of the maximum number of rows. Pages that are not used
-/// are never accessed.
+/// The number of lines for packed copies: one line of the maximum number of rows. Unused pages are never accessed.
 pub(crate) const PACKED_LINES: usize = pitch(2 << MOST_BITS);
 pub(crate) const COPIED_BYTES: usize = PACKED_LINES * LINE;
 
-/// The number of bytes that are assembled before they are written. They stay in the first-level cache.
+/// So many assembled bytes stay in the first-level cache.
 pub(crate) const OUT_BYTES: usize = 16 << 10;
 
-/// Returns the distance between packed lines of `rows` rows each, in rows. With this distance, the same rows of
-/// adjacent lines are in different sets of a first-level cache.
+/// Returns the distance between packed lines of `rows` rows, in rows. It puts the same rows of adjacent lines into
+/// different sets of a first-level cache.
 pub(crate) const fn pitch(rows: usize) -> usize {
     const SETS: usize = 64;
     const APART: usize = 7;
@@ -44,16 +43,15 @@ pub(crate) struct Lane {
 
 #[derive(Clone, Copy)]
 pub(crate) struct LineMasks {
-    /// For each bit of a shift, the mask of the bytes of the lanes whose shift has this bit.
+    /// For each bit, the bytes of the lanes whose shift has it.
     pub(crate) bits: [u64; MOST_BITS + 1],
-    /// The parts of shifts that are too large for the passes: a number of rows, and the mask of the bytes of the lanes
-    /// that are shifted by so many rows.
+    /// The parts of shifts beyond the bits of the passes: a number of rows, and the bytes of the lanes that are shifted
+    /// so far.
     pub(crate) far: [(isize, u64); LINE],
     pub(crate) fars: usize,
 }
 
 impl LineMasks {
-    /// Records that the lanes in the mask `bytes` are shifted by `rows` rows.
     pub(crate) fn add_far(&mut self, rows: isize, bytes: u64) {
         match self.far[..self.fars].iter_mut().find(|far| far.0 == rows) {
             Some(far) => far.1 |= bytes,
@@ -68,16 +66,15 @@ impl LineMasks {
 /// The scratch memory of a thread: buffers, to which kernels keep pointers, and tables. The fields are separate, so
 /// that borrowing a table does not invalidate pointers to a buffer.
 pub(crate) struct Scratch<'a> {
-    /// A buffer for [`COPIED_BYTES`] bytes and for reads beyond the last row, aligned to a line. It holds packed lines
-    /// of lanes or packed panels of columns.
+    /// A buffer of [`COPIED_BYTES`] for packed lines of lanes or packed panels of columns, aligned to a line, with
+    /// space for reads beyond the last row.
     pub(crate) copies: *mut u8,
-    /// A buffer for [`OUT_BYTES`] bytes. It has additional space for the alignment to a line, for a previous line, and
-    /// for writes beyond the last byte.
+    /// A buffer of [`OUT_BYTES`], plus alignment to a line, a previous line, and writes beyond the last byte.
     pub(crate) out: *mut u8,
     pub(crate) masks: &'a mut [LineMasks; MOST_LINES],
-    /// For each row of each line, the mask of the bytes of the lanes whose reversed part begins or ends at this row.
+    /// For each row of each line, the bytes of the lanes that begin or stop being reversed.
     pub(crate) changes: &'a mut [u64; PACKED_LINES],
-    /// `changes` for lines that contain several rows. All entries are 0 between uses.
+    /// `changes` for lines of several rows. Zero between uses.
     pub(crate) sub_line_changes: &'a mut [u64; OUT_BYTES / LINE + 2],
     pub(crate) lanes: &'a mut [Lane; MOST_LINES * LINE + 1],
 }
@@ -92,7 +89,7 @@ struct ScratchMemory {
     lanes: [Lane; MOST_LINES * LINE + 1],
 }
 
-/// Returns the scratch of this thread, which is allocated on first use. Returns `None` while the thread ends.
+/// Returns the scratch of this thread, or `None` while the thread ends.
 ///
 /// # Safety
 /// The thread must not call this function again while it uses the result.

@@ -1,14 +1,12 @@
-//! Writes bytes sequentially, as whole cache lines, by streaming stores.
+//! Assembles bytes in registers and writes them in order, as whole cache lines.
 
 use super::line::Line;
 use crate::simd::{LINE, Token, Vector};
 
-/// Assembles bytes in registers and writes them sequentially, as whole cache lines.
 pub(crate) struct Writer<V> {
     token: Token<V>,
-    /// The line that is being assembled.
     line: Line<V>,
-    /// The destination of this line, aligned to a line.
+    /// The destination, aligned to a line.
     dst: *mut u8,
     /// The number of bytes at the start of the first line that must not be written.
     skip: usize,
@@ -26,7 +24,7 @@ impl<V: Vector> Writer<V> {
         Writer { token, line, dst: dst.wrapping_sub(skip), skip, full: skip }
     }
 
-    /// Writes the first `bytes` bytes of `line`. `bytes` is a multiple of W, the size of an element.
+    /// Writes the first `bytes` bytes of `line`, a multiple of W.
     ///
     /// # Safety
     /// The next `bytes` bytes of the destination are valid for writes.
@@ -45,8 +43,7 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes `bytes` bytes from `src`, and prefetches the source with a distance of `ahead` bytes. `bytes` is a
-    /// multiple of W, the size of an element.
+    /// Writes `bytes` bytes from `src`, a multiple of W, and prefetches `ahead` bytes further on.
     ///
     /// # Safety
     /// The bytes are valid for reads, and the next bytes of the destination for writes.
@@ -61,7 +58,7 @@ impl<V: Vector> Writer<V> {
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
             V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
-            // In a long run, whole lines can be read at both ends.
+            // Long runs can be read in whole lines at both ends.
             let is_long = bytes >= LINE;
             let first = match is_long {
                 true => Line::load(self.token, src),
@@ -88,7 +85,7 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes `bytes` bytes from `src`. `bytes` is a multiple of W, the size of an element.
+    /// Writes `bytes` bytes from `src`, a multiple of W.
     ///
     /// # Safety
     /// `bytes`, rounded up to whole lines, are valid for reads, and the next bytes of the destination for writes.
@@ -102,8 +99,6 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes the complete line and begins the next one.
-    ///
     /// # Safety
     /// The bytes of the line are valid for writes, except the skipped ones.
     #[inline(always)]
@@ -120,8 +115,6 @@ impl<V: Vector> Writer<V> {
         (self.skip, self.full) = (0, 0);
     }
 
-    /// Writes the assembled bytes of an incomplete line, without the skipped bytes.
-    ///
     /// # Safety
     /// As [`Writer::put_line`], for the assembled bytes.
     #[inline(always)]
@@ -137,8 +130,6 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes the remaining bytes.
-    ///
     /// # Safety
     /// As [`Writer::put_line`], for the assembled bytes.
     #[inline(always)]

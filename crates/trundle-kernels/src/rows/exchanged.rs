@@ -1,6 +1,6 @@
-//! Exchanges pairs of rows of one tensor, and reverses them if requested.
+//! Exchanges pairs of rows of one tensor, in order or reversed.
 //!
-//! It needs no buffer: for one vector after another, both rows are read before either is written.
+//! For one vector after another, both rows are read before either is written, so no buffer is needed.
 
 use crate::elements::copy::by_width;
 use crate::simd::{LINE, Token, Vector};
@@ -31,15 +31,13 @@ pub struct ExchangeTile {
 const AHEAD_BYTES: usize = 4 << 10;
 const MOST_ROWS_AHEAD: usize = 32;
 
-/// Exchanges all pairs of rows.
-///
 /// # Safety
 /// As [`KernelFn::ExchangeTile`](crate::KernelFn::ExchangeTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
     let ExchangeTile { first, second, rows, cols, width, is_reversed } = *tile;
     let bytes = cols * width;
-    // The hardware prefetcher does not predict where the next short rows are.
+    // The hardware prefetcher does not predict the next short rows.
     let ahead = (AHEAD_BYTES / bytes.max(1)).clamp(1, MOST_ROWS_AHEAD).cast_signed();
     let is_fetched = bytes <= AHEAD_BYTES && rows.len > 1;
     for row in 0..rows.len.cast_signed() {
@@ -101,8 +99,7 @@ unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, 
     }
 }
 
-/// Exchanges two rows of elements of W bytes and reverses both: the first element of each row is exchanged with the
-/// last element of the other.
+/// Exchanges two rows and reverses both.
 ///
 /// # Safety
 /// As [`exchange`], for `count` elements.
@@ -128,7 +125,7 @@ unsafe fn backwards<V: Vector, const W: usize>(
     }
 }
 
-/// Exchanges two rows and reverses both, one element at a time. Elements have W bytes, or `width` bytes if W is 0.
+/// As [`backwards`], one element at a time, of W bytes, or of `width` bytes if W is 0.
 ///
 /// # Safety
 /// As [`backwards`].

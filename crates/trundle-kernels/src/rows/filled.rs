@@ -1,8 +1,8 @@
 //! Copies rows and fills the space before, between and after them with an element, as padding does.
 //!
-//! A cache line of the destination can contain the end of a row, fill elements and the start of the next row. Such a
-//! line is assembled in registers, so that every line is written once and whole. If rows are short, about every second
-//! line is of this kind. Then several rows are assembled in the first-level cache.
+//! A cache line of the destination can contain the end of a row, filling and the start of the next row. It is assembled
+//! in registers, so that every line is written once and whole. Short rows end in about every second line, so several of
+//! them are assembled in the first-level cache.
 
 use std::mem::MaybeUninit;
 
@@ -18,12 +18,11 @@ use crate::tuning::{Level, Tuning};
 pub(crate) use super::tile;
 pub(crate) use crate::pattern::always as applies;
 
-/// Minimum length of a row in bytes for assembling lines in registers. Shorter rows are assembled in the cache
-/// (measured; docs/kernels.md).
+/// Shorter rows are assembled in the cache (measured; docs/kernels.md).
 const LEAST_DIRECT_BYTES: usize = 192;
 
-/// The approximate number of bytes that are assembled before they are written. It is small enough that reads and writes
-/// overlap (measured; docs/kernels.md).
+/// The approximate number of bytes that are assembled before they are written: few enough that reads and writes overlap
+/// (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 512;
 
 const _: () = assert!(TOGETHER_BYTES + LEAST_DIRECT_BYTES <= OUT_BYTES);
@@ -31,7 +30,7 @@ const _: () = assert!(TOGETHER_BYTES + LEAST_DIRECT_BYTES <= OUT_BYTES);
 /// The maximum size of a fill element in bytes.
 pub const MOST_FILLED_BYTES: usize = 16;
 
-/// Copies of a fill element. There are enough copies to read a line from any position within the first element.
+/// A fill element, repeated so often that a line can be read from any position within the first one.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub struct Filling {
@@ -61,10 +60,10 @@ impl Filling {
         self.width
     }
 
-    /// Returns the address of a line of filling that begins at byte `phase` of an element.
+    /// Returns a line of filling that begins at byte `phase` of an element.
     pub(super) fn from(&self, phase: usize) -> *const u8 {
         debug_assert!(phase < self.width);
-        // The copies of a one-byte element are exactly one line. Wider elements have more lines.
+        // The copies of a one-byte element are exactly one line, those of wider ones more.
         self.bytes.as_ptr().cast::<u8>().wrapping_add(phase)
     }
 
@@ -75,7 +74,7 @@ impl Filling {
         if next < self.width { next } else { next - self.width }
     }
 
-    /// Returns the number of bytes after which the filling repeats. It is a multiple of a line.
+    /// Returns the number of bytes, a multiple of a line, after which the filling repeats.
     fn period(&self) -> usize {
         self.width * LINE
     }
@@ -99,14 +98,14 @@ impl Filling {
 /// Rows of bytes, with filling around them.
 #[derive(Clone, Copy)]
 pub struct FilledTile<'a> {
-    /// The source address of the first row.
+    /// The source of the first row.
     pub src: *const u8,
-    /// The destination address of the first byte: the filling before the first row.
+    /// The destination of the first byte: the filling before the first row.
     pub dst: *mut u8,
     /// The number of filled bytes before the first row.
     pub before: usize,
-    /// The loop over slabs, with at least one iteration. A slab consists of all `rows`. The gaps between slabs in the
-    /// destination are filled.
+    /// The loop over slabs of all `rows`, with at least one iteration. The gaps between slabs in the destination are
+    /// filled.
     pub slabs: AffineLoop,
     /// The loop over rows, with at least one iteration. The gaps between rows in the destination are filled.
     pub rows: AffineLoop,
@@ -139,8 +138,8 @@ impl FilledTile<'_> {
     }
 }
 
-/// Iterates over the rows of a tile. An item is the source address of a row and the number of filled bytes after it.
-/// Closures would be compiled without the instructions of the kernel, so there are none.
+/// Iterates over the sources of rows, with the number of filled bytes after each. Closures would be compiled without
+/// the instructions of the kernel, so there are none.
 struct Rows<'a> {
     tile: &'a FilledTile<'a>,
     between: [usize; 2],
@@ -170,8 +169,6 @@ impl Iterator for Rows<'_> {
     }
 }
 
-/// Copies the rows and fills the gaps around them.
-///
 /// # Safety
 /// As [`KernelFn::FilledTile`](crate::KernelFn::FilledTile).
 #[inline(always)]
@@ -215,7 +212,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Writes `bytes` bytes of filling, which are whole elements, by a [`Writer`].
+/// Writes `bytes` bytes of filling, which are whole elements.
 ///
 /// # Safety
 /// As [`Writer::put_run`].
@@ -283,7 +280,7 @@ unsafe fn put_together<V: Vector>(
     }
 }
 
-/// Writes `bytes` bytes of filling, which are whole elements, by [`Lines`].
+/// Writes `bytes` bytes of filling, which are whole elements.
 ///
 /// # Safety
 /// The next `bytes` bytes of the destination are valid for writes.
@@ -297,7 +294,7 @@ unsafe fn put_filling<V: Vector>(
     let from: *const u8 = filling.bytes.as_ptr().cast();
     while bytes > 0 {
         let now = bytes.min(filling.period());
-        // SAFETY: the filling and the space have so many bytes. They come next in the destination.
+        // SAFETY: the filling and the space have so many bytes, which come next in the destination.
         unsafe {
             filling.store(token, lines.room(), now);
             lines.put(token, now, from);

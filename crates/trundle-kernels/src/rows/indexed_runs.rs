@@ -1,6 +1,6 @@
 //! Moves rows of bytes that are read at indices and are contiguous in the destination.
 //!
-//! The rows are written as one run. A cache line with the end of one row and the start of the next row is assembled in
+//! The rows are written as one run. A cache line with the end of one row and the start of the next is assembled in
 //! registers. Hardware prefetchers do not predict where the next row is read, so each line also prefetches a line of a
 //! later row.
 
@@ -12,20 +12,17 @@ use crate::tuning::Level;
 
 pub(crate) use crate::pattern::always as applies;
 
-/// Prefetch distance in bytes of moved rows (measured; docs/kernels.md).
+/// Prefetch distance in bytes: so many are in flight (measured; docs/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 
-/// Size of a tile in bytes. The first rows of a tile are prefetched late, so a tile should not be small. The value is a
-/// guess: a fraction of a second-level cache.
+/// Size of a tile in bytes, whose first rows are prefetched late. A guess: a fraction of a second-level cache.
 const TILE_BYTES: usize = 256 << 10;
 
-/// Returns the sizes of tiles. Their columns are the rows that are moved.
+/// The columns are the rows that are moved.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (1, (TILE_BYTES / space.pattern.width).max(1))
 }
 
-/// Copies the rows.
-///
 /// # Safety
 /// As [`KernelFn::IndexTile`](crate::KernelFn::IndexTile); along the columns the destination is contiguous.
 #[inline(always)]

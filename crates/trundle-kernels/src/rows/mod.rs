@@ -1,8 +1,7 @@
-//! Kernels for rows that are contiguous in source and destination. They copy, reverse, roll or exchange rows, or fill
-//! the space around them.
+//! Kernels for rows that are contiguous in source and destination.
 
-/// Calls a function with two constants: the largest of 1, 2 and 4 that divides `$unaligned` (all destination positions
-/// combined by OR), and the cache level for prefetches.
+/// Calls a function with the largest of 1, 2 and 4 that divides all destination positions (combined by OR in
+/// `$unaligned`), and the cache level for prefetches.
 macro_rules! by_grain_and_level {
     ($unaligned:expr, $level:expr, $run:ident::<$vector:ident>$arguments:tt) => {
         match ($unaligned.trailing_zeros(), $level) {
@@ -34,14 +33,14 @@ mod windows;
 use crate::pattern::Space;
 use crate::tuning::Tuning;
 
-/// Longer runs are cut into tiles of this many bytes. The incomplete lines at the ends of such a tile take little of
-/// the time, and threads can share the tiles evenly. The value is a guess: a fraction of a second-level cache.
+/// Longer runs are cut into tiles of this many bytes, so that incomplete lines at the ends take little time and threads
+/// share the tiles evenly. A guess: a fraction of a second-level cache.
 const RUN_BYTES: usize = 256 << 10;
 
-/// Tiles of shorter runs have about this many bytes, so that the start of a tile takes little of the time.
+/// Tiles of shorter runs have about this many bytes, so that starting a tile takes little time.
 const RUNS_BYTES: usize = 32 << 10;
 
-/// Returns the sizes of tiles. A tile has several whole rows, or a part of one row.
+/// A tile has several whole rows, or a part of one.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (_, cols)) = (space.pattern.width, space.pattern.lens);
     if cols * width > RUN_BYTES {
@@ -51,8 +50,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     }
 }
 
-/// Returns the prefetch distance in bytes, for rows that are `row_stride` bytes apart. For short rows, it is a multiple
-/// of the stride.
+/// Returns the prefetch distance for rows that are `row_stride` bytes apart: for short rows a multiple of the stride.
 pub(crate) fn bytes_ahead(row_stride: isize, tuning: &Tuning) -> isize {
     let (bytes, row) = (tuning.run_ahead, row_stride.unsigned_abs().max(1));
     if row <= 2 * bytes {

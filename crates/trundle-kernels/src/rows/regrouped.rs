@@ -8,12 +8,12 @@ use crate::tile::Tile;
 
 pub(crate) use super::tile;
 
-/// The minimum number of rows, divided by the number of different shuffles. Computing a shuffle takes as long as moving
-/// so many rows one at a time (measured with rows of 15 and 32 bytes).
+/// The minimum number of rows for each different shuffle. Computing a shuffle takes as long as moving so many rows one
+/// at a time (measured with rows of 15 and 32 bytes).
 const LEAST_ROWS_A_PHASE: usize = 24;
 
-/// Applies to short rows that are contiguous in the destination. In the source, the elements of a row are adjacent, and
-/// may be reversed. The source bytes of a destination vector must lie within two vectors of `vector_bytes` bytes.
+/// Applies to short rows that are contiguous in the destination, with adjacent elements in the source in either order.
+/// The source bytes of a destination vector must lie within two vectors of `vector_bytes` bytes.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     let group = cols * width;
@@ -26,7 +26,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
         && fits(vector_bytes, group, pattern.row_strides.0)
 }
 
-/// Moves contiguous rows as one run. Each row is a group of bytes.
+/// Moves rows as one run of groups of bytes, one for each row.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours on both sides, ascending in the
@@ -35,7 +35,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let Tile { rows, cols, width, .. } = *tile;
     let (group, bytes) = (cols.len * width, rows.len * cols.len * width);
-    // The rows of a part of a ragged tile may have gaps between them.
+    // Rows of a part of a ragged tile may have gaps between them.
     let follow = rows.dst_stride == group.cast_signed();
     if bytes < V::BYTES || !follow || !fits(V::BYTES, group, rows.src_stride) {
         // SAFETY: the caller upholds `# Safety`: all elements are valid.

@@ -7,8 +7,7 @@ use crate::pattern::Pattern;
 use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::{LEAST_STREAMED_BYTES, StoreKind, Tile};
 
-/// Minimum number of elements. Writing fewer elements one at a time takes no longer than making the filling. The value
-/// is a guess.
+/// Writing fewer elements one at a time takes no longer than making the filling (a guess).
 const LEAST_ELEMENTS: usize = 256;
 
 pub(crate) use super::tile;
@@ -23,8 +22,6 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && rows.saturating_mul(cols) > LEAST_ELEMENTS
 }
 
-/// Fills each row with the element.
-///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours in the destination, and all rows and
 /// columns read the same element of the source.
@@ -32,7 +29,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     if tile.rows.len == 0 || bytes < LINE {
-        // This is a small part of a tile.
+        // A small part of a tile.
         // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { crate::elements::strided::run(tile) };
     }
@@ -85,7 +82,7 @@ unsafe fn stream_row<V: Vector>(token: Token<V>, filling: &Filling, dst: *mut u8
     let end = head + (bytes - head) / LINE * LINE;
     let (mut phase, step) = (head % filling.width(), LINE % filling.width());
     // SAFETY: the caller guarantees that the destination is valid. From `head` on, it is aligned. The filling contains
-    // a line from any position of the element. At both ends, 64 bytes within the row are written, not an aligned line.
+    // a line from any position of the element. At both ends, unaligned lines within the row are written.
     unsafe {
         if head > 0 {
             store_row(token, filling, dst, 0..LINE);

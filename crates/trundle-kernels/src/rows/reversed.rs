@@ -16,8 +16,6 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     pattern.col_strides == (-width, width)
 }
 
-/// Moves each row and reverses its elements.
-///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
 /// the destination.
@@ -25,8 +23,8 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
-        // Registers hold whole elements of 1, 2, 4, 8 and 16 bytes, and can reverse them. Elements of other widths are
-        // shuffled (see `windows`), except elements of half a line or more, which are moved faster one at a time.
+        // Registers hold whole elements of 1, 2, 4, 8 and 16 bytes, and can reverse them. Other elements are shuffled
+        // in windows, unless the result stays in the caches and a window would hold only a few of them.
         let has_windows =
             V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == StoreKind::Streaming);
         by_width!([1 2 4 8 16] tile.width, W => vectors::<V, W>(token, tile), {
@@ -39,7 +37,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Moves rows by shuffles of windows. Each element is a group of bytes.
+/// Moves rows by shuffles of windows, with each element as a group of bytes.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the columns are neighbours, descending in the source and ascending in
@@ -65,14 +63,14 @@ unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
 #[derive(Clone, Copy)]
 struct DescendingRow<V> {
     token: Token<V>,
-    /// The end of the first element, which has the highest source address.
+    /// The end of the first element, which is the last one in memory.
     end: *const u8,
     dst: *mut u8,
     bytes: usize,
 }
 
 impl<V: Vector> DescendingRow<V> {
-    /// Returns the vector that begins at byte `at` of the row.
+    /// Returns the vector for byte `at` of the row.
     ///
     /// # Safety
     /// The row has the bytes of a vector from `at` on.
@@ -82,7 +80,7 @@ impl<V: Vector> DescendingRow<V> {
         unsafe { V::load(self.token, self.end.sub(at + V::BYTES)).reverse::<W>() }
     }
 
-    /// Writes exactly `bytes` bytes from byte `at` of the row on.
+    /// Writes `bytes` bytes from byte `at` on, and no others.
     ///
     /// # Safety
     /// The bytes are whole elements of the row.
@@ -141,8 +139,7 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Moves a row by streaming stores of whole lines. The bytes before the first and after the last whole line are written
-/// by ordinary stores.
+/// Moves a row by streaming stores of whole lines, with ordinary stores before the first and after the last one.
 ///
 /// # Safety
 /// As [`DescendingRow::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where
@@ -211,7 +208,7 @@ unsafe fn elements_of_rows<const W: usize>(tile: &Tile) {
     }
 }
 
-/// Copies `count` elements. They descend from `src` in the source and ascend from `dst` in the destination.
+/// Copies `count` elements, descending from `src` and ascending from `dst`.
 ///
 /// # Safety
 /// The elements are valid, and they do not overlap.

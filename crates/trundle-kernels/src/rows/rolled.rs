@@ -1,6 +1,6 @@
-//! Rolls rows: each destination row is the end of a source row, followed by its start.
+//! Rolls rows: each becomes its end followed by its start.
 //!
-//! A cache line with the end of one run and the start of the next run is assembled in registers, so that every line is
+//! A cache line with the end of one run and the start of the next is assembled in registers, so that every line is
 //! written once and whole.
 
 use super::{bytes_ahead, runs};
@@ -12,7 +12,7 @@ use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
-/// Applies to rolled rows that are short enough not to be cut into several tiles.
+/// Applies to rolled rows that no tile cuts.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     pattern.lens.1 * pattern.width <= super::RUN_BYTES
 }
@@ -46,7 +46,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Moves rolled rows by streaming stores. Contiguous rows are written as one run.
+/// Streams rolled rows, contiguous ones as one run.
 ///
 /// # Safety
 /// As [`run`]. The rows and the runs begin and end at multiples of W in the destination.

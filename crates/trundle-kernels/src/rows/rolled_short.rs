@@ -1,8 +1,8 @@
 //! Rolls short rows that are contiguous, in whole vectors.
 //!
-//! Up to the cut, the bytes of a destination row come from the address at which the row would be read without the roll.
-//! After the cut, they come from an address that is lower by the size of a row. So each byte of a destination vector is
-//! selected from one of two source vectors that are a row apart.
+//! Before the cut, the bytes of a destination row come from where the row would be read without the roll, after the cut
+//! from one row earlier. So a destination vector is selected, byte by byte, from two source vectors that are a row
+//! apart.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -15,12 +15,10 @@ use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
-/// Maximum length of a row in bytes. Longer rows are copied as two runs each, because few of their vectors have bytes
-/// of both runs. The value is a guess.
+/// Longer rows are copied as two runs each, because few of their vectors have bytes of both (a guess).
 const MOST_ROW_BYTES: usize = 512;
 
-/// Minimum size of a tile in bytes. In smaller tiles, few bytes are in whole lines between the first and the last cut.
-/// The value is a guess.
+/// In smaller tiles, few bytes are in whole lines between the first and the last cut (a guess).
 const LEAST_BYTES: usize = 16 * LINE;
 
 /// Applies to short rolled rows that are contiguous in source and destination.
@@ -31,7 +29,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     follow && row <= MOST_ROW_BYTES && rows.saturating_mul(row) >= LEAST_BYTES
 }
 
-/// Moves short rolled rows in whole vectors. Rows must be contiguous in source and destination.
+/// Moves short rolled rows, contiguous in source and destination, in whole vectors.
 ///
 /// # Safety
 /// As [`rolled::run`].
@@ -53,7 +51,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the rows are contiguous rows of the tile. The vectors are between the first cut and the last cut.
     unsafe {
         if streamed {
-            // Ordinary stores write only a part of some lines, which are read first.
+            // Lines that ordinary stores write partially are read first.
             for at in (0..begin).step_by(LINE).chain((end..bytes).step_by(LINE)) {
                 prefetch(dst.wrapping_add(at));
             }
@@ -70,18 +68,17 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 
 struct RolledRows<V> {
     token: Token<V>,
-    /// The source address of the first byte of the first row.
+    /// The source of the first byte of the first row.
     src: *const u8,
     dst: *mut u8,
     /// The length of a row in bytes.
     row: usize,
-    /// The number of bytes per row before the cut. They are read as if rows were not rolled. The other bytes are read
-    /// from an address that is lower by the size of a row.
+    /// The bytes of a row before the cut. They are read as if rows were not rolled, the others one row earlier.
     cut: usize,
 }
 
 impl<V: Vector> RolledRows<V> {
-    /// Copies one run after another, for the bytes `range`, counted from the start of the first row.
+    /// Copies the bytes `range`, counted from the start of the first row, run by run.
     ///
     /// # Safety
     /// `range` lies within the rows.
@@ -102,7 +99,7 @@ impl<V: Vector> RolledRows<V> {
         }
     }
 
-    /// Copies the bytes `range` in whole vectors, and prefetches the source with a distance of `ahead` bytes.
+    /// Copies the bytes `range` in whole vectors, and prefetches the source `ahead` bytes further on.
     ///
     /// # Safety
     /// `range` consists of whole lines between the first cut and the last cut. Rows have at most [`MOST_ROW_BYTES`]
@@ -143,8 +140,8 @@ impl<V: Vector> RolledRows<V> {
         }
     }
 
-    /// Returns a mask byte for each byte of a row, and for more bytes, so that a vector can begin at the last byte of a
-    /// row. A mask byte is 255 if the byte is before the cut, and 0 if it is after the cut.
+    /// Returns a mask byte for each byte of a row, and for a vector that begins at the last one: 255 before the cut,
+    /// and 0 after it.
     #[inline(always)]
     fn choice(&self) -> [MaybeUninit<u8>; MOST_ROW_BYTES + LINE] {
         let mut choice = [MaybeUninit::uninit(); MOST_ROW_BYTES + LINE];

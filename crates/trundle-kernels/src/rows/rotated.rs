@@ -1,9 +1,8 @@
 //! Moves segments of the cycles of a rotation.
 //!
-//! A segment is a list of positions, and at each position there is a run of bytes. The run at the next position moves
-//! to each position, and the run at `last` moves to the last position. A few lines of every run are moved at a time.
-//! They overwrite lines that were read shortly before, so memory reads and writes each line once. If there is only one
-//! position, its run is moved by streaming stores.
+//! A segment is a list of positions. Each position takes the run of bytes at the next one, and the last position takes
+//! the run at `last`. A few lines of every run are moved at a time, and overwrite lines that were read shortly before,
+//! so memory reads and writes each line once. A single position is streamed.
 
 use super::runs::copy_run;
 use crate::parts::line::Line;
@@ -12,7 +11,7 @@ use crate::simd::{LINE, Token, Vector};
 pub(crate) use super::tile;
 pub(crate) use crate::pattern::never as applies;
 
-/// Segments that start at consecutive base positions.
+/// Segments of cycles at consecutive base positions.
 #[derive(Clone, Copy)]
 pub struct SegmentTile<'a> {
     /// The address to which offsets are added.
@@ -21,9 +20,8 @@ pub struct SegmentTile<'a> {
     pub positions: &'a [usize],
     /// The first base position, in bytes from `memory`.
     pub base: usize,
-    /// The source address for the last position. If there is a single position, this source may overlap it. If there
-    /// are several, it may overlap them only if it is at least [`MOST_TOGETHER_BYTES`] ahead of the bytes that are
-    /// moved.
+    /// The source for the last position. It may overlap a single position. It may overlap several positions only
+    /// [`MOST_TOGETHER_BYTES`] or more ahead of the bytes that are moved.
     pub last: *const u8,
     /// The length of each run in bytes.
     pub bytes: usize,
@@ -31,17 +29,17 @@ pub struct SegmentTile<'a> {
     pub order: SegmentOrder,
 }
 
-/// The order for moving the bytes of runs.
+/// The order in which bytes of runs are moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SegmentOrder {
-    /// From the start of the runs to their end.
+    /// From the start.
     Forwards,
-    /// From the end of the runs to their start. For a source of the last position that is before its destination.
+    /// From the end, if the source of the last position is before its destination.
     Backwards,
-    /// From the start, by ordinary stores, so that the run stays in the caches. For a single position.
+    /// From the start, by ordinary stores, which leave a single position in the caches.
     Cached,
-    /// As `Cached`, for a source that does not overlap the position. After each byte at `last` has been moved, it is
-    /// overwritten with a byte from this address.
+    /// As `Cached`, for a source that does not overlap the position. Each moved byte at `last` is overwritten with a
+    /// byte from this address.
     Refilled(*const u8),
 }
 
@@ -51,11 +49,9 @@ const FEW_POSITIONS: usize = 12;
 /// The number of bytes of each run that are moved at a time, for few positions (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 256;
 
-/// The number of bytes of each run that are moved at a time, for more positions.
+/// The number of bytes for more positions.
 pub const MOST_TOGETHER_BYTES: usize = 1024;
 
-/// Moves the runs of all positions.
-///
 /// # Safety
 /// As [`KernelFn::SegmentTile`](crate::KernelFn::SegmentTile).
 #[inline(always)]
@@ -98,8 +94,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SegmentTile<'_>) {
     }
 }
 
-/// Moves a run by streaming stores. The destination may overlap the source if it is at a lower address, or, with
-/// `is_backwards`, at a higher address.
+/// Streams a run. The destination may overlap the source at a lower address, or a higher one if `is_backwards`.
 ///
 /// # Safety
 /// Source and destination are valid for reads and writes.
@@ -132,7 +127,7 @@ unsafe fn shift<V: Vector>(
     }
 }
 
-/// Moves a run by ordinary stores. The destination may overlap the source if it is at a lower address.
+/// Moves a run by ordinary stores to a destination that may overlap it at a lower address.
 ///
 /// # Safety
 /// Source and destination are valid for reads and writes.

@@ -8,11 +8,11 @@ use crate::simd::{L1, L2, LINE, Token, Vector, stream_line};
 use crate::tile::{LEAST_STREAMED_BYTES, Next, StoreKind, Tile};
 use crate::tuning::{Level, MOST_PAGES, Tuning};
 
-/// Maximum length in bytes of a run that is copied by inlined code. Longer runs are copied by `memcpy`.
+/// Longer runs are copied by `memcpy`.
 const MOST_INLINE_BYTES: usize = 4096;
 
-/// Minimum length in bytes of a run whose ordinary stores are aligned to lines. Shorter runs always have the same
-/// number of vectors, which is faster (measured; docs/kernels.md).
+/// Ordinary stores of shorter runs are not aligned to lines, so that the number of vectors depends only on the length
+/// (measured; docs/kernels.md).
 const LEAST_ALIGNED_BYTES: usize = 512;
 
 pub(crate) use super::tile;
@@ -48,7 +48,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Copies rows of `bytes` bytes by ordinary stores. Branches that depend on the length are outside the loop.
+/// Copies rows by ordinary stores, with the branches on the length outside the loop.
 ///
 /// # Safety
 /// As [`run`].
@@ -79,8 +79,7 @@ unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, bytes: usize) {
     }
 }
 
-/// Copies a run by ordinary stores. A short run is copied by two moves, which may overlap, instead of a call. Short
-/// runs are common in tensors with small axes.
+/// Copies a run by ordinary stores. Short runs, common with small axes, take two overlapping moves instead of a call.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
@@ -100,7 +99,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
             16..32 => ends::<16>(src, dst, bytes),
             32..64 => ends::<32>(src, dst, bytes),
             LINE..=MOST_INLINE_BYTES => {
-                // In runs of at least `LEAST_ALIGNED_BYTES`, the second and later stores do not cross lines.
+                // From `LEAST_ALIGNED_BYTES` on, only the first and the last store cross lines.
                 V::load(token, src).store(dst);
                 let aligned = if bytes < LEAST_ALIGNED_BYTES { 0 } else { dst.addr() % V::BYTES };
                 for at in (V::BYTES - aligned..bytes - V::BYTES).step_by(V::BYTES) {
@@ -114,8 +113,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
     }
 }
 
-/// Copies a run by streaming stores of whole lines. The bytes before the first and after the last whole line are
-/// written by ordinary stores.
+/// Copies a run by streaming stores of whole lines, with ordinary stores before the first and after the last one.
 ///
 /// # Safety
 /// As [`copy_run`]. The run has at least a line.
@@ -152,12 +150,12 @@ unsafe fn stream_run<V: Vector, const LEVEL: u8>(
 
 const PAGE: usize = 4096;
 
-/// Minimum number of bytes for copying several pages at the same time.
+/// Shorter runs are copied in order.
 const LEAST_PAGED_BYTES: usize = 32 << 10;
 
-/// Copies the bytes `lines` of a run by streaming stores, in groups of `pages` pages. In a group, a line of each page
-/// is copied in turn. The prefetcher of a second-level cache follows several pages at once, and so reads more lines at
-/// a time than a core does by itself. Returns the number of copied bytes, which is a multiple of the group size.
+/// Streams the bytes `lines` of a run in groups of `pages` pages, one line of each page in turn. The prefetcher of a
+/// second-level cache follows several pages at once, and reads more lines at a time than a core by itself. Returns the
+/// number of bytes, a multiple of the group size.
 ///
 /// # Safety
 /// As [`stream_run`], for these bytes of the run, whose destination begins at a line.

@@ -1,26 +1,25 @@
-//! Moves short groups of bytes that are contiguous in the destination and have a fixed stride in the source. A group
-//! is, for example, an element of 3 bytes in a reversed row, or a pixel whose channels are reversed.
+//! Moves short groups of bytes that are contiguous in the destination and have a fixed stride in the source: elements
+//! of 3 bytes in a reversed row, or pixels with reversed channels.
 //!
-//! The bytes of a destination vector come from a *window*: a range of the source that is not much longer than a vector.
-//! So the destination vector is shuffled from the first and the last vector of the window. The shuffle indices depend
-//! on the *phase*: the position within a group at which the destination vector begins. The number of phases is the size
-//! of a group without its factors of two that also divide the size of a vector.
+//! The bytes of a destination vector come from a *window* of the source that is little longer than a vector, so the
+//! vector is shuffled from the first and the last vector of the window. The shuffle indices depend on the *phase*: the
+//! position within a group at which the vector begins. The number of phases is the size of a group without the factors
+//! of two that it shares with the size of a vector.
 
 use crate::simd::{Indices, LINE, Token, Vector, store_part};
 use crate::tile::{AHEAD_BYTES, StoreKind};
 
-/// The maximum size of a group in bytes. Longer groups are moved as fast by two moves each (measured).
+/// Longer groups are moved as fast by two moves each (measured).
 const MOST_GROUP_BYTES: usize = 33;
 
-/// The maximum number of phases: one for each byte of the longest group.
+/// The maximum number of phases: the bytes of the longest group.
 const MOST_PHASES: usize = MOST_GROUP_BYTES;
 
-/// Minimum length of a run in bytes for aligning writes to lines, if the result stays in the caches. The value is a
-/// guess.
+/// Shorter runs that stay in the caches are not aligned to lines (a guess).
 const LEAST_ALIGNED_BYTES: usize = 4096;
 
-/// Returns whether all windows are at most two vectors long. Vectors have `bytes` bytes, and groups of `group` bytes
-/// are `step` bytes apart in the source.
+/// Returns whether all windows are at most two vectors of `bytes` bytes long, for groups of `group` bytes that are
+/// `step` bytes apart.
 pub(crate) fn fits(bytes: usize, group: usize, step: isize) -> bool {
     let groups = (bytes + group.saturating_sub(2)) / group.max(1) + 1;
     let window = step.unsigned_abs().saturating_mul(groups - 1).saturating_add(group);
@@ -28,7 +27,7 @@ pub(crate) fn fits(bytes: usize, group: usize, step: isize) -> bool {
     (2..=MOST_GROUP_BYTES).contains(&group) && step.unsigned_abs() >= group && window <= 2 * bytes
 }
 
-/// Returns the number of phases for groups of `group` bytes and vectors of `bytes` bytes. `bytes` is a power of two.
+/// Returns the number of phases. `bytes`, the size of a vector, is a power of two.
 pub(crate) fn phases(bytes: usize, group: usize) -> usize {
     let shared = group.trailing_zeros().min(bytes.trailing_zeros());
     group.checked_shr(shared).unwrap_or(0)
@@ -37,8 +36,7 @@ pub(crate) fn phases(bytes: usize, group: usize) -> usize {
 /// The window and the shuffle for the vectors of one phase.
 #[derive(Clone, Copy)]
 struct Phase {
-    /// The source positions of the first and the last vector of the window, in bytes from the group at which the
-    /// sequence of phases begins.
+    /// The first and the last vector of the window, in bytes from the group with phase 0.
     window: [isize; 2],
     /// The shuffle indices of the bytes in these two vectors.
     indices: [u8; LINE],
@@ -47,16 +45,16 @@ struct Phase {
 pub(crate) struct Windows {
     group: usize,
     step: isize,
-    /// The phases in the order of the destination. The first one begins at the start of a group.
+    /// The phases in the order of the destination, from the start of a group on.
     phases: [Phase; MOST_PHASES],
     count: usize,
-    /// For each byte of a group, the index of the phase that begins at this byte, or 255 if there is none.
+    /// For each byte of a group, the index of the phase that begins there, or 255.
     of_byte: [u8; MOST_PHASES],
 }
 
 impl Windows {
-    /// Makes windows for groups of `group` bytes that are `step` bytes apart in the source. A group consists of
-    /// elements of `width` bytes, which ascend in the source if `rises`, and descend otherwise.
+    /// Makes windows for groups of `group` bytes that are `step` bytes apart in the source, of elements of `width`
+    /// bytes that ascend in the source if `rises`, and descend otherwise.
     #[inline(always)]
     pub(crate) fn new<V: Vector>(group: usize, step: isize, width: usize, rises: bool) -> Windows {
         let width = small(width);
@@ -92,8 +90,6 @@ impl Windows {
         windows
     }
 
-    /// Moves a run of whole groups.
-    ///
     /// # Safety
     /// The windows were made for V. `bytes` is at least a vector. Every group from `src` on is valid for reads, and
     /// `bytes` bytes at `dst` are valid for writes.
@@ -109,7 +105,7 @@ impl Windows {
         let head = self.head(dst, bytes, store);
         let streamed = store == StoreKind::Streaming && head.is_some();
         let (head, first) = head.unwrap_or((0, 0));
-        // Returns the source address to which the window positions of a vector are added.
+        // Returns the source to which the window positions of a vector are added.
         let phases_src = |at: usize, index: usize| {
             let at = at.cast_signed() - (index * V::BYTES).cast_signed();
             src.wrapping_offset(at / self.group.cast_signed() * self.step)
@@ -151,26 +147,26 @@ impl Windows {
                 }
             }
             let at = head + whole * V::BYTES;
-            // A vector that ends where the run ends has the last phase.
+            // A vector that ends with the run has the last phase.
             let (end, last) = (bytes - V::BYTES, self.count - 1);
             let vector: V = self.shuffled(token, phases_src(end, last), last);
             store_part(vector, at - end..V::BYTES, dst.add(at));
         }
     }
 
-    /// Returns the number of bytes before the first whole line, and the phase with which this line begins. Returns
-    /// `None` if no phase begins there, or if aligning writes to lines would not make them faster.
+    /// Returns the number of bytes before the first whole line, and its phase. Returns `None` if no phase begins there,
+    /// or if aligning to lines is not worthwhile.
     #[inline(always)]
     fn head(&self, dst: *mut u8, bytes: usize, store: StoreKind) -> Option<(usize, usize)> {
         let before = dst.align_offset(LINE);
         let index = self.of_byte[before % self.group];
         let worth = store == StoreKind::Streaming || bytes >= LEAST_ALIGNED_BYTES;
-        // The bytes before the first line are shuffled as whole vectors, which must not read beyond the run.
+        // The bytes before are shuffled as whole vectors, which must not read beyond the run.
         let fits = before.next_multiple_of(LINE) <= bytes;
         (worth && fits && index != u8::MAX).then_some((before, usize::from(index)))
     }
 
-    /// Returns a vector of phase `index`. `src` is the source address to which window positions are added.
+    /// Returns a vector of phase `index`, with window positions relative to `src`.
     ///
     /// # Safety
     /// The window is valid for reads.
@@ -187,18 +183,17 @@ impl Windows {
     }
 }
 
-/// Divides an index of at most 128 by a number. The result is exact, and the compiler can vectorize the code.
+/// Divides an index of at most 128 exactly, by code that vectorizes.
 fn divided(index: i32, by: i32) -> i32 {
     (index * ((1 << 16) / by + 1)) >> 16
 }
 
-/// Converts a size of at most a few hundred bytes to `i32`.
 fn small(bytes: usize) -> i32 {
     (bytes as u32).cast_signed()
 }
 
 impl Phase {
-    /// Makes a phase. `from` has the source position of each byte of its vectors.
+    /// Makes a phase from the source position of each byte of its vectors.
     #[inline(always)]
     fn new<V: Vector>(from: &[i32; LINE]) -> Phase {
         let bytes = small(V::BYTES);

@@ -58,14 +58,14 @@ impl Vector for Avx2 {
             if W.is_multiple_of(4) {
                 let word = _mm256_set1_epi32(((at / 4) as u32).cast_signed());
                 let from = _mm256_add_epi32(word, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-                // Both instructions use only the lowest three bits of the word indices.
+                // Both instructions use only the lowest three bits of an index.
                 let from_a = _mm256_permutevar8x32_epi32(a, from);
                 let from_b = _mm256_permutevar8x32_epi32(b, from);
                 let is_b = _mm256_cmpgt_epi32(from, _mm256_set1_epi32(7));
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             } else {
-                // Each half of the result has bytes from two adjacent halves of `a` and `b`: a half of `first`, and the
-                // same half of `next`.
+                // Each half of the result comes from two adjacent halves of `a` and `b`: the same half of `first` and
+                // `next`.
                 let between = _mm256_permute2x128_si256::<0x21>(a, b);
                 let is_late = _mm256_set1_epi8(if at >= 16 { -1 } else { 0 });
                 let first = _mm256_blendv_epi8(a, between, is_late);
@@ -76,8 +76,8 @@ impl Vector for Avx2 {
                     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
                 );
                 let from = _mm256_add_epi8(indices, _mm256_set1_epi8((at as u8).cast_signed()));
-                // A shuffle returns zero for an index whose highest bit is set. Adding 0x70 sets this bit in indices
-                // of 16 and more. Subtracting 16 sets it in indices below 16.
+                // A shuffle returns zero for an index whose highest bit is set. Adding 0x70 sets it in indices of 16
+                // and more, subtracting 16 in indices below 16.
                 let in_first = _mm256_add_epi8(from, _mm256_set1_epi8(0x70));
                 let in_next = _mm256_sub_epi8(from, _mm256_set1_epi8(16));
                 _mm256_or_si256(
@@ -176,15 +176,15 @@ impl Vector for Avx2 {
         // SAFETY: the vector proves AVX2.
         Avx2(unsafe {
             if W.is_multiple_of(4) {
-                // The instructions use only the lowest three bits of the element indices.
+                // The instructions use only the lowest three bits of an index.
                 let elements = _mm256_srli_epi32(indices, 2);
                 let from_a = _mm256_permutevar8x32_epi32(a, elements);
                 let from_b = _mm256_permutevar8x32_epi32(b, elements);
                 let is_b = _mm256_srai_epi32(_mm256_slli_epi32(indices, 26), 31);
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             } else {
-                // Each of the four halves is shuffled by all indices. Two bits of an index then select the result of
-                // the right half; a blend takes such a bit from the highest bit of a byte, so they are shifted there.
+                // Each of the four halves is shuffled by all indices. Two bits of an index then select a result,
+                // shifted to the highest bit of a byte, which a blend tests.
                 let in_a_low = _mm256_permute2x128_si256::<0x00>(a, a);
                 let in_a_high = _mm256_permute2x128_si256::<0x11>(a, a);
                 let in_b_low = _mm256_permute2x128_si256::<0x00>(b, b);

@@ -1,4 +1,4 @@
-//! AVX-512 F and BW. A register holds a whole cache line. With VBMI, one instruction permutes single bytes.
+//! AVX-512 F and BW. A register holds a whole cache line. VBMI permutes single bytes in one instruction.
 
 use std::arch::x86_64::*;
 
@@ -99,7 +99,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         unsafe {
             match W {
                 1 => {
-                    // The registers are first shifted by whole words, then by the remaining bytes.
+                    // Whole words first, then the remaining bytes.
                     let (words, bits) = (at / 4, (at % 4 * 8) as u32);
                     let low = joined(self.0, other.0, words);
                     let high = joined(self.0, other.0, words + 1);
@@ -144,7 +144,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     fn transpose_lanes(vectors: &mut Lanes<Self>) {
-        /// Returns the even blocks and the odd blocks of 16 bytes of both registers.
+        /// Splits both registers into even and odd blocks of 16 bytes.
         ///
         /// # Safety
         /// The machine has AVX-512F.
@@ -179,7 +179,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
                     _mm512_permutexvar_epi8(order(&indices), self.0)
                 }
                 1 => {
-                    // Each quarter is reversed separately, then the order of the quarters is reversed.
+                    // Each quarter is reversed separately, then their order.
                     let bytes: [u8; 64] = each!(index in 64 => 15 - index as u8 % 16);
                     let quarters = _mm512_shuffle_epi8(self.0, order(&bytes));
                     _mm512_permutexvar_epi64(order(&QUARTERS), quarters)
@@ -228,9 +228,9 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
             match W {
                 1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
                 1 => {
-                    // Without VBMI, only pairs of bytes can be permuted. `first` gets the pairs that contain the
-                    // bytes for the even positions, `second` those for the odd positions. Then each byte is shifted
-                    // to its position in the pair. The permutations use only the lowest bits of the indices.
+                    // Only pairs of bytes can be permuted: `first` gets those with the bytes for even positions,
+                    // `second` those for odd positions. Each byte is then shifted to its position in the pair.
+                    // Permutations use only the lowest bits of the indices.
                     let one = _mm512_set1_epi16(1);
                     let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 1), b);
                     let down = _mm512_slli_epi16(_mm512_and_si512(indices, one), 3);

@@ -41,11 +41,11 @@ pub(crate) use portable::Portable;
 
 use crate::Tile;
 
-/// The instruction sets for which kernels are built. Each set includes the previous ones of the same architecture.
+/// The instruction sets of kernels. Each set includes the previous ones of the same architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Simd {
-    /// No special instructions; for any machine.
+    /// Any machine.
     Portable,
     /// NEON of aarch64.
     Neon,
@@ -137,12 +137,11 @@ impl FromStr for Simd {
 /// An array with one item for each block of 16 bytes in the widest register.
 pub(crate) type Lanes<V> = [V; LINE / 16];
 
-/// Proves that the machine has the instruction set of V. Safe code can make a token only in functions that are compiled
-/// with the instructions of the set. Unsafe code must check the machine before it makes a token.
+/// Proves that the machine has the instruction set of V. Safe code can make a token only where it is compiled with
+/// these instructions. Unsafe code must check the machine first.
 #[derive(Clone, Copy)]
 pub(crate) struct Token<V>(PhantomData<V>);
 
-/// Defines the token of an instruction set with these features.
 macro_rules! token {
     ($set:ty $(, $features:literal)?) => {
         impl Token<$set> {
@@ -156,13 +155,13 @@ macro_rules! token {
 }
 use token;
 
-/// A register of an instruction set, with the operations that kernels need. Like a [`Token`], a value proves that
-/// the machine has the instruction set, because it is made with a token or from other values.
+/// A register of an instruction set, with the operations that kernels need. Like a [`Token`], a value proves that the
+/// machine has the set: it is made with a token or from other values.
 ///
-/// Elements may contain padding and pointers. Machine registers can hold both. By the rules of the language, however,
+/// Elements may contain padding and pointers, which machine registers can hold. By the rules of the language, however,
 /// only [`Portable`] may hold uninitialized bytes.
 pub(crate) trait Vector: Copy {
-    /// The size of a register in bytes. It divides [`LINE`].
+    /// The size of a register, which divides [`LINE`].
     const BYTES: usize;
 
     /// A set of bytes of a register.
@@ -171,8 +170,7 @@ pub(crate) trait Vector: Copy {
     /// Whether [`Vector::shuffle`] is faster than moving elements one at a time.
     const HAS_SHUFFLE: bool = true;
 
-    /// Whether kernels for this instruction set have streaming stores. If not, the catalogue lists their stores as
-    /// ordinary.
+    /// Whether kernels for this instruction set have streaming stores. If not, the catalogue lists ordinary ones.
     const STREAMS: bool = true;
 
     #[inline(always)]
@@ -231,8 +229,7 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Returns the first `from` bytes of this register, followed by the bytes of `other` from byte `from` on. `from` is
-    /// at most [`Vector::BYTES`].
+    /// Returns this register with the bytes of `other` from byte `from` on, at most [`Vector::BYTES`].
     #[inline(always)]
     fn then(self, other: Self, from: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
@@ -245,8 +242,8 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Returns [`Vector::BYTES`] bytes of the sequence `self`, `other`, beginning at byte `at`. `at` is a multiple of
-    /// `W` and at most [`Vector::BYTES`].
+    /// Returns a vector of the sequence `self`, `other`, from byte `at` on. `at` is a multiple of `W` and at most
+    /// [`Vector::BYTES`].
     #[inline(always)]
     fn join<const W: usize>(self, other: Self, at: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; 2 * LINE]>::uninit();
@@ -259,8 +256,8 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Writes [`Vector::BYTES`] bytes, by a streaming (non-temporal) store if the instruction set has one. The caller
-    /// should write the rest of the cache line immediately, and call [`fence`] after the last line.
+    /// Writes [`Vector::BYTES`] bytes, by a streaming (non-temporal) store if there is one. The rest of the cache line
+    /// should follow immediately, and a [`fence`] after the last line.
     ///
     /// # Safety
     /// The bytes are valid for writes, and `dst` is aligned to [`Vector::BYTES`].
@@ -270,13 +267,11 @@ pub(crate) trait Vector: Copy {
         unsafe { self.store(dst) };
     }
 
-    /// Interleaves elements of `W` bytes of both registers, separately in each block of 16 bytes. The first result has
-    /// the first half of each interleaved pair of blocks, the second result the second half. `W` is a power of two
-    /// below 16.
+    /// Interleaves elements of `W` bytes within each block of 16 bytes. Returns the first and the second half of the
+    /// result of each block. `W` is a power of two below 16.
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self);
 
-    /// Transposes the matrix whose rows are vectors and whose elements are blocks of 16 bytes. The matrix has as many
-    /// vectors as a vector has blocks. Other vectors do not change.
+    /// Transposes a matrix of as many vectors as each has blocks of 16 bytes. Other vectors do not change.
     #[inline(always)]
     fn transpose_lanes(_vectors: &mut Lanes<Self>) {
         const { assert!(Self::BYTES == 16, "wider sets have their own") };
@@ -285,24 +280,24 @@ pub(crate) trait Vector: Copy {
     /// Reverses the order of elements of `W` bytes. `W` is a power of two, at most 16 and less than [`Vector::BYTES`].
     fn reverse<const W: usize>(self) -> Self;
 
-    /// Returns a mask that has byte i if bit i of `bits` is set.
+    /// Returns the mask of bytes whose bits are set in `bits`.
     fn mask(token: Token<Self>, bits: u64) -> Self::Mask;
 
-    /// Reads [`Vector::BYTES`] bytes, and returns a mask that has byte i if the highest bit of byte i at `src` is set.
+    /// Returns the mask of bytes whose highest bit is set in the [`Vector::BYTES`] bytes at `src`.
     ///
     /// # Safety
     /// The bytes are valid for reads and initialized.
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> Self::Mask;
 
-    /// Returns the bytes of `named` that are in the mask, and the bytes of `others` that are not.
+    /// Returns the bytes of `named` in the mask, and those of `others` elsewhere.
     fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
-    /// Returns the bytes at `indices` in the sequence `self`, `other`. Each index is below 2 · [`Vector::BYTES`].
-    /// Elements of `W` bytes stay together, so each group of `W` indices is consecutive and begins at a multiple of
-    /// `W`. `W` is as in [`Vector::interleave`].
+    /// Returns the bytes at `indices`, below 2 · [`Vector::BYTES`], of the sequence `self`, `other`. Elements of `W`
+    /// bytes stay together: each `W` indices are consecutive, from a multiple of `W` on. `W` is as in
+    /// [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
-    /// Calls a part of a kernel as a separate function, which is compiled with the instructions of the set.
+    /// Calls a part of a kernel as a separate function, compiled with the instructions of the set.
     ///
     /// # Safety
     /// The caller upholds the `# Safety` of the part.
@@ -317,21 +312,21 @@ pub(crate) trait Vector: Copy {
     /// Prefetches the cache line of `address` into the second-level cache only.
     fn prefetch_l2(address: *const u8);
 
-    /// Prefetches the cache line of `address` into the first-level or the second-level cache. The level is a constant
-    /// parameter, because a branch at run time would make transposes slower by a fifth.
+    /// Prefetches the cache line of `address` into the first-level or second-level cache. The level is constant because
+    /// a branch would make transposes slower by a fifth.
     #[inline(always)]
     fn prefetch_into<const LEVEL: u8>(address: *const u8) {
         if LEVEL == L2 { Self::prefetch_l2(address) } else { Self::prefetch(address) }
     }
 }
 
-/// The possible levels of [`Vector::prefetch_into`].
+/// The levels of [`Vector::prefetch_into`].
 pub(crate) const L1: u8 = 1;
 pub(crate) const L2: u8 = 2;
 
-/// A part of a kernel that is a function of its own, called by [`Vector::outlined`]. All other code is inlined into its
-/// kernel, so that it is compiled with the instructions of a set. If everything were inlined, kernels of many widths
-/// would have stack frames larger than a thread's stack in builds without optimization.
+/// A part of a kernel that [`Vector::outlined`] calls. All other code is inlined into its kernel, so that it is
+/// compiled with the instructions of a set. In builds without optimization, kernels of many widths would then have
+/// stack frames larger than a thread's stack.
 pub(crate) trait Outlined {
     /// # Safety
     /// The tile meets the requirements of the part's kernel.
@@ -343,7 +338,6 @@ pub(crate) trait Outlined {
 pub(crate) struct Indices<V>(V);
 
 impl<V: Vector> Indices<V> {
-    /// Loads the first [`Vector::BYTES`] indices.
     #[inline(always)]
     pub(crate) fn new(token: Token<V>, indices: &[u8; LINE]) -> Self {
         // SAFETY: a vector is at most a line.
@@ -361,7 +355,7 @@ pub fn fence() {
     };
 }
 
-/// Copies a whole cache line, by streaming stores if the instruction set has them.
+/// Copies a cache line, by streaming stores if the instruction set has them.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and `dst` is aligned to [`LINE`].
@@ -373,7 +367,7 @@ pub(crate) unsafe fn stream_line<V: Vector>(token: Token<V>, src: *const u8, dst
     }
 }
 
-/// Writes the bytes of a vector that are in the range `bytes`.
+/// Writes the bytes `bytes` of a vector.
 ///
 /// # Safety
 /// The range is within a vector, and `dst` is valid for writes of as many bytes.
@@ -392,7 +386,6 @@ pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: 
 mod tests {
     use super::*;
 
-    /// The results of an interleave, a reversal and a shuffle of elements of W bytes.
     #[derive(Debug, PartialEq)]
     struct Results {
         interleaved: Vec<u8>,
@@ -424,7 +417,6 @@ mod tests {
         }
     }
 
-    /// Computes the same results byte by byte.
     fn expected<const W: usize>(both: &[u8], indices: &[u8]) -> Results {
         let (a, b) = both.split_at(both.len() / 2);
         let lanes = |half: usize| {

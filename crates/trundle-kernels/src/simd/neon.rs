@@ -6,8 +6,7 @@ use std::arch::asm;
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
-/// A register of NEON. [`Vector::stream`] uses ordinary stores, because the streaming stores of NEON write two
-/// registers at once.
+/// [`Vector::stream`] uses ordinary stores, because the streaming stores of NEON write two registers at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 

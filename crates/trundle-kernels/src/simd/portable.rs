@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
-/// A vector of 16 bytes, the size of a register on most machines. A byte may be padding of an element.
+/// 16 bytes, the register size of most machines. A byte may be padding of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([MaybeUninit<u8>; 16]);
 
@@ -15,7 +15,7 @@ token!(Portable);
 impl Vector for Portable {
     const BYTES: usize = 16;
     const HAS_SHUFFLE: bool = false;
-    // This is the only instruction set that Miri supports, so Miri checks the code for streaming stores with it.
+    // Miri checks streaming code with this set, the only one it supports.
     const STREAMS: bool = cfg!(miri);
 
     type Mask = [bool; 16];
@@ -34,8 +34,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
-        // A transpose has hundreds of interleaves. If they moved single bytes, they would be most of the code of all
-        // kernels.
+        // A transpose has hundreds of interleaves. Written byte by byte, they would be most of the code of all kernels.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         return sse2_interleaved::<W>(self, other);
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -91,7 +90,7 @@ impl Vector for Portable {
 #[inline(always)]
 fn interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable, Portable) {
     let byte = |index: usize| {
-        // Elements alternate: each pair has one element of each register.
+        // Elements of both registers alternate.
         let from = index / (2 * W) * W + index % W;
         if (index / W).is_multiple_of(2) { one.0[from] } else { other.0[from] }
     };

@@ -1,6 +1,6 @@
 //! Transposes tiles that fit in the caches, by ordinary stores.
 //!
-//! Row addresses are not computed in advance. In small tiles, that would take longer than moving the micro-tiles.
+//! Row addresses are not computed in advance, which would take longer than moving small tiles.
 
 use std::mem::MaybeUninit;
 
@@ -13,11 +13,9 @@ use crate::parts::line::Line;
 use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::Tile;
 
-/// The addresses of the columns that make up a line of each row. If there are fewer columns, the last address is
-/// repeated.
+/// The addresses of the columns that make up a line of each row, the last one repeated if there are too few.
 type Cols = [*const u8; LINE];
 
-/// Transposes a tile in the caches. Elements have W bytes, and rows ascend in the source.
 pub(crate) struct CacheResident<const W: usize>;
 
 impl<const W: usize> Outlined for CacheResident<W> {
@@ -28,8 +26,6 @@ impl<const W: usize> Outlined for CacheResident<W> {
     }
 }
 
-/// Transposes a tile in the caches.
-///
 /// # Safety
 /// As [`transposed`](super::transposed::run), for elements of W bytes and ascending rows.
 #[inline(always)]
@@ -60,7 +56,7 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
         let (mut row, rows) = (0, tile.rows.len);
         // SAFETY: the rows and columns belong to the tile.
         unsafe {
-            // For elements of 8 bytes, moving by lanes takes fewer instructions than moving whole micro-tiles.
+            // For elements of 8 bytes, lanes take fewer instructions than whole micro-tiles.
             while W < 8 && rows - row >= side {
                 group.micro_tile::<W>(row, side);
                 row += side;
@@ -70,8 +66,7 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
                 row += LANE / W;
             }
             if row < rows && row > 0 {
-                // The last rows are moved together with some rows before them, which is faster than a micro-tile of few
-                // rows.
+                // Moving some rows again is faster than a micro-tile of few rows.
                 group.next_row = Cursor::of_rows(tile);
                 group.next_row.skip(rows - LANE / W);
                 group.lanes::<W>(rows - LANE / W);
@@ -82,15 +77,13 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
     }
 }
 
-/// The numbers of rows and columns of 16-byte elements that are moved together. Their lines stay in the first-level
-/// cache while one row after another is moved.
+/// The numbers of rows and columns of 16-byte elements whose lines stay in the first-level cache from row to row.
 const LANE_ROWS: usize = 2 * LINE / LANE;
 const LANE_COLS: usize = 160;
 
-/// Transposes a tile of elements that each fill a lane (W is 16): one row after another, with a load and a store for
-/// each element. If rows begin within lines of the destination, assembling whole lines is not faster. Moving several
-/// rows at once is not faster either, because stores to alternating lines wait for each other (measured;
-/// docs/kernels.md).
+/// Transposes elements that each fill a lane, row by row, with a load and a store each. If rows begin within lines of
+/// the destination, assembling whole lines is not faster. Nor are several rows at once, because stores to alternating
+/// lines wait for each other (measured; docs/kernels.md).
 ///
 /// # Safety
 /// As [`cache_resident`].
@@ -108,7 +101,7 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
             _ => {}
         }
     }
-    // All groups of columns have the same length, except the last one.
+    // Groups of similar length, except the last one.
     let most = tile.cols.len.div_ceil(tile.cols.len.div_ceil(LANE_COLS).max(1)).max(1);
     let mut next_row = Cursor::of_rows(tile);
     for row in (0..tile.rows.len).step_by(LANE_ROWS) {
@@ -136,8 +129,6 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
     }
 }
 
-/// Transposes a tile with COLS columns of W bytes.
-///
 /// # Safety
 /// As [`cache_resident`]. The tile has COLS columns.
 #[inline(always)]
@@ -156,7 +147,7 @@ unsafe fn few_columns<const W: usize, const COLS: usize>(tile: &Tile) {
     }
 }
 
-/// A group of columns, which make up a line of each row or a part of it, and the position of the next row.
+/// The columns of a line of each row, or a part of one, and the position of the next row.
 struct Group<'a, V> {
     token: Token<V>,
     cols: &'a Cols,
@@ -166,7 +157,7 @@ struct Group<'a, V> {
 }
 
 impl<V: Vector> Group<'_, V> {
-    /// Moves the next `count` rows. `count` is at most the number of elements in a vector.
+    /// Moves the next `count` rows, at most as many as a vector has elements.
     ///
     /// # Safety
     /// The rows belong to the tile, and the first is `row`.
@@ -177,7 +168,7 @@ impl<V: Vector> Group<'_, V> {
         unsafe {
             micro_tile_lines::<V, W>(self.token, self.cols, row, count, &mut lines);
             if count == V::BYTES / W {
-                // If the number is a constant, the lines stay in registers.
+                // With a constant number, the lines stay in registers.
                 self.put(&lines, V::BYTES / W, V::BYTES / W);
             } else {
                 self.put(&lines, V::BYTES / W, count);
@@ -185,7 +176,7 @@ impl<V: Vector> Group<'_, V> {
         }
     }
 
-    /// Moves the next rows. Their number is the number of elements in a lane.
+    /// Moves the next rows, as many as a lane has elements.
     ///
     /// # Safety
     /// The rows belong to the tile, and the first is `row`.
@@ -199,15 +190,13 @@ impl<V: Vector> Group<'_, V> {
         }
     }
 
-    /// Writes the lines of the next `count` rows.
-    ///
     /// # Safety
     /// The rows belong to the tile. `lines` contains their lines, in micro-tiles of `side` vectors.
     #[inline(always)]
     unsafe fn put(&mut self, lines: &[MaybeUninit<V>; MOST_VECTORS], side: usize, count: usize) {
         for i in 0..count {
             let dst = self.dst.wrapping_offset(self.next_row.next());
-            // Prefetches the line at the end of the next columns. Rows are far apart, and a store waits for its line.
+            // Prefetches the line at the end of the next columns: rows are far apart, and stores wait for their lines.
             V::prefetch(dst.wrapping_add(2 * LINE - 1));
             // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { Line::of_row(lines, i, side).store_first(dst, self.bytes) };
@@ -215,7 +204,7 @@ impl<V: Vector> Group<'_, V> {
     }
 }
 
-/// Makes the lines of `count` rows. `count` is at most the number of elements in a vector.
+/// Makes the lines of `count` rows, at most as many as a vector has elements.
 ///
 /// # Safety
 /// The rows are valid in all columns.
@@ -246,7 +235,7 @@ unsafe fn micro_tile_lines<V: Vector, const W: usize>(
     }
 }
 
-/// Makes the lines of as many rows as a lane has elements. Each lane of a vector is loaded from its own column.
+/// Makes the lines of as many rows as a lane has elements. Each lane of a vector has its own column.
 ///
 /// # Safety
 /// As [`micro_tile_lines`].

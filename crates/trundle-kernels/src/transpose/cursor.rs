@@ -1,4 +1,4 @@
-//! Iterators over the offsets of rows and columns that may jump.
+//! Offsets of rows and columns that may jump.
 
 use std::mem::MaybeUninit;
 
@@ -50,12 +50,12 @@ impl Cursor {
         self.jumps.following = [next, jump];
     }
 
-    /// Writes the address of each step to `addresses`, relative to `base`, and advances past them.
+    /// Writes the address of each step, relative to `base`, and advances past them.
     #[inline(always)]
     pub(crate) fn fill(&mut self, base: *const u8, addresses: &mut [MaybeUninit<*const u8>]) {
         let mut rest = addresses;
         while !rest.is_empty() {
-            // The loop between two jumps has no branches, so the compiler vectorizes it.
+            // Without branches between two jumps, the compiler vectorizes the loop.
             let (addresses, later) = rest.split_at_mut(self.until_jump.min(rest.len()));
             let first = base.wrapping_offset(self.offset);
             for (step, address) in addresses.iter_mut().enumerate() {
@@ -79,8 +79,8 @@ impl Cursor {
     }
 }
 
-/// Iterates over the columns to prefetch. They are some columns ahead of the reads. After the last column come the
-/// first columns of the next rows, in this tile or the next one.
+/// Iterates over the columns to prefetch, some columns ahead of the reads. After the last one come the first columns of
+/// the next rows, in this tile or the next one.
 pub(crate) struct Lookahead {
     cursor: Cursor,
     /// The number of columns before the first column of the next rows.
@@ -89,7 +89,7 @@ pub(crate) struct Lookahead {
 }
 
 impl Lookahead {
-    /// Starts `cols` columns ahead, for the rows `rows` of a tile.
+    /// Starts `cols` columns ahead.
     #[inline(always)]
     pub(crate) fn of(tile: &Tile, cols: usize, rows: &RowBlock) -> Lookahead {
         let cols = cols.min(tile.cols.len);
@@ -99,7 +99,6 @@ impl Lookahead {
         Lookahead { cursor, until_wrap: tile.cols.len - cols, wrapped }
     }
 
-    /// Writes the next addresses, as [`Cursor::fill`] does.
     #[inline(always)]
     pub(crate) fn fill(&mut self, base: *const u8, addresses: &mut [MaybeUninit<*const u8>]) {
         let (here, wrapped) = addresses.split_at_mut(self.until_wrap.min(addresses.len()));

@@ -6,10 +6,10 @@ use std::ptr;
 
 use crate::simd::{LINE, Lanes, Vector};
 
-/// The maximum number of vectors in a micro-tile: 64 vectors of 64 bytes, for elements of one byte.
+/// The maximum number of vectors in a micro-tile: 64 of 64 bytes.
 pub(crate) const MOST_VECTORS: usize = LINE;
 
-/// The size of a lane in bytes: the part of a register within which interleaves work, in all instruction sets.
+/// The size of a lane in bytes. Interleaves work within lanes, in all instruction sets.
 pub(crate) const LANE: usize = 16;
 
 /// Returns the vectors as initialized.
@@ -22,12 +22,12 @@ pub(crate) unsafe fn written<V: Vector>(vectors: &mut [MaybeUninit<V>]) -> &mut 
     unsafe { &mut *(ptr::from_mut(vectors) as *mut [V]) }
 }
 
-/// Transposes a micro-tile, which has as many vectors as a vector has elements of W bytes.
+/// Transposes a micro-tile of as many vectors as each has elements of W bytes.
 ///
-/// First, elements are transposed within lanes. A group has as many adjacent vectors as a lane has elements. For one
-/// lane, the elements of a group are a sequence with an index of n bits for the vector and n bits for the position in
-/// the lane. Interleaving the two halves of the sequence rotates the bits of the index by one. After n interleaves,
-/// vector index and position are exchanged. Then whole lanes are exchanged between the groups.
+/// First, elements are transposed within lanes, in groups of as many adjacent vectors as a lane has elements. In a
+/// lane, the elements of a group are a sequence with n index bits for the vector and n for the position. Interleaving
+/// the two halves of the sequence rotates the bits by one. After n interleaves, vector and position are exchanged. Then
+/// whole lanes are exchanged between the groups.
 #[inline(always)]
 pub(crate) fn transpose_micro_tile<V: Vector, const W: usize>(vectors: &mut [V]) {
     match W {
@@ -39,7 +39,6 @@ pub(crate) fn transpose_micro_tile<V: Vector, const W: usize>(vectors: &mut [V])
     }
 }
 
-/// [`transpose_micro_tile`] for lanes of G elements.
 #[inline(always)]
 fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(vectors: &mut [V]) {
     let lanes = V::BYTES / LANE;
@@ -58,8 +57,7 @@ fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(vectors: &mut [V]
     }
 }
 
-/// Transposes a group of vectors separately in each lane. A group has as many vectors as a lane has elements of W
-/// bytes.
+/// Transposes each lane of a group separately: as many vectors as a lane has elements of W bytes.
 #[inline(always)]
 pub(crate) fn transpose_within_lanes<V: Vector, const W: usize>(group: &mut [V]) {
     match W {
@@ -71,11 +69,10 @@ pub(crate) fn transpose_within_lanes<V: Vector, const W: usize>(group: &mut [V])
     }
 }
 
-/// [`transpose_within_lanes`] for lanes of G elements.
 #[inline(always)]
 fn interleave_group<V: Vector, const W: usize, const G: usize>(group: &mut [V]) {
     let mut interleaved: [V; G] = array::from_fn(|i| group[i]);
-    // The loop is unrolled, so that the vectors stay in registers.
+    // Unrolled, so that the vectors stay in registers.
     if G >= 2 {
         interleave_halves::<V, W, G>(&mut interleaved);
     }
@@ -93,7 +90,6 @@ fn interleave_group<V: Vector, const W: usize, const G: usize>(group: &mut [V]) 
     }
 }
 
-/// Interleaves the first half of the vectors with the second half.
 #[inline(always)]
 fn interleave_halves<V: Vector, const W: usize, const G: usize>(vectors: &mut [V; G]) {
     let from = *vectors;

@@ -1,9 +1,9 @@
-//! Packed panels: groups of columns that are copied to a contiguous buffer before they are transposed.
+//! Packed panels: groups of columns that are copied to a buffer before they are transposed.
 //!
-//! Columns whose distance in the source is a power of two are in a few sets of the caches and evict each other. Also,
-//! memory is slow if reads are short and far apart. So a panel of columns is first copied, one column after another, to
-//! a contiguous buffer in a second-level cache. While the micro-tiles of one packed panel are transposed, the next
-//! panel is packed, a few columns with each micro-tile.
+//! Columns whose distance in the source is a power of two map to a few sets of the caches and evict each other. Also,
+//! memory is slow if reads are short and far apart. So a panel of columns is first copied, column by column, to a
+//! contiguous buffer in a second-level cache. While one packed panel is transposed, the next one is packed, a few
+//! columns with each micro-tile.
 
 use super::cursor::{Cursor, Lookahead};
 use super::row_block::RowBlock;
@@ -16,36 +16,35 @@ use crate::tile::Tile;
 /// The length of a panel along each row of the destination, in bytes.
 const PANEL_ROW_BYTES: usize = 512;
 
-/// The size of a packed panel in bytes. Two panels fill half of a second-level cache.
+/// The size of a packed panel in bytes: two of them fill half of a second-level cache.
 const PACKED_PANEL_BYTES: usize = 256 << 10;
 
 const _: () = assert!(2 * PACKED_PANEL_BYTES <= COPIED_BYTES);
 
-/// The maximum number of columns in a panel, without the columns of an incomplete first and last line.
+/// The maximum number of columns in a panel, without those of an incomplete first and last line.
 pub(crate) const MOST_PACKED_COLS: usize = 256;
 
 /// Prefetch distance for the source, in columns.
 const COLS_AHEAD: usize = 8;
 
-/// Minimum lengths of columns and of rows for packing, in bytes.
+/// Shorter columns and rows, in bytes, are not packed.
 const LEAST_COL_BYTES: usize = 256;
 const LEAST_ROW_BYTES: usize = 1024;
 
-/// Rows of elements of 1 and 2 bytes that are shorter than this (in bytes) are packed even if the columns do not alias,
-/// unless columns jump. Other rows are packed only if the columns alias.
+/// Longer rows of elements of 1 and 2 bytes are packed only if the columns alias. The same holds for wider elements,
+/// and if columns jump.
 const LONG_ROW_BYTES: usize = 4096;
 
-/// Columns whose distance is a multiple of this are in few sets of a first-level cache. The first value is for elements
-/// of 1 and 2 bytes, the second for wider ones (measured; docs/kernels.md).
+/// Columns whose distance is a multiple of this map to few sets of a first-level cache, for elements of 1 and 2 bytes
+/// and for wider ones (measured; docs/kernels.md).
 const NARROW_ALIASING_BYTES: isize = 512;
 const ALIASING_BYTES: isize = 4096;
 
-/// Returns whether columns with this source stride are in so few sets of the caches that they evict each other.
+/// Returns whether columns with this source stride map to so few sets of the caches that they evict each other.
 pub(crate) fn are_aliasing(width: usize, src_stride: isize) -> bool {
     src_stride % if width <= 2 { NARROW_ALIASING_BYTES } else { ALIASING_BYTES } == 0
 }
 
-/// Returns whether the columns of a tile are packed, for these rows.
 fn is_packed(tile: &Tile, rows: &RowBlock) -> bool {
     let (width, col_bytes) = (tile.width, tile.cols.len * tile.width);
     let short = width <= 2 && tile.col_jumps == Jumps::NONE && col_bytes < LONG_ROW_BYTES;
@@ -57,29 +56,28 @@ fn is_packed(tile: &Tile, rows: &RowBlock) -> bool {
 
 /// Two packed panels: one that is being packed, and one that is being transposed.
 pub(crate) struct PackedPanels {
-    /// The source address of the first row in column 0.
+    /// The source of the first row in column 0.
     src: *const u8,
     /// The size of a column, and the distance between packed columns, in bytes.
     bytes: usize,
     pitch: usize,
-    /// The panel that is being packed, and the panel that is being transposed.
+    /// The panel that is being packed, and the one that is being transposed.
     to: *mut u8,
     from: *mut u8,
-    /// The next columns to pack, and the next columns to prefetch.
+    /// The next columns to pack and to prefetch.
     next: Cursor,
     ahead: Lookahead,
-    /// The number of columns in the panel that is being packed, and how many of them are done.
+    /// The number of columns in the panel that is being packed, and of packed ones.
     cols: usize,
     there: usize,
-    /// The number of micro-tiles with which a panel is packed. `due` counts the columns that should have been packed,
-    /// in units of 1/`micro_tiles`.
+    /// The number of micro-tiles with which a panel is packed, and the columns that are due, in units of
+    /// 1/`micro_tiles`.
     micro_tiles: usize,
     due: usize,
 }
 
 impl PackedPanels {
-    /// Returns the state before the first panel, for some rows of a tile. Returns `None` if their columns are not
-    /// packed.
+    /// Returns the state before the first panel, or `None` if these rows are not packed.
     #[inline(always)]
     pub(crate) fn of(tile: &Tile, rows: &RowBlock, width: usize) -> Option<PackedPanels> {
         if !is_packed(tile, rows) {
@@ -91,7 +89,7 @@ impl PackedPanels {
         Some(PackedPanels {
             src: tile.src.wrapping_add(rows.src),
             bytes,
-            // An odd number of lines, so that the same rows of adjacent columns are in different sets.
+            // An odd number of lines, so that adjacent columns are in different sets.
             pitch: (bytes.div_ceil(LINE) | 1) * LINE,
             to: copies,
             from: copies.wrapping_add(PACKED_PANEL_BYTES),
@@ -104,15 +102,14 @@ impl PackedPanels {
         })
     }
 
-    /// Returns the number of columns in a panel, without the columns of an incomplete first and last line.
     pub(crate) fn panel_cols(&self, width: usize) -> usize {
         let each = LINE / width;
         let most = PACKED_PANEL_BYTES / self.pitch / each * each;
         (PANEL_ROW_BYTES / width).min(MOST_PACKED_COLS).min(most.saturating_sub(2 * each))
     }
 
-    /// Packs the rest of a panel, which is transposed next, and begins another one. That one has `cols` columns, and is
-    /// packed while `micro_tiles` micro-tiles are transposed.
+    /// Packs the rest of a panel, which is transposed next, and begins another one of `cols` columns, which is packed
+    /// while `micro_tiles` micro-tiles are transposed.
     ///
     /// # Safety
     /// The columns belong to the tile.
@@ -130,13 +127,12 @@ impl PackedPanels {
         (self.micro_tiles, self.due) = (micro_tiles, 0);
     }
 
-    /// Returns the address of a column in the panel that is being transposed.
     #[inline(always)]
     pub(crate) fn col(&self, index: usize) -> *const u8 {
         self.from.wrapping_add(index * self.pitch)
     }
 
-    /// Packs the columns that should be packed together with one micro-tile.
+    /// Packs the columns that are due with one micro-tile.
     ///
     /// # Safety
     /// As [`PackedPanels::advance`].
@@ -150,8 +146,6 @@ impl PackedPanels {
         }
     }
 
-    /// Packs columns up to `end`.
-    ///
     /// # Safety
     /// As [`PackedPanels::advance`].
     #[inline(always)]

@@ -1,5 +1,5 @@
-//! Transposes elements whose size is not a power of two. In registers, each element is padded to a power of two. The
-//! micro-tiles of padded elements are transposed, and the padding is removed.
+//! Transposes elements whose size is not a power of two: they are padded in registers, transposed as micro-tiles, and
+//! stripped of the padding.
 
 use std::mem::MaybeUninit;
 
@@ -12,8 +12,7 @@ use crate::tile::Tile;
 /// Prefetch distance for the source, in columns.
 const COLS_AHEAD: usize = 32;
 
-/// Applies to a transpose of elements of 3 to 15 bytes whose size is not a power of two. There must be enough elements
-/// to fill micro-tiles.
+/// Applies to a transpose of enough elements of 3 to 15 bytes whose size is not a power of two.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     (3..16).contains(&width)
@@ -24,13 +23,10 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && cols * width >= LINE
 }
 
-/// Returns the sizes of tiles, as for any transpose.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     super::tile_of(space.pattern.width)
 }
 
-/// Transposes a tile whose rows are contiguous in the source and whose columns are contiguous in the destination.
-///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile).
 #[inline(always)]
@@ -71,15 +67,13 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
 
 /// The shuffle indices that add and remove padding.
 struct ShuffleIndices {
-    /// For each byte of padded elements, its position in elements without padding. A byte of padding has the position
-    /// of the last byte of its element.
+    /// For each byte of padded elements, its position without padding. Padding repeats the last byte of an element.
     padded: [u8; LINE],
-    /// For each byte of elements without padding, its position in padded elements.
+    /// For each byte of elements, its position with padding.
     packed: [u8; LINE],
 }
 
 impl ShuffleIndices {
-    /// Makes indices for elements of `width` bytes that are padded to P bytes.
     #[inline(always)]
     fn new<const P: usize>(width: usize) -> ShuffleIndices {
         let (mut padded, mut packed) = ([0; LINE], [0; LINE]);
@@ -93,12 +87,12 @@ impl ShuffleIndices {
     }
 }
 
-/// Transposes one micro-tile. In the destination, it may also write bytes of the tile after its end in a row. Later
-/// micro-tiles write these bytes again.
+/// Transposes one micro-tile. It may also write bytes after its end in rows of the destination, which later micro-tiles
+/// write again.
 ///
 /// # Safety
 /// As [`run`]. The micro-tile has `V::BYTES / P` rows and columns and is within the tile. The rows of the tile ascend
-/// and are at least a vector long in the source. `indices` are made for the width of the tile's elements.
+/// and fill at least a vector. `indices` are made for its width.
 #[inline(always)]
 unsafe fn micro_tile<V: Vector, const P: usize>(
     token: Token<V>,
@@ -108,8 +102,8 @@ unsafe fn micro_tile<V: Vector, const P: usize>(
     indices: &ShuffleIndices,
 ) {
     let (side, width) = (V::BYTES / P, tile.width);
-    // The vector begins at the row. Near the end of the column, the last possible vector is read instead, and its
-    // elements are moved down by the shuffle.
+    // The vector begins at the row. Near the end of the column, the last vector is read instead, and the shuffle moves
+    // its elements down.
     let from = (row * width).min(tile.rows.len * width - V::BYTES);
     let down = (row * width - from) as u8;
     let mut padded = indices.padded;

@@ -1,4 +1,4 @@
-//! Panels: groups of columns that a transpose moves together.
+//! Panels: columns that a transpose moves together.
 
 use std::mem::MaybeUninit;
 
@@ -11,52 +11,49 @@ use crate::tile::Tile;
 /// The maximum number of columns in a panel, including an incomplete first and last line.
 const MOST_PANEL_COLS: usize = MOST_PACKED_COLS + 2 * LINE;
 
-/// The prefetch distance within a column, in lines. It is used if all columns are in the same sets of the caches.
+/// The prefetch distance within a column, in lines, if all columns map to the same sets of the caches.
 const LINES_AHEAD: usize = 4;
 
-/// Columns whose distance is a multiple of this are in the same sets of a first-level cache.
+/// Columns whose distance is a multiple of this map to the same sets of a first-level cache.
 const ALIASING_BYTES: isize = 4096;
 
 /// Returns the number of columns in a panel that is not packed.
 fn panel_cols(tile: &Tile) -> usize {
-    // Elements of one byte always have two lines of a row in a panel.
+    // Elements of one byte always have two lines of a row together.
     let together = tile.tuning.lines_together.of(are_aligned(tile), tile.rows.len * tile.width);
     let lines = if tile.width == 1 { 2 } else { together };
     lines * LINE / tile.width
 }
 
-/// Returns whether cache lines of the destination begin at the same columns in every row.
+/// Returns whether lines of the destination begin at the same columns in every row.
 pub(crate) fn are_aligned(tile: &Tile) -> bool {
     tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE) && tile.row_jumps.is_multiple_of(LINE)
 }
 
-/// Returns whether the columns are in the same sets of the caches. Then later columns are not prefetched, because they
-/// would be evicted before they are read.
+/// Returns whether the columns map to the same sets of the caches. Prefetched later columns would then be evicted
+/// before they are read.
 fn aliasing(tile: &Tile) -> bool {
     tile.cols.src_stride % ALIASING_BYTES == 0
 }
 
-/// The current panel.
 pub(crate) struct Panel<V> {
     pub(crate) token: Token<V>,
-    /// The number of columns of the tile that come before this panel.
+    /// The number of columns of the tile before this panel.
     pub(crate) done: usize,
-    /// The source address of the first row, for each column.
+    /// The source of the first row, for each column.
     pub(crate) srcs: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
     /// The address to prefetch, for each column.
     pub(crate) aheads: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
     pub(crate) packed: Option<PackedPanels>,
     src: *const u8,
-    /// The number of columns in a panel that is not packed, without an incomplete first and last line.
+    /// The number of columns in whole lines of a panel that is not packed.
     cols: usize,
-    /// The columns of later panels.
     next: Cursor,
     ahead: Lookahead,
     aliasing: bool,
 }
 
 impl<V: Vector> Panel<V> {
-    /// Returns the state before the first panel, for some rows of a tile.
     #[inline(always)]
     pub(crate) fn of(
         token: Token<V>,
@@ -81,7 +78,7 @@ impl<V: Vector> Panel<V> {
         }
     }
 
-    /// Returns the number of columns in a panel, without an incomplete first and last line.
+    /// Returns the number of columns in whole lines of a panel.
     #[inline(always)]
     pub(crate) fn cols(&self, width: usize) -> usize {
         match &self.packed {
@@ -90,8 +87,8 @@ impl<V: Vector> Panel<V> {
         }
     }
 
-    /// Advances to the panel with the `count` columns from `done` on. If columns are packed, the panel after it has
-    /// `coming` columns, and is packed while `micro_tiles` micro-tiles of this panel are transposed.
+    /// Advances to the `count` columns from `done` on. If columns are packed, the next panel has `coming` columns, and
+    /// is packed while `micro_tiles` micro-tiles of this one are transposed.
     ///
     /// # Safety
     /// As [`PackedPanels::advance`].
@@ -109,8 +106,7 @@ impl<V: Vector> Panel<V> {
             // SAFETY: the caller upholds `# Safety`: all elements are valid.
             unsafe { packed.advance::<V, LEVEL>(self.token, coming, micro_tiles) };
             for col in 0..padded {
-                // Packed columns are in the second-level cache. The prefetch loads their next line into the
-                // first-level cache.
+                // The prefetch loads the next line of a packed column into the first-level cache.
                 self.srcs[col].write(packed.col(col));
                 self.aheads[col].write(packed.col(col).wrapping_add(LINE));
             }
@@ -126,7 +122,7 @@ impl<V: Vector> Panel<V> {
         } else {
             self.ahead.fill(self.src, &mut self.aheads[..count]);
         }
-        // If there are too few columns for a line, the last one is repeated.
+        // A line with too few columns repeats the last one.
         let last = self.srcs[count - 1];
         self.srcs[count..padded].fill(last);
         self.aheads[count..padded].fill(last);

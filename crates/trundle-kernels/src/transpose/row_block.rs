@@ -4,21 +4,19 @@ use std::mem::MaybeUninit;
 
 use crate::tile::{Tile, prefetch_partial};
 
-/// The maximum number of rows that are moved together. Their carry buffers stay in the caches.
+/// The maximum number of rows that are moved together, whose carry buffers stay in the caches.
 pub(crate) const MOST_ROWS: usize = 512;
 
 pub(crate) struct RowBlock {
     pub(crate) count: usize,
-    /// The source position of the first row, in bytes from the first row of the tile.
+    /// The source of the first row, in bytes from the first row of the tile.
     pub(crate) src: usize,
-    /// For each row, the destination address of its first cache line, and the number of bytes of this line that come
-    /// before the row.
+    /// For each row, the address of its first cache line, and the number of bytes of this line before the row.
     pub(crate) dsts: [MaybeUninit<(*mut u8, usize)>; MOST_ROWS],
 }
 
 impl RowBlock {
-    /// Returns the destination address of a row's first cache line, and the number of bytes of this line that come
-    /// before the row.
+    /// Returns the address of a row's first cache line, and the number of bytes of this line before the row.
     ///
     /// # Safety
     /// `row` is less than `count`.
@@ -28,8 +26,7 @@ impl RowBlock {
         unsafe { self.dsts.get_unchecked(row).assume_init() }
     }
 
-    /// Returns the source position of the next rows, in this tile or the next one, in bytes from the first row of this
-    /// block.
+    /// Returns the source of the next rows, in this tile or the next one, in bytes from the first row of this block.
     #[inline(always)]
     pub(crate) fn next(&self, tile: &Tile) -> isize {
         let bytes = self.count * tile.width;
@@ -40,8 +37,8 @@ impl RowBlock {
         (after.addr().wrapping_sub(tile.src.addr()).wrapping_sub(self.src)).cast_signed()
     }
 
-    /// For each row, prefetches the line at `bytes` bytes after its start, if that is not the start of a line. The row
-    /// writes only a part of this line, so the line is read before the store.
+    /// For each row, prefetches the line at `bytes` bytes after its start, if that is within a line. Lines that are
+    /// written in part are read before the store.
     #[inline(always)]
     pub(crate) fn prefetch_partial(&self, bytes: usize) {
         for row in 0..self.count {

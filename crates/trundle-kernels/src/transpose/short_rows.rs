@@ -12,7 +12,7 @@ use crate::parts::writer::Writer;
 use crate::simd::{LINE, Lanes, Outlined, Token, Vector};
 use crate::tile::{AffineLoop, Tile, prefetch_partial};
 
-/// Maximum length of such a row in bytes.
+/// Longer rows are not assembled in registers.
 const MOST_SHORT_ROW_BYTES: usize = 8 * LINE;
 
 /// Maximum number of lines in a short row.
@@ -21,8 +21,7 @@ const MOST_LINES: usize = MOST_SHORT_ROW_BYTES / LINE;
 /// The prefetch distance within a column, in bytes.
 const SHORT_ROWS_AHEAD: usize = 8 * LINE;
 
-/// The prefetch distance at each position of a column. Some lines of the column are prefetched ahead. Near its end, the
-/// start of the next tile is prefetched instead, if it is known.
+/// Prefetch distances: some lines ahead in a column, and near its end the start of the next tile, if known.
 #[derive(Clone, Copy)]
 struct Ahead {
     /// From this byte of a column on, the next tile is prefetched.
@@ -40,12 +39,11 @@ impl Ahead {
         let jump = next.src.addr().wrapping_sub(tile.src.addr()).wrapping_sub(column);
         Ahead {
             until: column.saturating_sub(SHORT_ROWS_AHEAD),
-            // In a short column, all prefetches are for the next tile, from its first byte on.
+            // A short column prefetches the next tile from its first byte on.
             bytes: [ahead, jump.wrapping_add(column.min(SHORT_ROWS_AHEAD)).cast_signed()],
         }
     }
 
-    /// Returns the prefetch distance at byte `at` of a column.
     #[inline(always)]
     fn distance_at(&self, at: usize) -> isize {
         self.bytes[usize::from(at >= self.until)]
@@ -69,7 +67,7 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
         let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
         let (cols, padded) = (tile.cols.len, tile.cols.len.next_multiple_of(LINE / W));
         Cursor::of_cols(tile).fill(tile.src, &mut srcs[..cols]);
-        // If there are too few columns for a line, the last one is repeated.
+        // A line with too few columns repeats the last one.
         let last = srcs[cols - 1];
         srcs[cols..padded].fill(last);
         // SAFETY: the first `padded` items have been written.
@@ -88,7 +86,7 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
                 row_jumps: Jumps::NONE,
                 ..*tile
             };
-            // The last line before a jump and the first line after it are written in part, so they are read first.
+            // The last line before a jump and the first one after it are written in part, so they are read first.
             prefetch_partial(dst.wrapping_add(len * cols * W));
             next.skip(len);
             prefetch_partial(tile.dst.wrapping_offset(next.offset));
@@ -105,14 +103,13 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
     }
 }
 
-/// Returns whether rows of `cols` columns are whole lanes but shorter than a line. Whole micro-tiles of such rows would
-/// be mostly empty.
+/// Returns whether rows are whole lanes but shorter than a line. Whole micro-tiles would be mostly empty.
 const fn are_lanes<const W: usize>(cols: usize) -> bool {
     cols * W < LINE && cols.is_multiple_of(LANE / W) && cols.is_multiple_of(LINE / LANE)
 }
 
-/// Makes lines from rows of whole lanes. Elements are first transposed within lanes. Then the lanes are moved to their
-/// order in the destination.
+/// Makes lines from rows of whole lanes. Elements are transposed within lanes, which are then put in the order of the
+/// destination.
 ///
 /// # Safety
 /// As [`ShortRows`], for rows that begin `at` bytes after `srcs`. The columns fill whole lanes, and their number is a
@@ -163,8 +160,8 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Loads `count` rows of each column into a vector. `count` is at most the number of elements in a vector. Prefetches
-/// the source with a distance of `ahead` bytes.
+/// Loads `count` rows of each column, at most as many as a vector has elements, and prefetches `ahead` bytes further
+/// on.
 ///
 /// # Safety
 /// The rows are valid at `at` bytes from each of `srcs`.
@@ -204,7 +201,7 @@ unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     ahead: Ahead,
 ) {
     let (each, side) = (LINE / W, V::BYTES / W);
-    // The number of vectors in the micro-tiles that make up a line of each row.
+    // The vectors of the micro-tiles that make up a line of each row.
     let group = LINE / V::BYTES * side;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_LINES * MOST_VECTORS];
     // SAFETY: only rows and columns of the tile are read, and rows are written sequentially.

@@ -1,4 +1,4 @@
-//! Exchanges two tiles of a square matrix and transposes both, one pair of micro-tiles after another, in registers.
+//! Exchanges two tiles of a square matrix and transposes both, by pairs of micro-tiles in registers.
 //!
 //! If the rows of a tile map to few sets of the caches, they would evict each other before all micro-tiles are
 //! done. Both tiles are then copied row by row into the scratch, where rows are contiguous, and written
@@ -15,7 +15,7 @@ use crate::simd::{LINE, Token, Vector};
 pub(crate) use crate::pattern::never as applies;
 pub(crate) use crate::rows::tile;
 
-/// A tile of a matrix, and the tile at the transposed position. Both may be the same tile.
+/// A tile of a matrix and the tile at the transposed position, which may be the same.
 #[derive(Clone, Copy)]
 pub struct SquareTile {
     /// The start of the first tile.
@@ -24,39 +24,36 @@ pub struct SquareTile {
     pub second: *mut u8,
     /// The distance between rows of the matrix, in bytes.
     pub stride: isize,
-    /// The number of rows in the first tile, which is the number of columns in the second.
+    /// The rows of the first tile, which are the columns of the second.
     pub rows: usize,
-    /// The number of columns in the first tile.
+    /// The columns of the first tile.
     pub cols: usize,
     /// The size of an element in bytes: 1, 2, 4, 8 or 16.
     pub width: usize,
     /// The starts of the two tiles that are moved next.
     pub next: [*const u8; 2],
-    /// Scratch of [`square_scratch_bytes`] bytes, which only this call uses.
+    /// Scratch of [`square_scratch_bytes`] bytes for this call alone.
     pub scratch: *mut u8,
 }
 
-/// Returns the distance between rows in the scratch, in bytes. With a power of two, rows would evict each other there
-/// too.
+/// Returns the distance between rows in the scratch. With a power of two, rows would evict each other there too.
 fn pitch(cols: usize, width: usize) -> usize {
     (cols * width).next_multiple_of(LINE) + LINE
 }
 
-/// Returns the size of the scratch in bytes, for tiles of at most `side` rows and columns. Elements have `width` bytes,
-/// and the rows of the matrix are `stride` bytes apart.
+/// Returns the size of the scratch in bytes, for tiles of at most `side` rows and columns and a matrix whose rows are
+/// `stride` bytes apart.
 pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
     if !are_aliasing(width, stride) {
         return 0;
     }
-    // The scratch holds both tiles, and the rows of a band, which are transposed together.
+    // Both tiles, and the rows of a band, which are transposed together.
     (2 * side + LINE) * pitch(side, width)
 }
 
 /// How many rows ahead of the copied row are prefetched (measured; docs/kernels.md).
 const ROWS_AHEAD: isize = 8;
 
-/// Exchanges both tiles and transposes them.
-///
 /// # Safety
 /// As [`KernelFn::SquareTile`](crate::KernelFn::SquareTile).
 #[inline(always)]
@@ -107,7 +104,7 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
             }
         }
     }
-    // Exchanges the elements after the last whole micro-tile of rows or columns.
+    // The elements after the last whole micro-tile of rows or columns.
     for row in 0..tile.rows {
         let begin = if row < rows { cols } else { 0 };
         let begin = if is_diagonal { begin.max(row + 1) } else { begin };
@@ -120,7 +117,7 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
     }
 }
 
-/// Does the same as [`exchange`], but stages both tiles.
+/// Does the same as [`exchange`], through the scratch.
 ///
 /// # Safety
 /// As [`exchange`].
@@ -148,8 +145,6 @@ struct ScratchTile {
 }
 
 impl ScratchTile {
-    /// Copies `rows` rows of `bytes` bytes to the scratch.
-    ///
     /// # Safety
     /// The rows are valid for reads, and the scratch has space for them.
     #[inline(always)]
@@ -172,7 +167,7 @@ impl ScratchTile {
         }
     }
 
-    /// Writes the transpose of `rows` rows and `cols` columns of the tile in the scratch. Some rows at a time are
+    /// Writes the transpose of the tile in the scratch, with `rows` rows and `cols` columns. Some rows at a time are
     /// assembled at `band`.
     ///
     /// # Safety
@@ -222,8 +217,6 @@ impl SquareTile {
     }
 }
 
-/// Reads the rows of a micro-tile.
-///
 /// # Safety
 /// The rows are valid for reads.
 #[inline(always)]
@@ -239,8 +232,6 @@ unsafe fn load<V: Vector>(
     }
 }
 
-/// Writes the rows of a micro-tile.
-///
 /// # Safety
 /// The rows are valid for writes.
 #[inline(always)]

@@ -1,5 +1,4 @@
-//! The blocked transpose, for rows that are contiguous in the source and columns that are contiguous in the
-//! destination.
+//! The blocked transpose.
 //!
 //! ```text
 //! for each group of columns that fills a line of the destination
@@ -10,9 +9,9 @@
 //!         for each row, store its vectors, which make a line     (contiguous along the columns)
 //! ```
 //!
-//! Streaming stores need whole cache lines of the destination, but lines may begin at other columns in each row. So the
-//! bytes of a row after its last whole line are *carried*: kept until the next group of columns completes the line.
-//! Groups are moved in panels, whose columns may be packed first.
+//! Streaming stores need whole cache lines, which may begin at other columns in each row. So the bytes of a row after
+//! its last whole line are *carried*: kept until the next group of columns completes the line. Groups are moved in
+//! panels, whose columns may be packed first.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -35,12 +34,11 @@ use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
 use crate::tile::{StoreKind, Tile};
 use crate::tuning::{Level, Tuning};
 
-/// The minimum length along the rows and along the columns of a transpose, in bytes (measured on pictures of 2 to 16
-/// channels; docs/kernels.md).
+/// The minimum length along the rows and along the columns, in bytes (measured on pictures of 2 to 16 channels;
+/// docs/kernels.md).
 const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
 
-/// Applies if the rows are contiguous in the source, in ascending or descending order, and the columns are contiguous
-/// in the destination. There must be enough elements to fill micro-tiles.
+/// Applies if the rows are contiguous in the source, in either order, and the columns in the destination.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width;
     // With fewer rows or columns, micro-tiles would be mostly empty.
@@ -53,33 +51,30 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
 }
 
-/// Maximum size of an element in bytes. Larger elements are copied as runs, which have few incomplete lines (measured;
-/// docs/kernels.md).
+/// Larger elements are copied as runs, which have few incomplete lines (measured; docs/kernels.md).
 const MOST_WIDTH: usize = 512;
 
-/// Returns whether elements of `width` bytes are transposed as whole lines by streaming stores. If `width` is at least
-/// a line, other elements are copied as runs of bytes.
+/// Returns whether elements of `width` bytes are transposed as whole lines. Others of at least a line are copied as
+/// runs of bytes.
 pub fn takes_lines(width: usize) -> bool {
     width.is_multiple_of(LINE) && width <= MOST_WIDTH
 }
 
-/// If elements are whole lines and all rows together have at most this many bytes, the rows are not cut into tiles. If
-/// the columns follow each other in the source, reads are then contiguous.
+/// If elements are whole lines and all rows together have at most this many bytes, rows are not cut into tiles. Reads
+/// are then contiguous if the columns are.
 const WHOLE_ROW_BYTES: usize = 8 << 10;
 
-/// The length of a tile along the axis that is contiguous in the source, in bytes, if destination rows are short and
-/// contiguous.
+/// The length of a tile along the source, in bytes, if destination rows are short and contiguous.
 const SHORT_ROWS_BYTES: usize = 32 * 64;
 
-/// The minimum number of rows in a tile of one-byte elements that is written by streaming stores. Reads of only 256
-/// bytes at a time would be slow.
+/// The minimum number of rows in a streamed tile of one-byte elements. Reads of only 256 bytes at a time would be slow.
 const LEAST_STREAMED_ROWS: usize = 512;
 
-/// The length of a tile along the axis that is contiguous in the source, in bytes and in rows, if columns of elements
-/// of more than 2 bytes are packed. The tile and the panels share the second-level cache (measured; docs/kernels.md).
+/// The length of a tile along the source, in bytes and in rows, if columns of elements of more than 2 bytes are packed.
+/// It shares the second-level cache with the panels (measured; docs/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
-/// Returns the sizes of tiles. They are as large as tasks allow.
+/// Tiles are as large as tasks allow.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let Space { pattern, store, share, tuning, .. } = space;
     if space.ragged_rows {
@@ -112,19 +107,18 @@ fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
 }
 
 /// Returns the maximum number of rows in a tile that is written by ordinary stores. Rows begin within lines, so a line
-/// is written in two parts. It should still be in the first-level cache for the second part. So the number of rows in
-/// one cache set must not exceed the ways of the set.
+/// is written in two parts, and should stay in the first-level cache in between. So rows must not exceed the ways of a
+/// cache set.
 fn cached_rows(pattern: &Pattern) -> usize {
     const SAME_SET_BYTES: usize = 4096;
     const WAYS: usize = 8;
     let zeros = pattern.row_strides.1.trailing_zeros().min(SAME_SET_BYTES.trailing_zeros());
     let rows = (WAYS * SAME_SET_BYTES) >> zeros;
-    // Fewer rows than a lane has elements would take as long.
+    // Fewer rows than a lane has elements take as long.
     rows.max(LANE / pattern.width.min(LANE))
 }
 
-/// Transposes a tile whose rows are contiguous in the source and whose columns are contiguous in the destination. Rows
-/// may jump in the destination, and columns in the source.
+/// Transposes a tile. Rows may jump in the destination, and columns in the source.
 ///
 /// # Safety
 /// As [`KernelFn::Tile`](crate::KernelFn::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump ascend in
@@ -154,7 +148,7 @@ impl<const W: usize> Outlined for Lines<W> {
             risen = tile.rising();
             &risen
         } else {
-            // `rising` is not called here, because copying the description of a small tile takes longer than moving it.
+            // Copying the description of a small tile takes longer than moving it.
             tile
         };
         if !V::STREAMS || tile.store == StoreKind::Ordinary {
@@ -167,8 +161,7 @@ impl<const W: usize> Outlined for Lines<W> {
         let joined = aligned && are_short_rows(tile);
         let streamed = aligned && tile.cols.len * W >= LINE;
         let together = are_aligned(tile);
-        // SAFETY: the caller upholds `# Safety`. The rows ascend, and rows with streaming stores are aligned to
-        // elements.
+        // SAFETY: the caller upholds `# Safety`. The rows ascend, and joined or streamed rows are aligned to elements.
         unsafe {
             match tile.tuning.transpose_level {
                 Level::L1 if joined => V::outlined::<ShortRows<W, L1>>(token, tile),
@@ -187,11 +180,11 @@ impl<const W: usize> Outlined for Lines<W> {
     }
 }
 
-/// Transposes a tile that is larger than the caches. Elements have W bytes, and rows ascend in the source, which is
-/// prefetched into the cache LEVEL. WRITTEN selects the stores.
+/// Transposes a tile of a result that is larger than the caches. Elements have W bytes, rows ascend in the source,
+/// LEVEL is the cache for prefetches, and WRITTEN selects the stores.
 struct Large<const W: usize, const WRITTEN: u8, const LEVEL: u8>;
 
-/// The values of WRITTEN: ordinary stores, streaming stores, and streaming stores if cache lines begin at the same
+/// The values of WRITTEN: ordinary stores, streaming stores, and streaming stores of lines that begin at the same
 /// columns in all rows.
 const ORDINARY: u8 = 0;
 const STREAMING: u8 = 1;
@@ -222,8 +215,6 @@ impl<const W: usize, const WRITTEN: u8, const LEVEL: u8> Outlined for Large<W, W
     }
 }
 
-/// Writes rows by ordinary stores.
-///
 /// # Safety
 /// As [`run`], for elements of W bytes and ascending rows.
 #[inline(always)]
@@ -239,8 +230,8 @@ unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, ro
     }
 }
 
-/// Writes whole lines by streaming stores, if lines begin at the same columns in all rows. Columns before the first and
-/// after the last whole line are written by ordinary stores.
+/// Streams whole lines that begin at the same columns in all rows. Columns before the first and after the last one are
+/// written by ordinary stores.
 ///
 /// # Safety
 /// As [`run`], for elements of W bytes and ascending rows. Lines begin at the same columns in all rows.
@@ -258,8 +249,7 @@ unsafe fn stream_aligned_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Writes whole lines by streaming stores. The bytes of a row after its last whole line are carried to the next group
-/// of columns.
+/// Streams whole lines. The bytes of a row after its last whole line are carried to the next group of columns.
 ///
 /// # Safety
 /// As [`run`], for elements of W bytes and ascending rows. Each row has at least a line and begins at a multiple of W.
@@ -270,7 +260,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     rows: &RowBlock,
 ) {
     let mut carry = [CarryBuffer::NONE; MOST_ROWS];
-    // SAFETY: the first group is a whole line. After it, every row carries a line.
+    // SAFETY: the first group is a whole line, and every row carries a line from then on.
     unsafe {
         stream::<V, W, BEGUN, STREAMED, ENDED, LEVEL>(token, tile, rows, LINE / W, &mut carry);
         if tile.cols.len.is_multiple_of(LINE / W) {
@@ -284,8 +274,8 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Moves rows in three parts. HEAD determines how the first `head` columns are written, BODY how as many whole lines as
-/// possible are written, and TAIL how the rest is written.
+/// Moves rows: the first `head` columns are written by HEAD, as many whole lines as possible by BODY, and the rest by
+/// TAIL.
 ///
 /// # Safety
 /// As [`put_lines`], for rows of the tile. The tile has at least `head` columns.
@@ -308,7 +298,7 @@ unsafe fn stream<
     let end = head + (cols - head) / each * each;
     let mut panel = Panel::of(token, tile, rows, PackedPanels::of(tile, rows, W));
     let most = panel.cols(W);
-    // Returns the end of a panel. The first panel includes the head, and the last one the tail.
+    // The first panel includes the head, and the last one the tail.
     let until = |from: usize| {
         let until = from.max(head) + most;
         if until < end { until } else { cols }
@@ -343,16 +333,16 @@ unsafe fn stream<
     }
 }
 
-/// How the line of a group of columns is written. STORED uses ordinary stores. ALIGNED uses a streaming store, if the
-/// group is a line of the destination. The other values join the line with the carried bytes of the row: BEGUN for the
-/// first line of a row and ENDED for the last one use ordinary stores, and STREAMED uses streaming stores.
+/// How the line of a group of columns is written. STORED uses ordinary stores. ALIGNED streams it, if it is a line of
+/// the destination. The others join it with the carried bytes of the row: BEGUN and ENDED, for the first and the last
+/// line of a row, by ordinary stores, and STREAMED by streaming stores.
 const STORED: u8 = 0;
 const ALIGNED: u8 = 1;
 const BEGUN: u8 = 2;
 const STREAMED: u8 = 3;
 const ENDED: u8 = 4;
 
-/// Transposes the micro-tiles of some columns and writes their lines. PUT determines how a line is written.
+/// Transposes the micro-tiles of some columns and writes their lines.
 ///
 /// # Safety
 /// All rows are valid for reads in all columns, and all columns are valid for writes in all rows. If PUT is STREAMED or
@@ -389,7 +379,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
                     let cols = first + micro_tile * side..first + (micro_tile + 1) * side;
                     let (srcs, aheads) = (&panel.srcs[cols.clone()], &panel.aheads[cols]);
                     for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
-                        // A column need not begin at a line, so its vector may end in the next line.
+                        // A column need not begin at a line, so a vector may end in the next line.
                         let ahead = ahead.assume_init();
                         if row == 0 {
                             V::prefetch_into::<LEVEL>(ahead);
@@ -410,19 +400,18 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     }
 }
 
-/// Returns whether elements of W bytes are always moved by [`put_lane_lines`]. Whole micro-tiles of such elements do
+/// Returns whether all elements are moved by [`put_lane_lines`], because whole micro-tiles do not fit in the registers.
 /// not fit in the registers.
 const fn are_lanes<V: Vector, const W: usize>() -> bool {
     W <= 2 && V::BYTES > LANE
 }
 
-/// Returns the number of bytes of a column that are transposed at once.
 const fn step_bytes<V: Vector, const W: usize>() -> usize {
     if are_lanes::<V, W>() { LANE } else { V::BYTES }
 }
 
-/// Does the same as [`put_lines`], for as many rows as a lane has elements, from `row` on. Each lane of a vector is
-/// loaded from its own column, so elements need to be transposed only within lanes.
+/// Does the same as [`put_lines`], for as many rows as a lane has elements. Each lane of a vector has its own column,
+/// so elements are transposed only within lanes.
 ///
 /// # Safety
 /// As [`put_lines`], for the rows that the function writes.
@@ -435,9 +424,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     carry: &mut [CarryBuffer],
 ) {
     let each = LANE / W;
-    // A line of the source has four lanes, and this function is called for each lane. Each call prefetches a quarter of
-    // the columns. In an incomplete last line, the first call prefetches all columns. Wide elements only come here with
-    // incomplete lines.
+    // A line of the source has four lanes, and the call for each of them prefetches a quarter of the columns. In an
+    // incomplete last line, the first call prefetches all columns. Wide elements only come here with incomplete lines.
     let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
     let asked = match rows.count * W - line {
         LINE.. => quarter * each..(quarter + 1) * each,
@@ -460,7 +448,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
             }
             if V::BYTES == LINE {
                 let vectors = lane_vectors::<V, W>(panel, first, row);
-                // The loop is unrolled, so that the vectors stay in registers.
+                // Unrolled, so that the vectors stay in registers.
                 macro_rules! put {
                     ($($i:literal)*) => {
                         $(if $i < LANE / W {
@@ -489,8 +477,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     }
 }
 
-/// Returns vectors that are transposed within lanes. Each lane is loaded from one column, from row `row` on. The number
-/// of valid vectors is the number of elements in a lane.
+/// Returns vectors whose lanes each come from one column, from row `row` on, transposed within lanes. As many vectors
+/// are valid as a lane has elements.
 ///
 /// # Safety
 /// The columns from `col` on belong to the panel, and the rows to the columns.
@@ -553,8 +541,6 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
     }
 }
 
-/// Writes the line of a group of columns to a row.
-///
 /// # Safety
 /// As [`put_lines`].
 #[inline(always)]
@@ -570,7 +556,7 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     // SAFETY: the caller guarantees that the row is valid.
     unsafe {
         let (base, over) = rows.dst(row);
-        // The first line of a row begins before the row, so its address may be before the buffer.
+        // The first line of a row may begin before the buffer.
         let dst = base.wrapping_add((panel.done + first) * W);
         let bytes = count * W;
         match PUT {

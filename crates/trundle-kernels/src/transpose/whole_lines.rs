@@ -5,17 +5,16 @@ use crate::parts::line::{CarryBuffer, Line};
 use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::{StoreKind, Tile, prefetch_partial};
 
-/// The maximum number of rows that are moved together. Their carry buffers stay in a first-level cache.
+/// The maximum number of rows that are moved together, whose carry buffers stay in a first-level cache.
 const MOST_ROWS: usize = 64;
 
 /// The prefetch distance for the source, in bytes.
 const BYTES_AHEAD: usize = 8 << 10;
 
-/// Transposes a tile of elements that are whole lines. The rows are contiguous in the source, and the columns in the
-/// destination. Rows may jump in the destination, and columns in the source.
+/// Transposes a tile of elements that are whole lines. Rows may jump in the destination, and columns in the source.
 ///
-/// Lines of the destination may begin at any byte of an element. So the incomplete line at the end of an element is
-/// kept until the next element of the row completes it. The source is prefetched into the cache LEVEL.
+/// Lines of the destination may begin at any byte of an element, so an incomplete line is kept until the next element
+/// of the row completes it. The source is prefetched into the cache LEVEL.
 pub(crate) struct WholeLines<const LEVEL: u8>;
 
 impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
@@ -49,7 +48,7 @@ impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
 
 struct Rows<'a> {
     src: *const u8,
-    /// For each row, its destination address, and the number of bytes of its first line that come before the row.
+    /// For each row, its destination, and the number of bytes of its first line before it.
     dsts: &'a [(*mut u8, usize)],
 }
 
@@ -124,7 +123,7 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
     }
 }
 
-/// Calls [`Line::join`] for any byte `at`. It is faster if `at` is a multiple of 4.
+/// Calls [`Line::join`], which is faster at multiples of 4.
 ///
 /// # Safety
 /// As [`Line::join`].

@@ -58,7 +58,6 @@ fn programs_of_several_tensors_are_as_on_the_cpu() {
     }
 }
 
-/// With all tests enabled, there are ten thousand cases.
 #[test]
 fn random_chains_are_as_on_the_cpu() {
     let Some(device) = device() else { return };

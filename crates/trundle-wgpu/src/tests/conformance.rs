@@ -24,8 +24,7 @@ fn moves_between_windows_are_what_the_oracle_says() {
     suite::conformance(&device, 1, shares(16));
 }
 
-/// Tests tiles of elements of every width: full and incomplete tiles, ascending, reversed and rolled loops, at every
-/// offset within a word.
+/// Full and incomplete tiles, ascending, reversed and rolled loops, at every offset within a word.
 #[test]
 fn tiles_are_what_the_oracle_says() {
     let Some(device) = device() else { return };

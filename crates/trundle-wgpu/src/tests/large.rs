@@ -1,4 +1,4 @@
-//! Tests buffers that are larger than the maximum window of many devices.
+//! Buffers above the maximum window of many devices.
 
 use trundle::{Chain, Plan, Shape};
 use trundle_core::Backend;
@@ -6,7 +6,7 @@ use trundle_testing::noise;
 
 use super::device;
 
-/// A common maximum size of a window, in bytes.
+/// A common maximum in bytes.
 const BOUND: usize = 128 << 20;
 
 /// Runs a chain on a tensor above the limit and compares it with the CPU.
@@ -18,7 +18,7 @@ fn is_as_on_the_cpu(chain: &str, sizes: &[usize], width: usize, launches: usize)
     let [work] = plan.moves() else { panic!("{chain} is one move") };
     let some = noise(1 << 20);
     let mut src: Vec<u8> = some.iter().copied().cycle().take(work.src_bytes()).collect();
-    // With these values, all parts of the source are different.
+    // Makes all parts of the source different.
     src.chunks_mut(some.len()).zip(0..).for_each(|(part, number)| part[number as usize] ^= number);
     assert!(src.len() > BOUND);
     let mut expected = vec![0; work.dst_bytes()];

@@ -1,5 +1,4 @@
-//! Checks that the kernels are valid WGSL without optional features, and translates them for Vulkan, DirectX 12 and
-//! Metal.
+//! Checks that the kernels are WGSL without optional features, and translates them for all interfaces.
 
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
@@ -19,7 +18,6 @@ fn kernels() -> Vec<Kernel> {
     sub_byte.chain(whole).chain(tiles).collect()
 }
 
-/// Checks a kernel for a device without optional features.
 fn valid(kernel: Kernel) -> (Module, ModuleInfo) {
     let text = source(kernel);
     let module = wgsl::parse_str(&text)
