@@ -8,13 +8,13 @@ use trundle::Width;
 /// A box: one range of indices for each axis.
 pub(crate) type Bounds = Vec<Range<usize>>;
 
-/// The layout of a tensor in a file. The tensor is cut along its axes into chunks, and the file contains the chunks one
-/// after the other in row-major order. A row-major tensor is a single chunk. All positions are in elements.
+/// The layout of a tensor in a file: it is cut along its axes into chunks, which follow one another in row-major order.
+/// A row-major tensor is a single chunk. All positions are in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     /// For each axis, the start of each chunk in ascending order, and the end of the last chunk.
     cuts: Vec<Vec<usize>>,
-    /// Whether each chunk is encoded once it is complete. Until then, its parts wait in an intermediate.
+    /// Whether a chunk is encoded once it is complete. Until then, its parts wait in an intermediate.
     is_packed: bool,
     /// The number of trailing axes that are axes within a chunk of the stored file and so are always read whole; 0 if
     /// elements can be read individually.
@@ -29,7 +29,6 @@ trundle::internal::fingerprint!(struct Location { cuts, is_packed, chunk_axes, d
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
     first: usize,
-    /// The number of elements in a run.
     pub(crate) len: usize,
     /// Loops over the runs, outermost first: the number of iterations, and the distance in elements.
     loops: Vec<(usize, usize)>,
@@ -43,7 +42,6 @@ pub(crate) fn unit(width: Width) -> usize {
     }
 }
 
-/// Returns the size of this many elements in a file in bytes.
 pub(crate) fn file_bytes(width: Width, elements: usize) -> usize {
     width.bytes(elements.saturating_mul(width.units()))
 }
@@ -95,7 +93,6 @@ impl Location {
         elements(outer).saturating_mul(of_chunk)
     }
 
-    /// Returns the picoseconds to decode the elements that must be read to get `bounds`.
     pub(crate) fn decoding(&self, bounds: &[Range<usize>]) -> u64 {
         match self.decoding {
             0 => 0,
@@ -103,8 +100,7 @@ impl Location {
         }
     }
 
-    /// Returns the number of elements of `bounds` in incomplete chunks. These elements wait in an intermediate for the
-    /// rest of their chunk.
+    /// Returns the number of elements of `bounds` in incomplete chunks, which wait for the rest of their chunk.
     pub(crate) fn waiting(&self, bounds: &[Range<usize>]) -> usize {
         if !self.is_packed {
             return 0;
@@ -124,7 +120,6 @@ impl Location {
         if self.is_packed || self.count() > 1 { &self.cuts } else { &[] }
     }
 
-    /// Returns the number of chunks.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
@@ -160,8 +155,7 @@ impl Location {
         (1..=chunk.len()).map(|axis| elements(&chunk[axis..])).collect()
     }
 
-    /// Returns the position of the first element of the chunk that contains `bounds`, and the number of elements in the
-    /// chunk.
+    /// Returns the position of the first element of the chunk around `bounds`, and the number of its elements.
     pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
         let (first, chunk) = self.around(bounds);
         (first, elements(&chunk))
@@ -185,7 +179,7 @@ impl Location {
         boxes(self.parts(bounds))
     }
 
-    /// Returns the position of the first element of the chunk that contains `bounds`, and the box of the chunk.
+    /// Returns the position of the first element of the chunk around `bounds`, and the chunk's box.
     fn around(&self, bounds: &[Range<usize>]) -> (usize, Bounds) {
         let along = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
             let index = cuts.partition_point(|cut| *cut <= range.start) - 1;
@@ -248,7 +242,7 @@ impl Runs {
             first += (range.start - whole.start) * stride;
             match loops.last_mut() {
                 None if len == stride => len *= range.len(),
-                // If the outer loop continues where the inner loop ends, both become one loop.
+                // If the outer loop continues where the inner one ends, join them.
                 Some((steps, distance)) if *steps * *distance == stride => *steps *= range.len(),
                 _ if range.len() > 1 => loops.push((range.len(), stride)),
                 _ => {}

@@ -28,9 +28,8 @@ pub(crate) struct Measurements {
 /// A measurement in whole numbers, so that reading it gives exactly the values that were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
-    /// The device number and the file system's id.
     disk: [u64; 2],
-    /// The time of the measurement, in seconds since 1970.
+    /// Seconds since 1970.
     measured: u64,
     kilobytes_per_second: u64,
     request_nanoseconds: u64,
@@ -53,8 +52,8 @@ impl Measurements {
         Measurements { path: cache_folder().map(|folder| folder.join("disks.json")) }
     }
 
-    /// Returns the remembered measurement of the disk that contains `file`. If there is none, calls `measured` and
-    /// remembers its result.
+    /// Returns the remembered measurement of the disk of `file`. If there is none, calls `measured` and remembers its
+    /// result.
     pub(crate) fn storage(
         &self,
         file: &File,
@@ -79,7 +78,7 @@ impl Measurements {
         let measure = Measure::of(disk, now, &measured()?);
         measures.insert(0, measure.clone());
         measures.truncate(MOST_DISKS);
-        // If the file cannot be written, the next run measures the disk again.
+        // If the file cannot be written, the next run measures again.
         let _ = self.write(&measures);
         Some(measure.storage())
     }
@@ -150,7 +149,7 @@ fn disk_of(file: &File) -> Option<[u64; 2]> {
     Some([file.metadata().ok()?.dev(), file_system])
 }
 
-/// On other systems, disks cannot be identified, so each run measures them.
+/// Elsewhere, disks cannot be identified, so each run measures them.
 #[cfg(not(unix))]
 fn disk_of(_: &File) -> Option<[u64; 2]> {
     None

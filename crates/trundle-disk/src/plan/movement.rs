@@ -1,5 +1,4 @@
-//! Describes a tensor of the output as a program. The inputs of the program are files with contiguous, row-major
-//! elements.
+//! Describes a tensor of the output as a program whose inputs are files with contiguous, row-major elements.
 
 use std::sync::Arc;
 
@@ -49,7 +48,7 @@ impl From<Order> for Arrangement<'_> {
 /// has the axes of the chunk grid followed by the axes within a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Movement {
-    /// The program. Its inputs are the contents of the files, and its only output is written.
+    /// The program. Its inputs are the contents of the files; its only output is written.
     pub(crate) program: Arc<Program>,
     pub(crate) passes: Vec<MovementPass>,
     /// The number of passes if everything is in memory. There, a second pass can cost less than many regions.
@@ -184,8 +183,8 @@ impl Movement {
         Ok(Movement { program: whole, passes, whole_passes, scratch_bytes, in_chunks })
     }
 
-    /// Returns the approximate chunk sizes that the output inherits from the inputs: the longest range between two
-    /// edges along each axis. `None` if no input is chunked.
+    /// Returns the approximate chunk sizes that the output inherits: the longest range between two edges along each
+    /// axis. `None` if no input is chunked.
     pub(crate) fn chunk(&self) -> Option<Vec<usize>> {
         if self.in_chunks.is_empty() {
             return None;
@@ -244,12 +243,10 @@ impl Movement {
         read.saturating_add(written).saturating_add(self.scratch_bytes)
     }
 
-    /// Returns the size of the intermediates between passes in memory, in bytes.
     pub(crate) fn scratch_bytes(&self) -> u64 {
         self.scratch_bytes
     }
 
-    /// Returns the number of passes if everything is in memory.
     pub(crate) fn whole_passes(&self) -> usize {
         self.whole_passes
     }
@@ -259,8 +256,7 @@ pub(crate) fn made_of_output(program: &Program) -> &Made {
     &program.tensor(program.outputs()[0]).made
 }
 
-/// Returns the budget of a file pass. It allows many regions, because the cost of a region is small compared to reading
-/// and writing files.
+/// Returns the budget of a file pass. Many regions cost little compared to reading and writing files.
 pub(crate) fn budget() -> Budget {
     let many = 1 << 16;
     Budget { elements: 1, few: many, most: many, ..Device::default().budget() }
@@ -301,7 +297,7 @@ fn given_in_chunks(
     let row_major: Vec<usize> = (0..rank).collect();
     let order = order.unwrap_or(&row_major);
     let counts = || shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
-    // A file with a single chunk has no axes of a chunk grid.
+    // A single chunk has no grid axes.
     let is_one = counts().all(|count| count == 1);
     let indices = counts().filter(|_| !is_one);
     let within = order.iter().map(|axis| chunk[*axis]);

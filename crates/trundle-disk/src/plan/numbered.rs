@@ -15,16 +15,15 @@ use crate::plan::tensor_job::TensorJob;
 /// The approximate largest number of tasks by default.
 const MOST_TASKS: u64 = 1000;
 
-/// The default for the least bytes that a task writes. Less would not be worth starting a process.
+/// The least bytes that a task writes by default. Less would not be worth starting a process.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// With this number of tasks, many workers have enough to do. A job is divided into this many tasks, unless the
-/// estimated time would grow by more than the factor [`MARGIN`].
+/// Enough tasks for many workers. A job is divided into this many tasks, unless the estimated time would grow by more
+/// than the factor [`MARGIN`].
 const ENOUGH_TASKS: usize = 16;
 const MARGIN: f64 = 1.25;
 
-/// The number of buffers of the size of a tile: two for inputs and two for outputs, so that reads and writes overlap
-/// moves.
+/// The number of buffers of the size of a tile: inputs and outputs, twice, so that reads and writes overlap moves.
 const BUFFERS: u64 = 4;
 
 /// Tasks that do not depend on each other. All tasks of earlier stages must be done first.
@@ -53,8 +52,7 @@ pub(crate) struct NumberedTask {
 }
 
 impl Job {
-    /// Changes the tensors for which `which` returns true, so that all chunks are decoded and encoded instead of
-    /// copied.
+    /// Changes the tensors for which `which` returns true to decode and encode all chunks instead of copying them.
     pub(crate) fn decoding(self, which: impl Fn(&TensorJob) -> bool) -> Job {
         let Job { tensors, .. } = self;
         let tensors = tensors.into_iter().map(|tensor| match which(&tensor) {

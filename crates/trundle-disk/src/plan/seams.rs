@@ -34,7 +34,7 @@ pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>
     })
 }
 
-/// Returns the known seams of a tensor along an axis; `None` if the seams must be searched in its sources.
+/// The known seams of a tensor along an axis; `None` to search its sources.
 type Known<'a> = dyn Fn(TensorId, usize) -> Option<Vec<usize>> + 'a;
 
 fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {

@@ -35,8 +35,7 @@ const BATCH_BYTES: usize = 32 << 20;
 /// wait for the last chunk, which matters if coding takes longer than the disk.
 const CODED_CHUNKS: usize = 16;
 
-/// Returns the groups of a job. All tensors that need one pass share a group, except for tensors whose encoded chunks
-/// are copied.
+/// Returns the groups of a job. Tensors with one pass share a group, unless their encoded chunks are copied.
 pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
     let mut groups = Vec::new();
     let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };
@@ -90,7 +89,7 @@ impl TaskGroup {
         job.tensors[tensor].encoded().map(|_| tensor)
     }
 
-    /// Returns the size in bytes of the intermediate that pass `pass` of the group's tensor writes.
+    /// Returns the bytes of the intermediate that pass `pass` of the group's tensor writes.
     pub(crate) fn intermediate_bytes(&self, job: &Job, pass: usize) -> u64 {
         let Some(task) = self.tasks.first() else { return 0 };
         let tensor = &job.tensors[task.tensor];
@@ -118,7 +117,6 @@ impl TaskGroup {
         self.tasks[tasks].iter().map(|task| task.written_bytes(job)).sum()
     }
 
-    /// Returns the memory of a batch in bytes.
     pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
         self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
     }

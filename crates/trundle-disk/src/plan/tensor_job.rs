@@ -28,7 +28,7 @@ pub struct TensorJob {
     /// The element order of the source; `None` if the source is chunked, or if there are several sources.
     in_order: Option<Order>,
     pub(crate) movement: Movement,
-    /// The file passes. The list is empty if the tensor has no elements.
+    /// The file passes; empty if the tensor has no elements.
     pub(crate) file_passes: Vec<FilePass>,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
@@ -90,12 +90,11 @@ impl TensorJob {
         self.encoded.as_ref().filter(|_| !self.file_passes.is_empty())
     }
 
-    /// Returns whether copied chunks can be verified, which requires that the elements can be read in one pass.
+    /// Returns whether copied chunks can be verified: the elements must be readable in one pass.
     pub(crate) fn verifies_encoded(&self) -> bool {
         self.file_passes.len() == 1
     }
 
-    /// Returns whether the tensor is read whole and moved in memory.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_passes.iter().any(|pass| pass.is_whole)
     }
@@ -114,8 +113,8 @@ impl TensorJob {
         }
     }
 
-    /// Returns, for each file pass, the number of tiles and the mean sizes in bytes of a contiguous read and of a
-    /// contiguous write. The result is empty if the tensor is read whole.
+    /// Returns, for each file pass, the number of tiles and the mean bytes of a contiguous read and of a contiguous
+    /// write; empty if the tensor is read whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &FilePass| {
@@ -128,7 +127,7 @@ impl TensorJob {
 
     pub(crate) fn cost(&self, rates: &Rates) -> Cost {
         if let Some(encoded) = self.encoded() {
-            // The encoded size is not known, so the decoded size is used as an estimate.
+            // The encoded size is not known; the decoded size is an estimate.
             let (count, bytes) = (encoded.count() as u64, self.out_bytes());
             return Cost {
                 bytes_read: bytes,
@@ -274,7 +273,6 @@ impl Unplanned {
         })
     }
 
-    /// Returns the codecs of the source that the format of the output does not have.
     pub(crate) fn codecs_not_kept(&self) -> &[String] {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }

@@ -27,11 +27,10 @@ pub(crate) struct Budget {
     pub(crate) bytes: usize,
 }
 
-/// The memory that the list of tiles needs for each tile that reads one input, together with its task.
+/// The memory for each tile in the list of tiles, with its task, if it reads one input.
 const TILE_BYTES: usize = 256;
 
-/// The most memory that the plan and the I/O requests of one span need. A span is the part of a tile in one chunk of
-/// the output.
+/// The most memory of the plan and the I/O requests of a span, the part of a tile in one chunk of the output.
 pub(crate) const SPAN_BYTES: usize = 4 << 10;
 
 /// The number of spans of a tile that do not count against the budget.
@@ -50,8 +49,7 @@ pub(crate) fn least_bytes(bytes: u64) -> u64 {
 }
 
 impl Budget {
-    /// Returns the number of elements in the output of the largest tile whose sources have as many elements as its
-    /// output.
+    /// Returns the number of elements in a tile's output if its sources have as many.
     fn elements(self) -> usize {
         self.bytes / 2 / self.unit.max(1)
     }
@@ -95,7 +93,6 @@ impl Tile {
         covered.fold(0, usize::saturating_add)
     }
 
-    /// Returns the picoseconds to decode everything that is read on one core.
     pub(crate) fn decoding(&self, from: &[&Location]) -> u64 {
         let decoding = self.sources.iter().map(|(input, source)| from[*input].decoding(source));
         decoding.fold(0, u64::saturating_add)
@@ -116,9 +113,8 @@ impl Tile {
     }
 }
 
-/// Cuts the output into tiles of about the size that [`Growth`] finds: it lengthens a small tile, each time along the
-/// axis that saves the most time per element. Cuts are made at seams, and preferably at the indices in `edges`, which
-/// has a list for each axis of the output. Returns `None` if no tiles fit the budget.
+/// Cuts the output into tiles of about the size that [`Growth`] finds. Cuts are made at seams, and preferably at the
+/// indices in `edges`, which has a list for each axis of the output. Returns `None` if no tiles fit the budget.
 pub(crate) fn tiles(
     program: &Program,
     (from, to): (&[&Location], &Location),
@@ -357,7 +353,6 @@ mod tests {
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
 
-    /// Checks that the tiles cover the output exactly once, and that every tile fits the budget.
     fn check(program: &Program, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
         assert_eq!(total, out_sizes(program).iter().product::<usize>());

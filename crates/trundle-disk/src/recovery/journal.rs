@@ -106,7 +106,6 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Writes the progress to the journal on the disk.
     pub(crate) fn note(&self, progress: Progress) -> Result<(), Error> {
         Ok(self.append(&progress).map_err(writing)?)
     }

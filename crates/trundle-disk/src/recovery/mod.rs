@@ -107,7 +107,6 @@ pub(crate) fn key_of_pass(pass: usize) -> String {
     format!("{PASS}{pass}")
 }
 
-/// The prefix of the keys of intermediates.
 const PASS: &str = "pass";
 
 pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {

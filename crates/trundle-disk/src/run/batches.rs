@@ -38,7 +38,6 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Iterates over the batches of a group.
 pub(crate) struct Batches<'a, 'g> {
     pub(crate) job: &'a Job,
     pub(crate) group: &'g TaskGroup,
@@ -96,7 +95,7 @@ impl Buffer {
         grow(&mut self.moved, moved)
     }
 
-    /// Swaps the bytes of source elements to little-endian if they are stored in another order.
+    /// Swaps source elements to little-endian.
     pub(crate) fn swap_bytes(&mut self, batch: &Batch<'_>) {
         let mut memory = &mut self.source[..];
         for read in batch.tasks.iter().flat_map(|task| &task.reads) {
@@ -108,7 +107,6 @@ impl Buffer {
         }
     }
 
-    /// Moves the elements of the source to the output, and drops the plans.
     pub(crate) fn move_elements(&mut self, batch: &mut Batch<'_>) -> Result<(), Error> {
         if batch.is_copy() {
             std::mem::swap(&mut self.source, &mut self.moved);
@@ -127,7 +125,6 @@ impl Buffer {
     }
 }
 
-/// Frees a buffer that is longer than `most` bytes.
 fn shrink(buffer: &mut Vec<u8>, most: usize) {
     if buffer.len() > most {
         *buffer = Vec::new();
@@ -144,8 +141,8 @@ fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();
         let spare = SPARE_BYTES.min(bytes / 8);
-        // `vec![0; n]` gets zeroed pages from the system without writing to them, but it aborts the process if there is
-        // no memory, and stable Rust has no form of it that returns an error. So try to reserve the memory first.
+        // `vec![0; n]` gets zeroed pages from the system without writing to them, but aborts if there is no memory, and
+        // stable Rust has no fallible form. So try to reserve the memory first.
         Vec::<u8>::new().try_reserve_exact(bytes + spare).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
         prefer_large_pages(buffer);

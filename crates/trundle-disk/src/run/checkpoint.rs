@@ -11,7 +11,6 @@ use crate::recovery::journal::{Journal, Progress};
 /// The shortest interval between two lines of the journal; 0 in unit tests.
 const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 500 });
 
-/// The progress of a run, and whether its files remain if it ends early.
 pub(crate) struct Checkpoint<'a> {
     /// The output; `None` for a stream.
     output: Option<&'a mut Output>,
@@ -44,7 +43,7 @@ impl<'a> Checkpoint<'a> {
         self.progress
     }
 
-    /// Advances the progress. A resumed run that repeats earlier work does not lower it.
+    /// Advances the progress. Work that is repeated after a resume does not lower it.
     pub(crate) fn reached(&mut self, progress: Progress) {
         self.progress = self.progress.max(progress);
     }

@@ -206,7 +206,6 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
     spacings
 }
 
-/// Rows of fewer bytes than this are short.
 const SHORT_BYTES: usize = 64;
 
 /// Returns whether the rows are short and their positions together are contiguous.
@@ -240,10 +239,8 @@ fn sum_short_rows<N: IntegerSlice>(
     words.into_sum()
 }
 
-/// Sums numbers at contiguous positions, which are added one at a time.
 struct Words {
     sum: u128,
-    /// The bytes of the current word so far, and the bits at which they begin and end.
     /// The index of the current word, its bytes so far, and the bits at which they begin and end.
     index: usize,
     word: u64,

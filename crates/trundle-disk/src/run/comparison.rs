@@ -33,7 +33,6 @@ pub enum Difference {
     },
 }
 
-/// The name of the progress phases that move elements.
 const COMPARING: &str = "comparing";
 
 struct ComparedTensor<'a, 'f> {
@@ -41,7 +40,7 @@ struct ComparedTensor<'a, 'f> {
     tensor: usize,
 }
 
-/// Compares a tensor of one file with a tensor of another file bit for bit. Returns `None` if they are equal.
+/// Compares a tensor of each file bit for bit. Returns `None` if they are equal.
 ///
 /// Differences in byte order, bit order and axis order are ignored. Neither tensor is loaded whole. If neither file
 /// allows positional reads, one tensor is copied to a temporary file first.
@@ -155,7 +154,6 @@ impl ComparedTensor<'_, '_> {
     }
 }
 
-/// Returns the store of temporary files. The files have no names.
 fn store() -> RunFiles {
     RunFiles::new(std::env::temp_dir(), String::new())
 }

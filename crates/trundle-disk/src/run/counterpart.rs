@@ -1,7 +1,7 @@
 //! A destination that compares instead of storing: bytes that are written to it are compared with an existing tensor.
 //!
-//! Two tensors are compared by a job that moves one of them to the layout of the other. The job has as many passes and
-//! tiles as the memory limit requires.
+//! Two tensors are compared by a job that moves one of them to the layout of the other, in as many passes and tiles as
+//! the memory limit requires.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -56,7 +56,6 @@ impl<'a> Counterpart<'a> {
         Counterpart { blob, offset, element, written, shape, order, found, fault }
     }
 
-    /// Returns the differences, or the first error of reading the existing tensor.
     pub(crate) fn into_differences(self) -> io::Result<Differences> {
         match self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(fault) => Err(fault),
@@ -108,7 +107,6 @@ impl<'a> Counterpart<'a> {
         (first, count.min(self.shape.elements().saturating_sub(first)))
     }
 
-    /// Compares bytes that were written at `at` with the stored bytes, and records the differences.
     fn note(&self, written: &[u8], own: &[u8], at: u64) {
         let (begin, count) = self.elements(written.len(), at);
         let value = |bytes: &[u8], index: usize| match self.written.width() {

@@ -30,10 +30,10 @@ pub(crate) struct Executor<'a> {
     checkpoint: Checkpoint<'a>,
     /// The intermediates of the current tensor, one for each pass.
     pub(super) intermediates: Vec<Box<dyn Blob>>,
-    /// For each tensor, the checksum of the source of the current group. This is used only if checksums are needed.
+    /// For each tensor, the checksum of the current group's source, if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
-    /// The number of bytes that this phase has handled. A byte counts each time it is handled.
+    /// The bytes that this phase has handled. A byte counts each time it is handled.
     done: AtomicU64,
     /// The number of times that the phase handles each byte.
     handled: u64,
@@ -68,7 +68,6 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Returns the time of moving elements in memory, in seconds.
     pub(crate) fn into_move_seconds(self) -> f64 {
         self.move_seconds
     }
@@ -202,9 +201,8 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// Opens the intermediates that a group reads and writes. The intermediates of earlier passes must exist. The
-    /// intermediate that the group writes must exist if `is_begun` is true. A pass that runs again to verify its output
-    /// (`again`) writes an unnamed intermediate.
+    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes must exist, and the one
+    /// to write must exist if `is_begun`. A pass that runs again to verify its output (`again`) writes an unnamed one.
     fn open_intermediates(
         &mut self,
         group: &TaskGroup,
@@ -297,8 +295,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reads the batch `arriving` and writes the batch `leaving`, which use the same buffer. At the same time, moves a
-    /// third batch in another buffer. Returns the seconds of the move.
+    /// Reads the batch `arriving` and writes the batch `leaving` in the same buffer, while a third batch is moved in
+    /// another one. Returns the seconds of the move.
     fn transfer_and_move(
         &self,
         (arriving, leaving): (Option<&Batch<'_>>, Option<&Batch<'_>>),
@@ -309,7 +307,7 @@ impl<'a> Executor<'a> {
         let Some((batch, other)) = moving else {
             return self.transfer(arriving, leaving, buffer, run).map(|()| 0.0);
         };
-        // If there is nothing to read or write, no second thread is needed.
+        // Without reads and writes, no second thread is needed.
         if arriving.is_none() && leaving.is_none() {
             return self.move_elements(other, batch);
         }
@@ -327,7 +325,6 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Reads the batch `arriving` while the batch `leaving` is written.
     pub(super) fn transfer(
         &self,
         arriving: Option<&Batch<'_>>,
@@ -411,7 +408,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Moves the elements of a batch from its source to its output. Returns the time of the move in seconds.
+    /// Moves the elements of a batch from its source to its output. Returns the seconds.
     fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
         buffer.swap_bytes(batch);
         if self.context.options.verify {
@@ -472,9 +469,8 @@ struct Slot<'a> {
     batch: Option<Batch<'a>>,
 }
 
-/// Two slots that are swapped after each step. In a step, the front slot writes one batch and reads the next one. At
-/// the same time, the back slot moves the batch that it read in the previous step. A single slot reads a batch and then
-/// moves it.
+/// Two slots that are swapped after each step. The front slot writes one batch and reads the next one, while the back
+/// slot moves the batch that it read in the previous step. A single slot reads a batch and then moves it.
 #[derive(Default)]
 struct Ring<'a> {
     front: Slot<'a>,
@@ -490,7 +486,6 @@ impl<'a> Ring<'a> {
         self.front.batch.is_none() && self.back.as_ref().is_none_or(|slot| slot.batch.is_none())
     }
 
-    /// Swaps the slots. Returns the new front slot and the new back slot.
     fn turn(&mut self) -> (&mut Slot<'a>, Option<&mut Slot<'a>>) {
         if let Some(back) = &mut self.back {
             std::mem::swap(&mut self.front, back);

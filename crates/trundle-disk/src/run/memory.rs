@@ -102,7 +102,7 @@ impl MemoryStore {
         MemoryStore { faults: Arc::new(faults), ..MemoryStore::default() }
     }
 
-    /// Returns the store as it would be after a power failure. It has no further faults.
+    /// Returns the store after a power failure, without further faults.
     pub(crate) fn after_power_failed(&self) -> MemoryStore {
         let after = MemoryStore::default();
         for (key, value) in &*self.values.lock().unwrap() {

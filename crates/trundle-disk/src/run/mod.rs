@@ -274,7 +274,7 @@ impl Finished {
     }
 }
 
-/// Identifies the sources. Returns `None` if another run could not open one of them again, for example a stream.
+/// Identifies the sources; `None` if another run could not open one of them again, for example a stream.
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
     let mut identities = Vec::with_capacity(sources.len());
     for source in sources {

@@ -63,7 +63,7 @@ impl TaskPlan {
         self.verify
     }
 
-    /// Removes the unfinished output at `path` and the files that the tasks share.
+    /// Removes the unfinished output at `path` and the shared files of the tasks.
     ///
     /// # Errors
     /// [`Error`] if a task is running.
@@ -185,8 +185,7 @@ impl Job {
     /// already finished.
     ///
     /// # Errors
-    /// [`Error`] if the job or a source has changed since the plan was made, or the files that the tasks share no
-    /// longer exist.
+    /// [`Error`] if the job or a source has changed, or the shared files no longer exist.
     pub fn join_tasks(
         self,
         plan: &TaskPlan,
@@ -198,7 +197,7 @@ impl Job {
         let output = match joined {
             Joined::Begun(output) => output,
             Joined::Finished => {
-                // Ignore errors: files that remain do no harm, and another process may be removing them.
+                // Files that cannot be removed do no harm, and another process may be removing them.
                 let _ = plan.discard(path);
                 return Ok(None);
             }
@@ -373,7 +372,7 @@ impl NumberedJob {
         matches!(joined, Ok(Joined::Finished))
     }
 
-    /// Renames the output when all tasks are done, and removes the files that the tasks shared.
+    /// Renames the output when all tasks are done, and removes the shared files.
     ///
     /// # Errors
     /// [`Error`] if a task is running or not done, or if the output cannot be renamed. All files then remain.

@@ -36,9 +36,8 @@ pub(crate) struct Source<'a> {
 }
 
 impl Origin<'_> {
-    /// Computes, with `threads` threads, the checksum of the elements that the operators move to the box `out`. Calls
-    /// `goes_on` with the number of elements that were summed. If `goes_on` returns false, the sum stops and the
-    /// checksum is incomplete.
+    /// Computes the checksum of the elements that the operators move to the box `out`, with `threads` threads. Calls
+    /// `goes_on` with the number of elements summed; if it returns false, the checksum is incomplete.
     pub(crate) fn checksum(
         &self,
         out: &[Range<usize>],
@@ -86,7 +85,7 @@ impl Origin<'_> {
         checksum
     }
 
-    /// Follows a part of the grid to its source, and returns the checksum of this part. Adds the other parts to `rest`.
+    /// Returns the checksum of a part of the grid, and adds the other parts to `rest`.
     fn checksum_of_grid(&self, mut grid: Grid, rest: &mut Vec<Grid>) -> Checksum {
         loop {
             if let Some(tensor) = grid.tensor() {
@@ -164,7 +163,7 @@ impl<'a> Blocks<'a> {
         if let (Some(last), Some(range)) = (sides.last_mut(), whole.last()) {
             *last = range.len().clamp(1, ROW_ELEMENTS);
         }
-        // Double the shortest side that is not yet as long as its axis.
+        // Double the shortest side that is not at its limit.
         while sides.iter().product::<usize>() < BLOCK_ELEMENTS {
             let short = (0..whole.len()).rev().filter(|axis| sides[*axis] < whole[*axis].len());
             let Some(axis) = short.min_by_key(|axis| sides[*axis]) else { break };
@@ -196,7 +195,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The least number of elements for each thread.
+/// The least elements per thread.
 const FEW_ELEMENTS: usize = 1 << 17;
 
 /// The approximate number of elements of a block.

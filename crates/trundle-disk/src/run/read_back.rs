@@ -1,4 +1,3 @@
-//! Reads the data of a tensor back from a file, and computes its checksums.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -75,7 +74,6 @@ pub(crate) fn read_back(
 #[derive(Default)]
 struct Crc {
     all: u32,
-    /// The number of parts that are included in `all`.
     parts: usize,
     waiting: BTreeMap<usize, (u32, u64)>,
 }

@@ -79,9 +79,8 @@ impl Sample {
     ) -> Result<Sample, Error> {
         let header = &file.headers()[tensor];
         let width = header.element.width();
-        // If the sample has different positions in each chunk, a job with this step would need a pass that unpacks all
-        // chunks. Instead the job moves all elements of the chunks, which it reads anyway, and `Picked` keeps some of
-        // them.
+        // If the sample has different positions in each chunk, this step would need a pass that unpacks all chunks. The
+        // job reads these chunks anyway, so it moves all of their elements, and `Picked` keeps some.
         let step_of_job = |axis: usize| match (&header.chunk, width) {
             (Some(chunk), Width::Bytes(_))
                 if !chunk[axis].is_multiple_of(steps[axis].step)
@@ -143,7 +142,7 @@ impl Sample {
     }
 }
 
-/// A destination for the output of a job. It keeps only the elements at some steps.
+/// A destination for a job that keeps only the elements at some steps.
 #[derive(Debug)]
 struct Picked {
     /// The size in bytes of a run: a contiguous range of elements that is kept or dropped as a whole.

@@ -109,7 +109,6 @@ impl<M> Request<'_, M> {
         (starts, self.within.len() * unit(self.data.width))
     }
 
-    /// Returns the offset and the length in bytes of a run whose first element is `first`.
     fn bytes_of(&self, first: usize) -> (u64, usize) {
         let width = self.data.width;
         let bytes = |elements: usize| file_bytes(width, elements);
@@ -209,8 +208,8 @@ pub(crate) enum Fault {
     Writing(io::Error),
 }
 
-/// Carries out requests with this many threads, and calls `advance` with the size in bytes of each completed request.
-/// No request begins after an error or a stop. The error contains the index of the job's source file, if it is one.
+/// Carries out requests with this many threads, and calls `advance` with the bytes of each. No request begins after an
+/// error or a stop. The error contains the index of the job's source file, if it is one.
 fn carry_out<'a, M: Send>(
     requests: &Mutex<std::vec::IntoIter<Request<'a, M>>>,
     threads: usize,

@@ -89,7 +89,6 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Computes the CRC-32 of each tensor of the output, if the format stores them.
     pub(super) fn output_checksums(&self) -> Result<Vec<u32>, Error> {
         let Context { job, target: blob, observer, .. } = self.context;
         let skeleton = &job.skeleton;

@@ -175,7 +175,7 @@ fn what_is_written_wrongly_is_found() {
             assert_eq!(sandbox.names(), ["in.npy"], "{name}");
         }
     }
-    // Verification also finds errors in intermediates.
+    // Corrupted intermediates are found too.
     for (name, corrupt) in corruptions {
         let sandbox = Sandbox::two_passes();
         let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
@@ -183,7 +183,7 @@ fn what_is_written_wrongly_is_found() {
         assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
         assert_eq!(sandbox.names(), ["in.npy"], "{name}");
     }
-    // Verification accepts files without errors.
+    // Correct files are not refused.
     for storage in [ONE_PASS, TWO_PASSES] {
         let sandbox = Sandbox::two_passes();
         assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);

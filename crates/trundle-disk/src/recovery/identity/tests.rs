@@ -212,7 +212,6 @@ impl Sandbox {
         self.taken()
     }
 
-    /// Reads the output and removes it.
     fn taken(&self) -> Vec<u8> {
         let bytes = fs::read(self.path("out")).unwrap();
         fs::remove_file(self.path("out")).unwrap();
@@ -343,8 +342,7 @@ fn no_job_goes_on_with_another() {
             let output = said.contains("the output's format, names or metadata");
             assert!(tensors || operators || output, "{name}, {other_name}: {said}");
         }
-        // A resumed run uses the budget and the storage that the journal states, not the budget and storage of the
-        // new request.
+        // A resumed run uses the budget and the storage of the journal, not of the new request.
         let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
         assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
         assert!(sandbox.taken() == expected, "{name}");
@@ -384,7 +382,7 @@ fn a_journal_that_was_changed_is_found_out() {
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
     let error = sandbox.resume(&asks, false).unwrap_err();
     assert!(error.to_string().contains("it was cut into different tiles"), "{error}");
-    // This journal claims that more was done than is true.
+    // This journal claims more than was done.
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
     let error = sandbox.resume(&asks, true).unwrap_err();
     assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
