@@ -187,7 +187,7 @@ pub struct FileSkeleton {
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
     chunked: Vec<ChunkedTensor>,
-    /// The path and the attributes of each group. The attributes are a JSON object. The path of the root is empty.
+    /// The path and the attributes (a JSON object) of each group. The path of the root is empty.
     groups: Vec<(String, String)>,
 }
 
@@ -201,10 +201,10 @@ trundle_core::fingerprint!(struct FileSkeleton {
     groups,
 });
 
-/// A little-endian CRC-32 field of 4 bytes. It covers known bytes and the data of a tensor, which follows them.
+/// A little-endian CRC-32 field of 4 bytes, over known bytes and the data of a tensor that follows them.
 #[derive(Clone, Copy, Debug)]
 struct Crc32Field {
-    /// The index of the span that contains the field, and the offset of the field in the span.
+    /// The index of the span, and the offset of the field in it.
     span: usize,
     at: usize,
     tensor: usize,
@@ -220,7 +220,7 @@ impl FileSkeleton {
         self.bytes
     }
 
-    /// Returns the offset in the file of each tensor's data in bytes, in the order of the tensors.
+    /// Returns the file offset of each tensor's data in bytes, in the order of the tensors.
     pub fn data_offsets(&self) -> &[u64] {
         &self.data_offsets
     }
@@ -235,12 +235,12 @@ impl FileSkeleton {
         &self.chunked
     }
 
-    /// Returns whether the spans contain CRC-32 fields. To fill them in, the CRC-32 of each tensor's data is needed.
+    /// Returns whether the spans contain CRC-32 fields, which need the CRC-32 of each tensor's data.
     pub fn needs_crc32(&self) -> bool {
         !self.crc32s.is_empty()
     }
 
-    /// Returns all bytes that are not data of tensors, in ascending order of their offsets.
+    /// Returns all bytes outside the data, in ascending order of their offsets.
     ///
     /// `crc32s` contains the [`crc32`] of each tensor's data. It may be empty if they are not
     /// [needed](FileSkeleton::needs_crc32).
@@ -269,8 +269,6 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Returns the path and the attributes of each group. The attributes are a JSON object. The path of the root is
-    /// empty.
     #[cfg(feature = "zarr")]
     pub(crate) fn groups(&self) -> &[(String, String)] {
         &self.groups
@@ -296,13 +294,13 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Marks the 4 bytes at offset `at` of the next span as a CRC-32 field. It covers known bytes, whose CRC-32 is
-    /// `before`, and the data of the tensor at index `tensor`.
+    /// Marks the 4 bytes at `at` of the next span as the CRC-32 of known bytes, whose own is `before`, and the data of
+    /// `tensor`.
     pub(crate) fn expect_crc32(&mut self, at: usize, tensor: usize, before: u32) {
         self.crc32s.push(Crc32Field { span: self.spans.len(), at, tensor, before });
     }
 
-    /// Makes the file longer by `bytes` bytes. Returns its previous length.
+    /// Grows the file by `bytes` bytes, and returns its previous length.
     fn grow(&mut self, bytes: usize) -> Result<u64, Problem> {
         let start = self.bytes;
         let end = start.checked_add(bytes as u64).filter(|end| *end <= i64::MAX as u64);

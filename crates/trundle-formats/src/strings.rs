@@ -6,8 +6,8 @@ use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
 impl StoredDType {
-    /// Converts strings to elements that are as long as the longest string, in the byte order of the machine. Returns
-    /// `None` if a string ends with NUL, which such elements cannot represent.
+    /// Converts strings to elements as long as the longest one, in the machine's byte order. `None` if a string ends
+    /// with NUL, which such elements cannot represent.
     pub fn of_strings<'a>(
         strings: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Option<(StoredDType, Vec<u8>)> {
@@ -31,8 +31,8 @@ impl StoredDType {
         ))
     }
 
-    /// Returns the strings in the bytes of elements. Returns `None` if the type is not a string type, or if a string is
-    /// not valid Unicode.
+    /// Returns the strings in the bytes of elements; `None` if the type is not a string type, or a string is not valid
+    /// Unicode.
     pub fn strings(&self, bytes: &[u8]) -> Option<Vec<String>> {
         if !self.holds_strings() {
             return None;
@@ -56,8 +56,7 @@ impl StoredDType {
         self.descr().get(2..3) == Some("U")
     }
 
-    /// Converts the bytes of elements to little-endian order. Does nothing for types that are moved as bytes, except
-    /// for strings.
+    /// Converts the bytes of elements to little-endian.
     pub fn make_little_endian(&self, bytes: &mut [u8]) {
         self.to_little_endian().adopt_byte_order(self, bytes);
     }

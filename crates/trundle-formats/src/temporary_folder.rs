@@ -11,24 +11,23 @@ use crate::temporary_file::{
 };
 use crate::temporary_name::TemporaryName;
 
-/// The number of attempts to create a folder while other processes remove it.
+/// The attempts to create a folder while other processes remove it.
 const TRIES: usize = 10;
 
-/// A temporary folder. It is removed with its content when it is dropped.
+/// A temporary folder, which is removed with its content on drop.
 #[derive(Debug)]
 pub(crate) struct TemporaryFolder {
     path: PathBuf,
-    /// The folder, opened with an exclusive lock; `None` on systems that cannot open folders.
+    /// The folder, opened with an exclusive lock; `None` where folders cannot be opened.
     own: Option<File>,
     registration: Registration,
 }
 
 impl TemporaryFolder {
-    /// Creates and locks the folder for `tag`. If an earlier run with the same tag left its folder, that folder is
-    /// removed.
+    /// Creates and locks the folder for `tag`, and removes the folder of an earlier run with the same tag.
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process uses the folder, [`Problem::Io`] if the folder cannot be created.
+    /// [`Problem::Busy`] if another process uses the folder, [`Problem::Io`] if it cannot be created.
     pub(crate) fn new(folder: &Path, tag: &str, ending: &str) -> Result<TemporaryFolder, Problem> {
         let path = folder.join(TemporaryName::of(tag, ending));
         for _ in 0..TRIES {
@@ -60,15 +59,15 @@ impl TemporaryFolder {
         self.own.as_ref().map_or(Ok(()), sync_below)
     }
 
-    /// Renames the folder to `place` like [`rename_to_place`], and removes the folder or file that it replaces. If the
-    /// folder cannot be renamed, the result is kept under another name.
+    /// Renames the folder to `place` like [`rename_to_place`], and removes what it replaces. If renaming fails, keeps
+    /// the result under another name.
     pub(crate) fn persist(
         self,
         place: &Path,
         overwrite: bool,
         format: FolderFormat,
     ) -> Result<(), Problem> {
-        // `ended` makes signals wait during the rename.
+        // `ended` holds off signals during the rename.
         let renamed = self.registration.ended(|| {
             let renamed = rename_to_place(&self.path, place, overwrite, format);
             renamed.map_err(|why| kept(&self.path, place, why))
@@ -92,7 +91,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Opens and locks the new folder at `path`. Returns `None` if another process has replaced it.
+/// Opens and locks the new folder at `path`; `None` if another process has replaced it.
 #[cfg(unix)]
 fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     let own = match File::open(path) {
@@ -103,7 +102,7 @@ fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(is_at(&own, path).then_some(Some(own)))
 }
 
-/// On this system, folders cannot be locked. Users must make sure that they do not run two jobs at once.
+/// Folders cannot be locked on this system. Users must not run two jobs at once.
 #[cfg(not(unix))]
 fn taken(_: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(Some(None))
@@ -131,8 +130,8 @@ fn renaming(source: io::Error) -> Problem {
     Problem::Io { doing: RENAME, source }
 }
 
-/// Waits until everything in a folder would survive a power failure. On systems other than Linux this does nothing,
-/// because each file was synced when it was written.
+/// Waits until everything in a folder would survive a power failure. On systems other than Linux, each file was synced
+/// when it was written.
 pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(folder)?;
@@ -141,8 +140,8 @@ pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames the folder at `path` to `place`. An existing file or folder is replaced only if `overwrite` is true, and a
-/// folder only if it has the same format. Returns the new path of the replaced file or folder.
+/// Renames the folder at `path` to `place`. Replaces an existing file or folder only if `overwrite` is true, a folder
+/// only by one of the same format. Returns the new path of what it replaced.
 pub(crate) fn rename_to_place(
     path: &Path,
     place: &Path,
@@ -171,8 +170,7 @@ fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
     fs::rename(path, place).map_err(renaming)
 }
 
-/// Exchanges the folder at `path` with the folder or file at `place`. Returns the new path of the file or folder that
-/// was at `place`.
+/// Exchanges the folder at `path` with the folder or file at `place`, and returns the new path of the latter.
 fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
     let found = fs::symlink_metadata(place).map_err(renaming)?;
     let is_replaced = |at: &Path| match fs::symlink_metadata(at) {
@@ -191,7 +189,7 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
         match swapped() {
             Err(error) if cannot(error) => {}
             Err(error) => return Err(renaming(error.into())),
-            // Another process may have replaced `place` after it was checked.
+            // `place` may have been replaced since it was checked.
             Ok(()) => match is_replaced(path) {
                 Ok(()) => return Ok(path.to_owned()),
                 Err(why) => {
@@ -201,8 +199,8 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
             },
         }
     }
-    // If no atomic exchange is possible, `place` does not exist for a moment. During this moment, the old folder has a
-    // name that no process removes.
+    // Without an atomic exchange, `place` does not exist for a moment. The old folder then has a name that no process
+    // removes.
     let aside = free_name(path).ok_or_else(|| renaming(io::ErrorKind::AlreadyExists.into()))?;
     fs::rename(place, &aside).map_err(renaming)?;
     match fs::rename(path, place).map_err(renaming) {
@@ -215,7 +213,7 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
     }
 }
 
-/// Returns whether the error means that the kernel or the file system does not support this kind of rename.
+/// Returns whether the kernel or the file system lacks this kind of rename.
 #[cfg(target_os = "linux")]
 fn cannot(error: rustix::io::Errno) -> bool {
     use rustix::io::Errno;
@@ -223,7 +221,7 @@ fn cannot(error: rustix::io::Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
-/// Keeps the folder at `path` as a finished result that could not be renamed to `place`. `why` is the reason.
+/// Keeps the folder at `path` as a finished result that could not be renamed to `place`, because of `why`.
 fn kept(path: &Path, place: &Path, why: Problem) -> Problem {
     let renamed = free_name(path).filter(|finished| fs::rename(path, finished).is_ok());
     let path = renamed.unwrap_or_else(|| path.to_owned());
