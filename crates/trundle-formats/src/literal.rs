@@ -21,6 +21,7 @@ pub(crate) enum Literal {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     what: String,
+    /// The number of characters before the error.
     at: usize,
 }
 
@@ -46,6 +47,7 @@ impl Literal {
 /// A position in a text. Each method reads one item and moves past it.
 struct Parser<'a> {
     text: &'a str,
+    /// The number of bytes before the position.
     at: usize,
 }
 

@@ -160,8 +160,8 @@ impl StoredDType {
         self.byte_order
     }
 
-    /// Returns the name for messages. It is the name of the [`DType`] if there is one, otherwise numpy's name: `U3`
-    /// (characters), `S3` and `V8` (bytes; `V` is also used for structured types), `datetime64[ns]`, `float128`.
+    /// Returns the name for messages: of the [`DType`] if there is one, otherwise numpy's: `U3` (characters), `S3` and
+    /// `V8` (bytes; `V` also for structured types), `datetime64[ns]`, `float128`.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -260,7 +260,7 @@ impl TemporaryFile {
         Err(TemporaryFile { file: error.file, registration }.kept(place, why))
     }
 
-    /// Keeps the file as a finished result that could not be renamed to `place`. `why` is the reason.
+    /// Keeps the file as a finished result that could not be renamed to `place`, because of `why`.
     pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
         let TemporaryFile { mut file, registration } = self;
         file.disable_cleanup(true);

@@ -28,6 +28,7 @@ pub(crate) struct Measurements {
 /// A measurement in whole numbers, so that reading it gives exactly the values that were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
+    /// The device number and the file system's id.
     disk: [u64; 2],
     /// Seconds since 1970.
     measured: u64,

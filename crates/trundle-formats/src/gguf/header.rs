@@ -22,6 +22,7 @@ pub(super) struct TensorRecord {
     pub name: String,
     /// The sizes of the axes, the fastest axis first.
     pub sizes: Vec<u64>,
+    /// The number of the element type.
     pub dtype: u32,
     /// The offset of the tensor's data from the start of all data, in bytes.
     pub offset: u64,

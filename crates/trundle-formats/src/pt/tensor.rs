@@ -19,6 +19,7 @@ pub(super) struct PickledTensor {
     /// The offset of the tensor in the storage, in elements.
     pub offset: u64,
     pub sizes: Vec<u64>,
+    /// The strides in elements.
     pub strides: Vec<i64>,
 }
 
