@@ -15,7 +15,7 @@ use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wan
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 use trundle_testing::everything;
 
-/// Wraps the system's allocator, and counts the bytes that are allocated now and their maximum.
+/// Wraps the system's allocator, and counts the current and the maximum bytes.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -76,7 +76,7 @@ struct Case {
     from: &'static str,
     to: &'static str,
     tensors: usize,
-    /// A number of bytes with which the case cannot be planned. The test skips limits up to this one; 0 skips none.
+    /// The largest limit with which the case cannot be planned. The test skips limits up to it.
     too_little: usize,
 }
 
@@ -221,8 +221,7 @@ fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
-        // A case with `too_little` always runs, with each limit. Without the full test, only every second one of the
-        // other cases runs, with one limit.
+        // Without the full test, only every second of the other cases runs, with one limit.
         let all = everything() || case.too_little > 0;
         if !all && number % 2 == 1 {
             continue;

@@ -6,7 +6,6 @@ use trundle_formats::{ChunkedTensor, Header};
 /// Maps each chunk (or shard) of an output to the source chunk with identical contents.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EncodedChunks {
-    /// The number of chunks of the output along each axis.
     counts: Vec<usize>,
     /// For each axis of the source: the matching output axis, and, for each output chunk along that axis, the index of
     /// the source chunk along this one.

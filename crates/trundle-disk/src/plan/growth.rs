@@ -9,7 +9,7 @@ use crate::plan::seams::{longest, out_sizes};
 use crate::plan::storage::Rates;
 use crate::plan::tiling::{Budget, Tile};
 
-/// Tiles should have at least this many bytes, so that the fixed cost of reading, moving and writing a tile is small.
+/// Tiles should have at least this many bytes, to be worth the fixed cost of reading, moving and writing a tile.
 const LEAST_BYTES: usize = 16 << 20;
 
 /// Larger tiles gain nothing if requests, repeated reads of chunks, and parts that wait for the rest of their chunk
@@ -42,7 +42,7 @@ impl<'a> Growth<'a> {
     ) -> Growth<'a> {
         let sizes = out_sizes(program);
         let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
-        // The longest chunk within the range. The chunks at the ends of the range may be incomplete.
+        // The longest chunk within the range. Chunks at its ends may be incomplete.
         let grid = |(axis, stretch): (usize, &Range<usize>)| {
             let chunks = edges_of(axis).windows(2).map(|pair| pair[0]..pair[1]);
             let within =

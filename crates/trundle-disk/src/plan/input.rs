@@ -43,7 +43,7 @@ pub(crate) struct JobTensor {
 trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
-    /// Checks that the elements have the type of `element` and the given width.
+    /// Checks the type and the width of the elements.
     ///
     /// # Errors
     /// If the type or the width differs.
@@ -80,7 +80,7 @@ impl JobInput {
         }
     }
 
-    /// Checks that the shape and the type of the input equal its definition in a program.
+    /// Checks the input against its definition in a program.
     ///
     /// # Errors
     /// If the shape or the type differs.

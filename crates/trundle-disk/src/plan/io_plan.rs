@@ -74,7 +74,6 @@ pub(crate) struct Traffic {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resources<'a> {
-    /// The memory of all buffers in bytes.
     pub(crate) budget: usize,
     pub(crate) rates: &'a Rates,
 }
@@ -154,7 +153,7 @@ impl Movement {
         FilePass { is_whole: true, ..pass }
     }
 
-    /// Estimates a sufficient memory budget in bytes.
+    /// Estimates a sufficient budget in bytes.
     fn least_bytes(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> u64 {
         let whole = self.whole_bytes();
         // Planning with more memory than this would itself exceed the limit.
@@ -280,15 +279,14 @@ impl TiledPass<'_> {
         quicker(one, two, rates)
     }
 
-    /// Returns the number of trailing axes of `shape` that are axes within a chunk; 0 if the tensor is not chunked, or
-    /// if this pass reads it with other axes.
+    /// Returns the number of trailing axes of `shape` that belong to a chunk; 0 if the tensor is not chunked, or has
+    /// other axes in this pass.
     fn chunk_axes(&self, of: TensorId, shape: &Shape) -> usize {
         let own = self.movement.in_chunks.iter().find(|own| own.given == of);
         own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
     }
 
-    /// Returns, for each axis of the output, the edges of the written chunks, or of the read chunks if the output is
-    /// not chunked.
+    /// Returns, for each axis of the output, the edges of the written chunks, or else of the read chunks.
     fn edges(&self, to: &Location) -> Vec<Vec<usize>> {
         if !to.edges().is_empty() {
             return to.edges().to_vec();
@@ -369,7 +367,6 @@ impl FilePass {
     }
 }
 
-/// Returns a program that copies its only tensor.
 fn kept(shape: &Shape, width: Width) -> Option<Arc<Program>> {
     let mut kept = Program::new();
     let id = kept.given(shape.clone(), width).ok()?;
@@ -456,8 +453,7 @@ mod tests {
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn what_is_dear_to_decode_is_decoded_fewer_times() {
-        // Returns the number of passes and how often each chunk is decoded, for a decoding cost in picoseconds per
-        // byte.
+        // Returns the passes, and how often each chunk is decoded, for a decoding cost in picoseconds per byte.
         let taken = |sizes: [usize; 3], chunk: [usize; 3], budget: usize, decoding: u64| {
             let shape = Shape::new(sizes).unwrap();
             let chain = "transpose(2, 1, 0)".parse::<Chain>().unwrap();
@@ -503,7 +499,7 @@ mod tests {
     fn two_passes_are_taken_only_by_a_margin() {
         let (mut one, mut two) = (1e-9, 1e-2);
         assert_eq!((taken(one).0, taken(two).0), (1, 2));
-        // Finds, by bisection, the time per request at which the choice changes.
+        // Find the time per request at which the choice changes, by bisection.
         for _ in 0..20 {
             let between = f64::sqrt(one * two);
             match taken(between).0 {
@@ -514,7 +510,7 @@ mod tests {
         let ((before, slow), (behind, quick)) = (taken(one), taken(two));
         assert_eq!((before, behind), (1, 2));
         assert!((slow / quick - MARGIN).abs() < 0.01, "{slow} s against {quick} s");
-        // For shorter and longer times the choice does not change again.
+        // Away from that time, the choice does not change again.
         for times in [2.0, 4.0, 16.0] {
             assert_eq!((taken(one / times).0, taken(two * times).0), (1, 2), "{times}");
         }

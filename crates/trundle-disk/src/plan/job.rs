@@ -91,9 +91,9 @@ pub struct Job {
     pub(crate) format: &'static Format,
     pub(crate) skeleton: FileSkeleton,
     pub(crate) budget: usize,
-    /// The number of decoding threads; `None` if no chunks are read.
+    /// `None` if no chunks are read.
     pub(crate) decoders: Option<usize>,
-    /// The number of encoding threads; `None` if no chunks are written.
+    /// `None` if no chunks are written.
     pub(crate) encoders: Option<usize>,
     pub(crate) rates: Rates,
     pub(crate) threads: Option<usize>,
@@ -340,7 +340,7 @@ impl Job {
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
-    /// Returns the bytes of the largest decoded chunk and of the largest encoded chunk or shard together.
+    /// Returns the bytes of the largest decoded chunk plus those of the largest encoded chunk or shard.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
@@ -408,7 +408,7 @@ impl Job {
                 cost.seconds += self.rates.seconds(bytes, 0, 0);
             }
         }
-        // An input that is compressed as a whole is first unpacked to a temporary file.
+        // An input that is compressed as a whole is first unpacked.
         cost.bytes_read += buffered;
         cost.bytes_written += buffered;
         cost.temporary_bytes += buffered;

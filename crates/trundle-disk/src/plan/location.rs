@@ -16,7 +16,7 @@ pub(crate) struct Location {
     cuts: Vec<Vec<usize>>,
     /// Whether a chunk is encoded once it is complete. Until then, its parts wait in an intermediate.
     is_packed: bool,
-    /// The number of trailing axes that are axes within a chunk of the stored file and so are always read whole; 0 if
+    /// The number of trailing axes that are always read whole, because they form a chunk of the stored file; 0 if
     /// elements can be read individually.
     chunk_axes: usize,
     /// The picoseconds to decode an element on one core.
@@ -25,12 +25,12 @@ pub(crate) struct Location {
 
 trundle::internal::fingerprint!(struct Location { cuts, is_packed, chunk_axes, decoding });
 
-/// Contiguous ranges of elements (runs) that have equal lengths and regular distances.
+/// Contiguous ranges of elements (runs) of equal lengths at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
     first: usize,
     pub(crate) len: usize,
-    /// Loops over the runs, outermost first: the number of iterations, and the distance in elements.
+    /// Loops over the runs, outermost first: number of iterations, and distance in elements.
     loops: Vec<(usize, usize)>,
 }
 
@@ -60,13 +60,12 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 }
 
 impl Location {
-    /// Makes a location with these chunk edges along each axis. The last edge is the end of the axis.
+    /// Makes a location with these chunk edges along each axis, both ends included.
     pub(crate) fn chunks(cuts: Vec<Vec<usize>>) -> Location {
         Location { cuts, is_packed: false, chunk_axes: 0, decoding: 0 }
     }
 
-    /// Cuts a whole tensor into equal chunks, which are encoded when they are complete. The last chunk along an axis
-    /// may be shorter.
+    /// Cuts a whole tensor into equal chunks (shorter at the end of an axis), which are encoded when complete.
     pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Location {
         let cuts = |(size, chunk): (&usize, &usize)| {
             (0..*size).step_by(*chunk).chain(once(*size)).collect()
@@ -79,8 +78,8 @@ impl Location {
         Location::chunks(sizes.iter().map(|size| vec![0, *size]).collect())
     }
 
-    /// Makes the location of a stored tensor. Its last `chunk_axes` axes are the axes within a chunk; `decoding` is the
-    /// picoseconds to decode an element on one core.
+    /// Makes the location of a stored tensor whose last `chunk_axes` axes form a chunk. `decoding` is the picoseconds
+    /// to decode an element on one core.
     pub(crate) fn stored(sizes: &[usize], chunk_axes: usize, decoding: u64) -> Location {
         Location { chunk_axes, decoding, ..Location::row_major(sizes) }
     }
@@ -124,8 +123,7 @@ impl Location {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
-    /// Joins neighbouring chunks along an axis if every one of `boxes` contains, along that axis, both chunks or
-    /// neither.
+    /// Joins neighbouring chunks along an axis if each of `boxes` contains both of them or neither.
     pub(crate) fn joined(&self, boxes: &[&Bounds]) -> Location {
         let along = |(axis, cuts): (usize, &Vec<usize>)| {
             let mut edges: Vec<usize> =
@@ -174,7 +172,7 @@ impl Location {
         self.parts(bounds).map(|mut parts| parts.next()).collect()
     }
 
-    /// Cuts `bounds` at the chunk edges. Returns the boxes in the order of the chunks.
+    /// Cuts `bounds` at chunk edges, in the order of the chunks.
     pub(crate) fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         boxes(self.parts(bounds))
     }
@@ -233,8 +231,7 @@ impl Runs {
         Runs { first: 0, len: elements, loops: Vec::new() }
     }
 
-    /// Returns the runs of `bounds` in the contiguous box `whole`, which contains `bounds` and starts at position
-    /// `first`.
+    /// Returns the runs of `bounds` in the contiguous box `whole` around it, which starts at position `first`.
     fn of(mut first: usize, whole: &[Range<usize>], bounds: &[Range<usize>]) -> Runs {
         let (mut len, mut stride) = (1, 1);
         let mut loops: Vec<(usize, usize)> = Vec::new();

@@ -25,7 +25,7 @@ pub(crate) struct Measurements {
     path: Option<PathBuf>,
 }
 
-/// A measurement in whole numbers, so that reading it gives exactly the values that were written.
+/// A measurement in whole numbers, so that reading gives exactly what was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
     /// The device number and the file system's id.
@@ -48,7 +48,7 @@ impl Storage {
 }
 
 impl Measurements {
-    /// Returns the user's measurements, which are in `disks.json` in the cache folder.
+    /// Returns the user's measurements: `disks.json` in the cache folder.
     pub(crate) fn of_user() -> Measurements {
         Measurements { path: cache_folder().map(|folder| folder.join("disks.json")) }
     }
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(measured.get(), 1);
         assert_eq!(storage(2, NOW, Storage::HDD), Some(Storage::HDD));
         assert_eq!((storage(1, NOW, Storage::SSD), measured.get()), (Some(first), 2));
-        // The disk is measured again when the measurement is too old, or from the future.
+        // Measure again when the measurement is too old, or from the future.
         let later = NOW + VALID_SECONDS + 1;
         assert_eq!((storage(1, later, Storage::SSD), measured.get()), (Some(Storage::SSD), 3));
         assert_eq!((storage(1, NOW, Storage::HDD), measured.get()), (Some(Storage::HDD), 4));

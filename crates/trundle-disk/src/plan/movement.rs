@@ -66,7 +66,6 @@ pub(crate) struct InChunks {
     pub(crate) given: TensorId,
     pub(crate) tensor: TensorId,
     pub(crate) sizes: Vec<usize>,
-    /// The picoseconds to decode a byte on one core.
     pub(crate) decoding: u64,
 }
 
@@ -77,7 +76,7 @@ pub(crate) struct MovementPass {
     pub(crate) reads: Vec<TensorId>,
     /// The pass as a program of its own. Its elements are whole bytes, and reshapes at its ends are left out.
     pub(crate) program: Arc<Program>,
-    /// The same program, but its output has the target's own axes; `None` if `program` has them.
+    /// The same with the target's own axes; `None` if `program` has them.
     pub(crate) in_shape: Option<Arc<Program>>,
 }
 
@@ -106,7 +105,6 @@ impl Movement {
         Ok(Movement::new(program, in_chunks)?)
     }
 
-    /// Calls [`Movement::of_chain`] for one tensor and a chain without constants.
     #[cfg(test)]
     pub(crate) fn of_one<'a>(
         chain: &Chain,
@@ -216,12 +214,12 @@ impl Movement {
         given.filter(|(_, id)| is_read(id)).collect()
     }
 
-    /// Returns whether the movement copies its only input without changing any position.
+    /// Returns whether the only input is copied without a change of positions.
     pub(crate) fn is_copy(&self) -> bool {
         matches!(&self.passes[..], [only] if matches!(made_of_output(&only.program), Made::Given(_)))
     }
 
-    /// Returns the size of all inputs that are read, and the size of the output, in bytes in their files.
+    /// Returns the bytes in files of all inputs that are read, and of the output.
     pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
         let read = self.inputs().iter().map(|(_, id)| self.file_bytes(*id)).sum();
         (read, self.file_bytes(self.output()))
@@ -285,8 +283,8 @@ fn given(
     }
 }
 
-/// Adds a chunked input. Along each axis, operators join the index of the chunk and the index within the chunk, and cut
-/// off the elements beyond the edge of the tensor. Returns the input and the resulting tensor.
+/// Adds a chunked input. Along each axis, operators join the index of the chunk and the index within it, and cut off
+/// elements beyond the edge. Returns the input and the resulting tensor.
 fn given_in_chunks(
     program: &mut Program,
     shape: &Shape,

@@ -26,7 +26,7 @@ const MARGIN: f64 = 1.25;
 /// The number of buffers of the size of a tile: inputs and outputs, twice, so that reads and writes overlap moves.
 const BUFFERS: u64 = 4;
 
-/// Tasks that do not depend on each other. All tasks of earlier stages must be done first.
+/// Independent tasks. All tasks of earlier stages must be done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// The number of the first task.
@@ -44,7 +44,7 @@ impl Stage {
     }
 }
 
-/// A part of a task group that one process does: tiles that write whole chunks, or encoded chunks that are copied.
+/// A part of a task group for one process: tiles that write whole chunks, or encoded chunks that are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedTask {
     pub(crate) group: usize,
@@ -62,8 +62,8 @@ impl Job {
         Job { tensors: tensors.collect(), ..self }
     }
 
-    /// Plans tiles for tasks that write about `bytes` bytes each (default: a size that gives a usual number of tasks).
-    /// Also returns that size. With tiles as large as the memory limit allows, the whole job could be one task.
+    /// Plans tiles for tasks that write about `bytes` bytes each (default: for a usual number of tasks). Also returns
+    /// that size. With tiles as large as the memory limit allows, the whole job could be one task.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -94,7 +94,7 @@ impl Job {
     }
 }
 
-/// Returns the stages and the tasks of a job. Each task writes about `bytes` bytes, or more if chunks are larger.
+/// Returns the stages and the tasks of a job. Each task writes about `bytes` bytes, if chunks allow.
 pub(crate) fn numbered(
     job: &Job,
     groups: &[TaskGroup],
@@ -141,13 +141,12 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     runs
 }
 
-/// The chunks that are partly written. The key is the tensor and the position of the chunk's first element, the value
-/// is the number of elements written.
+/// The number of elements written of each partly written chunk. The key is the tensor and the chunk's first position.
 #[derive(Default)]
 struct BegunChunks {
     begun: BTreeMap<(usize, usize), usize>,
     /// The layout of each tensor. Neighbouring chunks that every tile writes together are joined, because there may be
-    /// millions of chunks.
+    /// millions.
     joined: BTreeMap<usize, Location>,
 }
 

@@ -131,8 +131,8 @@ impl Storage {
     }
 }
 
-/// The cost model of passes and tiles: the storage and the codecs. A chunk that two tiles read is decoded twice, which
-/// can take longer than writing an intermediate in another order.
+/// The cost model of passes and tiles: storage and codecs. Decoding a chunk again for another tile can take longer than
+/// writing an intermediate in another order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rates {
     pub(crate) storage: Storage,

@@ -44,7 +44,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
             let tiles = 0..each.file_passes[pass].tiles.len();
             tiles.map(move |tile| Task { tensor, pass, tile })
         };
-        // A tensor whose encoded chunks are copied is one group, even if decoding would need several passes.
+        // Copied encoded chunks are one group, whatever passes decoding would need.
         let passes = if each.encoded().is_some() { 1 } else { each.file_passes.len() };
         if passes == 1 && each.encoded().is_none() {
             together.tasks.extend(tasks(0));
@@ -140,13 +140,13 @@ impl Task {
         (pass, &pass.tiles[self.tile])
     }
 
-    /// Returns the memory of the task in bytes: source, output, and [held bytes](Task::held_bytes).
+    /// Returns the bytes of the task in memory: source, output, and [held bytes](Task::held_bytes).
     fn bytes(self, job: &Job) -> usize {
         let (pass, tile) = self.pass_and_tile(job);
         pass.tile_bytes(job.tensors[self.tensor].movement.width(), tile) + self.held_bytes(job)
     }
 
-    /// Returns the memory of the task's plans and of intermediates in memory, in bytes.
+    /// Returns the bytes of the task's plans, and of intermediates in memory.
     pub(crate) fn held_bytes(self, job: &Job) -> usize {
         let (pass, tile) = self.pass_and_tile(job);
         let plans = tile.count_plans(&pass.to) * SPAN_BYTES;
@@ -156,7 +156,7 @@ impl Task {
         }
     }
 
-    /// Returns the size in memory of the elements that the task writes, in bytes.
+    /// Returns the bytes in memory of the elements that the task writes.
     pub(crate) fn written_bytes(self, job: &Job) -> u64 {
         let (pass, tile) = self.pass_and_tile(job);
         pass.bytes(job.tensors[self.tensor].movement.width(), elements(&tile.out)) as u64

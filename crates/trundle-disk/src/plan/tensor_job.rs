@@ -39,7 +39,7 @@ pub struct TensorJob {
 }
 
 impl TensorJob {
-    /// Plans the file passes for these resources. Replaces passes that were planned for other resources.
+    /// Plans the file passes for these resources, also if they were planned for others.
     pub(crate) fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         let file_passes = self.movement.io_plan(self.at_once.as_deref(), resources);
         let file_passes = file_passes.map_err(|error| error.within(&self.name))?;
@@ -172,9 +172,9 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// Applies `chain` to the tensors `inputs`, which are the job's inputs from index `first`. The chain moves the
-    /// first tensor. If `order` is given, the bytes are written in this order, and no header states it. Otherwise the
-    /// output is row-major, or column-major if its header can state that and no element moves.
+    /// Applies `chain` to `inputs`, which are the job's inputs from index `first`, beginning with the main one. Without
+    /// an `order`, the output is row-major, or column-major if its header can state that and no element moves.
+    /// Otherwise the bytes are written in this order, which no header states.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
@@ -233,7 +233,7 @@ impl Unplanned {
         })
     }
 
-    /// Makes a tensor of a program. `inputs` are the inputs of the program, and the job's inputs from index `first`.
+    /// Makes a tensor of a program, whose inputs are the job's inputs from index `first`.
     pub(crate) fn assembled(
         output: &Assembled<'_>,
         inputs: &[JobInput],
@@ -243,7 +243,7 @@ impl Unplanned {
         let refused = |error| Error::of(output.name, error);
         let movement =
             Movement::of_tensor(output.program, output.tensor, &arrangements).map_err(refused)?;
-        // Only these inputs are checked: the inputs that other tensors of the program read may have any type.
+        // Inputs of the program's other tensors may have any type.
         let read: BTreeSet<usize> = movement.inputs().iter().map(|(input, _)| *input).collect();
         for given in output.program.tensors() {
             if let Made::Given(input) = given.made
@@ -290,8 +290,7 @@ impl Unplanned {
         self.job.element.dtype()
     }
 
-    /// Resolves chunks, shards and codecs: the requested ones, otherwise the source's, if they still fit after the
-    /// operators.
+    /// Resolves chunks, shards and codecs: the requested ones, otherwise the source's if they still fit.
     pub(crate) fn chunking(
         &self,
         format: &Format,
@@ -404,7 +403,7 @@ impl Unplanned {
         let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
         let mut job = TensorJob { at_once, ..self.job };
         job.encoded = match encoded {
-            // A tensor without elements has no chunks to copy.
+            // Without elements there is nothing to copy.
             Err(why) if metadata_only && job.out_shape.elements() > 0 => {
                 let why = format!("metadata only: {why}");
                 return Err(Error::from(Problem::Chunks(why)).within(&job.name));

@@ -14,7 +14,7 @@ use crate::run::prepared_task::PreparedTask;
 pub(crate) struct Batch<'a> {
     pub(crate) index: usize,
     pub(crate) tasks: Vec<PreparedTask<'a>>,
-    /// The checksum of each task's source. The list is empty unless checksums are needed.
+    /// The checksum of each task's source; empty unless checksums are needed.
     pub(crate) checksums: Vec<Checksum>,
     pub(crate) budget: usize,
 }
@@ -57,7 +57,7 @@ impl<'a> Iterator for Batches<'a, '_> {
     }
 }
 
-/// The memory for the source of one batch and for the moved elements of one batch. The batches may differ.
+/// The source of one batch, and the moved elements of the same or another batch.
 #[derive(Default)]
 pub(crate) struct Buffer {
     pub(crate) source: Vec<u8>,
@@ -65,23 +65,21 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Returns whether the source of `batch` fits into memory together with the moved elements, which are still being
-    /// written.
+    /// Returns whether the source of `batch` fits into memory together with the moved elements that are being written.
     pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
         let both = batch.source_bytes().saturating_add(self.moved.len());
         self.moved.is_empty() || both <= batch.budget
     }
 
-    /// Allocates memory for the source of `batch` and keeps `moved`. The error is the number of bytes that could not be
-    /// allocated.
+    /// Allocates the source of `batch` and keeps `moved`. Fails with the number of bytes that could not be allocated.
     pub(crate) fn grow_source(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         let bytes = batch.source_bytes();
         shrink(&mut self.source, batch.budget.saturating_sub(self.moved.len()).max(bytes));
         grow(&mut self.source, bytes)
     }
 
-    /// Allocates memory for the output of `batch` and discards the content of `moved`. The error is the number of bytes
-    /// that could not be allocated.
+    /// Allocates the output of `batch` and discards `moved`. Fails with the number of bytes that could not be
+    /// allocated.
     pub(crate) fn grow_moved(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         if batch.is_copy() {
             return Ok(());
@@ -131,12 +129,11 @@ fn shrink(buffer: &mut Vec<u8>, most: usize) {
     }
 }
 
-/// The memory in bytes that stays free next to a large buffer. A thread that cannot allocate memory when it starts
-/// aborts the process without a message.
+/// The bytes to leave free next to a large buffer. A thread that cannot allocate when it starts aborts the process
+/// without a message.
 const SPARE_BYTES: usize = 4 << 20;
 
-/// Makes a buffer at least `bytes` long. Its old content is lost. The error is the number of bytes that could not be
-/// allocated.
+/// Makes a buffer at least `bytes` long, without its old content. Fails with the number of bytes.
 fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();

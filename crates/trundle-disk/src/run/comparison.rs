@@ -120,16 +120,15 @@ impl ComparedTensor<'_, '_> {
         &self.source.file.headers()[self.tensor]
     }
 
-    /// Returns the file and the offset of the tensor's data. Returns `None` if the file does not allow positional
-    /// reads, or the tensor is chunked.
+    /// Returns the file and the offset of the tensor's data; `None` without positional reads, or if the tensor is
+    /// chunked.
     fn in_place(&self) -> Option<(&dyn Blob, u64)> {
         let Header { data_offset, chunk, .. } = self.header();
         let offset = data_offset.filter(|_| chunk.is_none())?;
         Some((self.source.file.blob()?, offset))
     }
 
-    /// Reads the tensor once to verify the file's checksum, if it has one. The partial reads of the comparison do not
-    /// verify it.
+    /// Reads the tensor once if the file has a checksum, because partial reads do not verify it.
     fn check(&mut self, observer: &dyn Observer) -> Result<(), Error> {
         if !self.source.file.has_crc32() {
             return Ok(());

@@ -72,7 +72,7 @@ impl Source<'_> {
         SourceFile { blob: self.file.blob(), path: self.path }
     }
 
-    /// Identifies the file. Returns `None` if another run could not open it again, for example if it is a stream.
+    /// Identifies the file; `None` if another run could not open it again, such as a stream.
     pub(crate) fn identity(&self) -> Result<Option<SourceIdentity>, Error> {
         let Some(blob) = self.file.blob() else { return Ok(None) };
         SourceIdentity::of(blob).map_err(reading(self.path))
@@ -98,7 +98,7 @@ impl Source<'_> {
 /// A source that several threads read.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceFile<'a> {
-    /// The open file; `None` for a stream.
+    /// `None` for a stream.
     pub(crate) blob: Option<&'a dyn Blob>,
     pub(crate) path: &'a Path,
 }
@@ -111,7 +111,7 @@ pub(crate) struct Context<'a> {
     pub(crate) path: &'a Path,
     pub(crate) target: &'a dyn Blob,
     pub(crate) store: &'a dyn BlobStore,
-    /// The folder of temporary files, for messages. `None` if they are unnamed files in the system's temporary folder.
+    /// The folder of temporary files in messages; `None` if they are unnamed, in the system's temporary folder.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,
     pub(crate) observer: &'a dyn Observer,

@@ -45,7 +45,7 @@ pub(super) struct GroupRun<'g> {
     pub(super) group: &'g TaskGroup,
     pub(super) batches: &'g [Range<usize>],
     sources: &'g [SourceFile<'g>],
-    /// For each input of the job, the temporary file to which it was unpacked; `None` if it was not unpacked.
+    /// For each input of the job, the file to which it was unpacked, if any.
     unpacked: &'g [Option<Box<dyn Blob>>],
 }
 
@@ -112,7 +112,7 @@ impl<'a> Executor<'a> {
                 continue;
             }
             let (pass, passes) = group.pass;
-            // If an earlier run has completed this tensor, its intermediates no longer exist. To verify the output, the
+            // The intermediates of a tensor that an earlier run completed no longer exist. To verify its output, its
             // passes run again.
             let is_again = passes > 1 && earlier.groups > index + (passes - 1 - pass);
             let batches = &group.batches(job);
@@ -144,8 +144,8 @@ impl<'a> Executor<'a> {
         self.finish()
     }
 
-    /// Runs a part of a group: some tiles, or some encoded chunks. The inputs must be complete and the output must
-    /// exist. If `is_asked` is true, the checksums of the source files are verified.
+    /// Runs a part of a group: some tiles, or some encoded chunks. Its inputs must be complete and the output must
+    /// exist. If `is_asked` is true, verifies the checksums of the source files.
     pub(crate) fn run_part(
         &mut self,
         sources: &mut [Source<'_>],
@@ -174,8 +174,8 @@ impl<'a> Executor<'a> {
         synced.map_err(|error| self.context.writing_intermediate(error))
     }
 
-    /// Unpacks each tensor that can only be read sequentially to a temporary file. Any other tensor is read once if its
-    /// file has checksums, because partial reads do not verify them.
+    /// Unpacks each tensor that can only be read sequentially. Other tensors are read once if their file has checksums,
+    /// because partial reads do not verify them.
     fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Box<dyn Blob>>>, Error> {
         let Context { job, observer, .. } = self.context;
         let read = job.inputs_read();
@@ -248,7 +248,7 @@ impl<'a> Executor<'a> {
                 }
                 _ => format!("pass {} of {passes}", pass + 1),
             };
-            // To verify, each byte is handled twice: once for the checksum, and once to write it.
+            // With `verify`, each byte is summed and written.
             let handled = if options.verify { 2 } else { 1 };
             self.begin_phase(&name, group.written_bytes(0..group.tasks.len(), job), handled);
             self.advance(handled * group.written_bytes(0..batches[done].start, job));
@@ -455,7 +455,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// Returns the files of the sources. First tells each file how many threads will read it.
+/// Returns the files of the sources, after telling each how many threads will read it.
 fn files_of<'s>(sources: &'s [Source<'_>], job: &Job) -> Vec<SourceFile<'s>> {
     let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
     let blobs = files.iter().filter_map(|file| file.blob);

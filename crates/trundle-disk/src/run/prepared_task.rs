@@ -143,8 +143,8 @@ impl<'a> PreparedTask<'a> {
         Ok(())
     }
 
-    /// Returns the checksum of the elements of the source at their positions in the output. [`Origin::checksum`]
-    /// explains `goes_on`.
+    /// Returns the checksum of the source's elements at their positions in the output. For `goes_on`, see
+    /// [`Origin::checksum`].
     pub(crate) fn checksum(
         &self,
         memory: &[u8],
@@ -184,8 +184,7 @@ fn given_shape(program: &Program, input: usize) -> &trundle::Shape {
 }
 
 impl SpanPlan {
-    /// Plans the part `out` of the output of `program`. Both `out` and the whole output, `tile`, are boxes of the same
-    /// tensor.
+    /// Plans the part `out` of the output of `program`, which is the box `tile` of a tensor.
     fn new(
         device: Device,
         program: &Program,
