@@ -221,7 +221,8 @@ fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
-        // Without the full test, only every second of the other cases runs, with one limit.
+        // A case with `too_little` always runs. Of the others, every second one runs with one limit, or all in the full
+        // test.
         let all = everything() || case.too_little > 0;
         if !all && number % 2 == 1 {
             continue;

@@ -9,7 +9,6 @@ use trundle_formats::{Header, Shown};
 use crate::operation::Operation;
 use crate::selection::Choice;
 
-/// Returns a message for each shift that does not move anything.
 pub(crate) fn notes(choice: &Choice) -> Vec<String> {
     let note = |(shift, size)| format!("a shift of {shift} on an axis of {size} moves nothing");
     idle_shifts(choice).into_iter().map(note).collect()

@@ -33,7 +33,6 @@ pub struct Decided {
     pub(crate) outputs: Vec<PathBuf>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) options: PlanOptions,
-    /// The metadata keys that are dropped, because their values would be wrong in the output.
     pub(crate) untrue: Vec<String>,
 }
 
@@ -44,7 +43,6 @@ pub(crate) enum Decision {
     Relayout(Relaid),
 }
 
-/// Decides the fates of the tensors of the opened inputs, for an output format.
 type Decide<'a> =
     Box<dyn FnOnce(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
 

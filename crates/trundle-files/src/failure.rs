@@ -15,9 +15,7 @@ pub struct Failure {
     code: u8,
     message: String,
     hints: Vec<Hint>,
-    /// The system error that caused the failure, if there is one.
     system: Option<SystemError>,
-    /// Whether the only problem is that the reader of stdout has closed it.
     is_unread: bool,
 }
 

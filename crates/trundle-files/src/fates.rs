@@ -3,7 +3,6 @@
 use trundle::Chain;
 use trundle_disk::{Input, Wanted};
 
-/// The fate of a tensor in the output.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate<M> {
     /// Operators move the tensor.

@@ -96,7 +96,6 @@ fn traffic(job: &Job) -> String {
     )
 }
 
-/// Formats a duration; empty for less than a second.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => String::new(),
@@ -106,7 +105,6 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Describes the destination, and whether an existing file would be overwritten.
 pub(crate) fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {

@@ -13,7 +13,6 @@ use crate::request::{Description, Written};
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// The format, if the user states one.
     format: Option<&'static Format>,
     hint: TensorHint,
 }

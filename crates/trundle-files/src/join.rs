@@ -180,11 +180,9 @@ type Named<'a> = (&'a Path, &'a Header);
 
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
-    /// The index of the file for each part of the result.
     of_part: Vec<usize>,
 }
 
-/// A tensor of the output, and the program that computes it.
 pub(crate) struct Tensor {
     name: String,
     element: StoredDType,
@@ -196,7 +194,6 @@ pub(crate) struct Tensor {
     /// The axis along which the tensor is joined. `None` for a tensor that is copied from the first file.
     axis: Option<usize>,
     is_new: bool,
-    /// Whether the attributes are the same in all files.
     same_attributes: bool,
     chunk: Option<Vec<usize>>,
     encoding: Option<Encoding>,

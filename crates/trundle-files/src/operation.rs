@@ -24,7 +24,6 @@ pub(crate) struct Operation {
     pub written: bool,
 }
 
-/// The operators as the user wrote them.
 enum Asked {
     /// The same chain for all tensors. The single length of a reversal is repeated as often as a tensor needs.
     Chain { chain: Arc<Chain>, one: Option<OneLength> },
@@ -39,7 +38,6 @@ enum Asked {
     Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<UnresolvedNumbers> },
 }
 
-/// Lengths or indices for an operator whose axes are not resolved yet.
 struct UnresolvedNumbers {
     read: NumbersFile,
     /// The single length, if there is only one. It is repeated as often as a tensor needs.

@@ -27,12 +27,10 @@ pub(crate) struct Relaid {
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// Returns the output formats that can store the record of axes.
 pub(crate) fn keeping() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| format.is_written() && format.keeps_metadata())
 }
 
-/// Checks that the output can store the record of axes.
 pub(crate) fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
     if format.keeps_metadata() {
         return Ok(());

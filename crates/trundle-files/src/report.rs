@@ -180,7 +180,6 @@ impl Decided {
         relaid.lines(self.opened[0].headers(), &out_shapes)
     }
 
-    /// Describes the destination, the metadata that the output cannot hold, and the verification.
     fn destination_lines(&self, job: &Job) -> String {
         let mut lines = encoded_line(job);
         if let Some(output) = self.outputs.first() {

@@ -28,7 +28,6 @@ pub struct Outcome {
     pub ran: trundle_disk::Outcome,
     /// Whether elements keep their positions and only the header states the new axis order.
     by_header: bool,
-    /// The number of input tensors that are not in the output.
     left_out: usize,
     /// Warnings, which are printed even with `--quiet`: metadata and codecs that the output lacks, and attributes that
     /// differ between the inputs.

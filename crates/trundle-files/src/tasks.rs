@@ -91,7 +91,6 @@ impl Decided {
     }
 }
 
-/// Returns the path of the output of a request that can be divided into tasks.
 fn output(request: &Request) -> Result<PathBuf, Failure> {
     if !matches!(request.work, Work::Chain { .. }) {
         return Err(Failure::refused(

@@ -25,7 +25,6 @@ const SAMPLES: u64 = 16;
 
 const SAMPLE_BYTES: u64 = 4 << 10;
 
-/// Converts a time to nanoseconds since 1970.
 pub(crate) fn nanoseconds(time: SystemTime) -> u128 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use trundle_s3::Bucket;
 use trundle_zarr::{Below, ByteRange, Elsewhere, Object, ObjectStore, Stat, check_bytes};
 
-/// A bucket that contains a Zarr store.
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) bucket: Arc<Bucket>,

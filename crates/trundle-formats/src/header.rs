@@ -140,7 +140,6 @@ pub(crate) fn checked_shape(
     Ok(Shape::new(sizes.map_err(too_large)?)?)
 }
 
-/// Returns the file offset of data that begins `offset` bytes after `start`.
 pub(crate) fn checked_offset(name: &str, start: u64, offset: u64) -> Result<u64, Problem> {
     start.checked_add(offset).ok_or_else(|| {
         Problem::header(format!(

@@ -6,7 +6,6 @@ use crate::Problem;
 use crate::error::in_bytes;
 use crate::source::{Source, read_exactly};
 
-/// Reads a header up to a limit, and tracks its position.
 pub(crate) struct HeaderReader<'a> {
     input: Box<dyn Read + 'a>,
     /// The offset from the start of the source, in bytes.

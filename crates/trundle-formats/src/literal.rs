@@ -17,7 +17,6 @@ pub(crate) enum Literal {
     Dict(Vec<(Literal, Literal)>),
 }
 
-/// A syntax error and its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     what: String,

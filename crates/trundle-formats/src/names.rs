@@ -23,7 +23,6 @@ impl<T: fmt::Display> fmt::Display for Shown<T> {
     }
 }
 
-/// Writes strings and escapes their control characters.
 struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escaping<'_, '_> {

@@ -149,7 +149,6 @@ fn reorder(multiscale: &mut Value, order_of: impl Fn(&str) -> Option<Vec<usize>>
     Some(())
 }
 
-/// Reorders the transformations of an array or of the whole image.
 fn reorder_transformations(of: &mut Value, order: &[usize]) -> Option<()> {
     let Some(transformations) = of.get_mut("coordinateTransformations") else { return Some(()) };
     for transformation in transformations.as_array_mut()? {

@@ -50,7 +50,6 @@ enum Target {
     Stdout(Stdout),
 }
 
-/// What exists at the path of an output.
 pub(crate) enum ExistingOutput {
     Nothing,
     Regular(Metadata),

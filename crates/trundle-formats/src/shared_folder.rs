@@ -27,7 +27,6 @@ pub(crate) const PLANNED: &str = "planned";
 pub(crate) struct SharedFolder {
     place: PathBuf,
     overwrite: bool,
-    /// The temporary path of the output.
     part: PathBuf,
     work: PathBuf,
     /// The work folder, opened with a shared lock; `None` where folders cannot be opened.
@@ -83,7 +82,6 @@ impl SharedFolder {
         }
     }
 
-    /// Removes the temporary files of an output.
     pub(crate) fn discard(path: &Path, tag: &str) -> Result<(), Problem> {
         let work = work_folder(path, tag);
         let taken = match File::open(&work) {

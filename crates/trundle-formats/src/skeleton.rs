@@ -150,7 +150,6 @@ impl<'a> Described<'a> {
     }
 }
 
-/// Checks that all tensors have different names.
 pub(crate) fn check_names(format: &'static str, tensors: &[Described<'_>]) -> Result<(), Problem> {
     check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
         format,
@@ -208,7 +207,6 @@ struct Crc32Field {
     span: usize,
     at: usize,
     tensor: usize,
-    /// The CRC-32 of the bytes before the data.
     before: u32,
 }
 
@@ -279,7 +277,6 @@ impl FileSkeleton {
         self.groups = groups;
     }
 
-    /// Appends the data of the next tensor, which is in chunks.
     #[cfg(feature = "zarr")]
     pub(crate) fn push_chunked(&mut self, tensor: ChunkedTensor) -> Result<(), Problem> {
         self.push_data(tensor.sizes.iter().product::<usize>() * tensor.width)?;

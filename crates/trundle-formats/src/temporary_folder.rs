@@ -141,7 +141,7 @@ pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
 }
 
 /// Renames the folder at `path` to `place`. Replaces an existing file or folder only if `overwrite` is true, a folder
-/// only by one of the same format. Returns the new path of what it replaced.
+/// only by one of the same format. Returns the new path of the replaced one.
 pub(crate) fn rename_to_place(
     path: &Path,
     place: &Path,

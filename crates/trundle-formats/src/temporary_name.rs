@@ -5,7 +5,6 @@ use std::fmt;
 
 use crate::crc32;
 
-/// The prefix of all names.
 const PREFIX: &str = ".trundle-";
 
 /// The longest output tag in bytes. Names stay below the limits of file systems: 255 bytes, or 143 with some

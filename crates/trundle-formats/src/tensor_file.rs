@@ -19,7 +19,6 @@ use crate::{
 
 /// An open file of tensors. Opening it reads the headers, further calls the data.
 pub struct TensorFile {
-    /// The name of the file for messages.
     file: String,
     format: &'static Format,
     contents: Box<dyn Contents>,
@@ -54,7 +53,7 @@ impl TensorFile {
         TensorFile::open_as(path, &TensorHint::default())
     }
 
-    /// Opens the file like [`TensorFile::open`], with a hint of what it does not state.
+    /// Opens the file like [`TensorFile::open`], with a hint for the properties that it does not state.
     ///
     /// # Errors
     /// The errors of [`TensorFile::open`], and if `hint` lacks something that the file does not state, or contradicts

@@ -155,7 +155,6 @@ impl TensorHint {
         Ok(described)
     }
 
-    /// Interprets the bytes of `in_file` as packed elements.
     fn unpack(&self, element: &StoredDType, in_file: &Header) -> Result<Header, Problem> {
         let (element, name) = (in_file_of(element, in_file)?, element.name());
         let bytes = in_file.data_bytes as u64;

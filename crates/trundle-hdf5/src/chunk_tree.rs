@@ -10,7 +10,6 @@ use hdf5_reader::io::Cursor;
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-/// The node type of a tree of chunks.
 const OF_CHUNKS: u8 = 1;
 
 struct Walk<'a> {

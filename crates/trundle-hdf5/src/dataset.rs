@@ -198,7 +198,6 @@ fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, 
     Ok(bytes as usize)
 }
 
-/// Reads the bytes of the fill value in the stored byte order.
 fn fill(
     metadata: &Metadata,
     header: &ObjectHeader,

@@ -11,9 +11,7 @@ use crate::group::{Target, children};
 use crate::header::{ObjectHeader, kind};
 use crate::metadata::{Metadata, ReadAt};
 
-/// The most datasets that are read from a file.
 const MOST_DATASETS: usize = 1 << 16;
-/// The deepest group.
 const MOST_DEPTH: usize = 64;
 
 /// An HDF5 file. Datasets are in the order of their creation if the file records it, otherwise by name.

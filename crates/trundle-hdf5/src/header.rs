@@ -26,7 +26,6 @@ pub(crate) mod kind {
 
 /// The most bytes of messages in an object header.
 const MOST_BYTES: u64 = 64 << 20;
-/// The most blocks of an object header.
 const MOST_BLOCKS: usize = 1 << 12;
 
 const CHECKSUM: usize = 4;
@@ -36,7 +35,6 @@ const IS_SHARED: u8 = 0x02;
 /// The message flag for a message whose type a reader must know.
 const MUST_BE_KNOWN: u8 = 0x80;
 
-/// The last message type of the specification.
 const LAST_KIND: u16 = 0x18;
 
 #[derive(Debug)]

@@ -7,7 +7,6 @@ use crate::metadata::Metadata;
 
 const MOST_AXES: usize = 32;
 
-/// The shape of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dataspace {
     pub(crate) sizes: Vec<u64>,
@@ -112,7 +111,6 @@ fn unknown(what: &str, value: u8) -> Error {
     Error::unsupported(format!("storage of {what} {value} is unknown"))
 }
 
-/// Reads a layout of version 1 or 2.
 fn old(cursor: &mut Cursor<'_>, metadata: &Metadata) -> Result<Layout, Error> {
     let (axes, class) = (usize::from(cursor.read_u8()?), cursor.read_u8()?);
     cursor.skip(5)?;

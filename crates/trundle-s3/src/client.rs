@@ -12,7 +12,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::profile::Profile;
 
-/// The most retries of a request that failed.
 const MOST_RETRIES: usize = 10;
 /// The delay before the first retry. The delays grow up to `LONGEST_WAIT`.
 const FIRST_WAIT: Duration = Duration::from_millis(100);

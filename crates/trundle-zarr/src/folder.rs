@@ -170,7 +170,6 @@ impl ObjectStore for Folder {
     }
 }
 
-/// Returns a file name that no other process uses.
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

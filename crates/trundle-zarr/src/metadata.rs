@@ -17,7 +17,6 @@ use crate::object_store::{ByteRange, ObjectStore};
 use crate::store::key_of;
 use crate::times;
 
-/// The name of the metadata objects of version 3.
 pub(crate) const V3: &str = "zarr.json";
 pub(crate) const V2_ARRAY: &str = ".zarray";
 pub(crate) const V2_GROUP: &str = ".zgroup";
@@ -28,7 +27,6 @@ const FIELDS: &str = "\
     zarr_format node_type attributes consolidated_metadata shape data_type chunk_grid \
     chunk_key_encoding fill_value codecs storage_transformers dimension_names";
 
-/// The allowed ranges of numbers in the configurations of codecs.
 const LIMITS: [(&str, &str, i64, i64); 7] = [
     ("zstd", "level", -131_072, 22),
     ("gzip", "level", 0, 9),

@@ -55,7 +55,6 @@ pub struct ArrayWriter {
     array: Array<Reader>,
     /// The sizes of a shard, or of a chunk if the array is not sharded.
     sizes: Vec<NonZeroU64>,
-    /// The size of a shard or chunk in bytes.
     bytes: usize,
     /// The encoders, if zstd is the only codec.
     encoders: Option<ZstdEncoders>,

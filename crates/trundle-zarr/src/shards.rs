@@ -26,7 +26,6 @@ type Index = Arc<[[u64; 2]]>;
 /// The layout of the shards of an array, and the indices of the shards that were read last.
 #[derive(Debug)]
 pub(crate) struct Shards {
-    /// The codecs of a chunk.
     pub(crate) inner: CodecChain,
     index: CodecChain,
     counts: Vec<u64>,

@@ -14,7 +14,6 @@ use crate::object_store::{Below, ObjectStore};
 
 /// The most arrays that are read from a store.
 pub const MOST_ARRAYS: usize = 1 << 16;
-/// The most folders that are read from a store.
 const MOST_FOLDERS: usize = 1 << 17;
 /// The most components of a path.
 pub(crate) const MOST_DEPTH: usize = 64;

@@ -16,7 +16,6 @@ const LEAST_BYTES: usize = 16 << 20;
 /// take less than this share of the time.
 const LITTLE: f64 = 0.01;
 
-/// The search for the tile size of a pass.
 pub(crate) struct Growth<'a> {
     program: &'a Program,
     sizes: &'a [usize],

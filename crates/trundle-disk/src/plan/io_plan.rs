@@ -27,7 +27,6 @@ pub(crate) struct FilePass {
     /// The tensor of the movement's program that the pass writes. `None` if the pass only sorts elements into an
     /// intermediate, or only cuts an intermediate into chunks.
     pub(crate) target: Option<TensorId>,
-    /// The program of the pass, which reads its inputs and writes its only output.
     pub(crate) program: Arc<Program>,
     pub(crate) reads: Vec<FileRead>,
     pub(crate) to: Location,
@@ -41,7 +40,6 @@ trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, ti
 
 #[derive(Clone, Debug)]
 pub(crate) struct FileRead {
-    /// The tensor of the movement's program that is read.
     pub(crate) of: TensorId,
     pub(crate) file: ReadFrom,
     pub(crate) from: Location,
@@ -68,7 +66,6 @@ pub(crate) struct Traffic {
     /// Bytes written to and read from the temporary file for parts of incomplete chunks. Both other byte counts include
     /// them.
     pub(crate) waiting: u64,
-    /// The picoseconds to decode on one core.
     pub(crate) decoding: u64,
 }
 
@@ -134,7 +131,6 @@ impl Movement {
         plan.ok_or_else(|| Error::from(Problem::Memory { needed, limit }))
     }
 
-    /// Plans one pass that reads the tensor whole, moves it in memory, and writes it.
     fn whole_pass(&self) -> FilePass {
         let all = |id: TensorId| -> Bounds {
             self.program.tensor(id).shape.iter().map(|size| 0..*size).collect()
@@ -219,7 +215,6 @@ impl Movement {
         }
     }
 
-    /// Plans a final pass that cuts a row-major intermediate into chunks.
     fn pass_into_chunks(
         &self,
         chunk: &[usize],

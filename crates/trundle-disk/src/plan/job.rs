@@ -143,7 +143,7 @@ impl PlanOptions {
 impl Job {
     /// Plans to write tensors of the first file to an output of `format`, with `metadata` if the format can store it.
     ///
-    /// Chains may name tensors of the other files. Planning writes nothing, and reads at most a small part of the files
+    /// Chains may name tensors of the other files. Planning does not write the output, and reads at most a small part of the files
     /// to measure the storage.
     ///
     /// # Errors
@@ -173,8 +173,8 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning writes
-    /// nothing, and reads at most a small part of the files to measure the storage.
+    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning does
+    /// not write the output, and reads at most a small part of the files to measure the storage.
     ///
     /// # Errors
     /// [`Error`] in the same cases as [`Job::new`], and if an input does not have the shape and type that the program
@@ -340,7 +340,7 @@ impl Job {
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
-    /// Returns the bytes of the largest decoded chunk plus those of the largest encoded chunk or shard.
+    /// Returns the sum of the sizes of the largest decoded chunk and the largest encoded chunk or shard.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);

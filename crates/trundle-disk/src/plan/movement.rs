@@ -11,7 +11,6 @@ use trundle_formats::{Header, Order};
 use crate::plan::location::unit;
 use crate::plan::seams::{edges, longest};
 
-/// The arrangement of a tensor's elements in an input file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
     InOrder(Order),
@@ -19,7 +18,6 @@ pub(crate) enum Arrangement<'a> {
         sizes: &'a [usize],
         /// The order of the axes within a chunk; `None` if it is row-major.
         order: Option<&'a [usize]>,
-        /// The picoseconds to decode a byte on one core.
         decoding: u64,
     },
 }
@@ -203,7 +201,6 @@ impl Movement {
         &self.program.tensor(self.output()).shape
     }
 
-    /// Returns the inputs that are read, each with its index.
     pub(crate) fn inputs(&self) -> Vec<(usize, TensorId)> {
         let given = self.program.tensors().iter().enumerate();
         let given = given.filter_map(|(at, tensor)| match tensor.made {

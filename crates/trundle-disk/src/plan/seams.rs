@@ -118,7 +118,6 @@ fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
     }
 }
 
-/// Returns the longest range between two neighbouring seams.
 pub(crate) fn longest(seams: &[usize]) -> Range<usize> {
     let stretches = seams.windows(2).map(|ends| ends[0]..ends[1]);
     stretches.max_by_key(Range::len).unwrap_or(0..0)

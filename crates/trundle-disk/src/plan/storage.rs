@@ -152,7 +152,6 @@ fn median(mut seconds: Vec<f64>) -> f64 {
     seconds[seconds.len() / 2]
 }
 
-/// Opens the file again for direct I/O, if the system supports it.
 #[cfg(target_os = "linux")]
 fn past_cache(file: &File) -> Option<File> {
     use std::os::fd::AsRawFd;

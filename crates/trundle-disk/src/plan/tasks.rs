@@ -60,7 +60,6 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
 }
 
 impl TaskGroup {
-    /// Divides the tasks into batches that fit the budget.
     pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
@@ -96,7 +95,6 @@ impl TaskGroup {
         file_bytes(tensor.movement.width(), tensor.file_passes[pass].to.elements()) as u64
     }
 
-    /// Returns the ranges of positions that the group writes in a tensor.
     pub(crate) fn written(&self, tensor: usize, job: &Job) -> Vec<Range<usize>> {
         let to = &job.tensors[tensor].file_passes[self.pass.0].to;
         let own = self.tasks.iter().filter(|task| task.tensor == tensor);

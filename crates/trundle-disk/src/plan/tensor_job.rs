@@ -158,7 +158,6 @@ impl TensorJob {
     }
 }
 
-/// A tensor of an output whose chunks and passes are not planned yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Unplanned {
     job: TensorJob,

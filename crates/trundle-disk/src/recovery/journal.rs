@@ -16,7 +16,6 @@ use crate::plan::job::Job;
 use crate::plan::storage::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
 
-/// The file extension of journals.
 pub(crate) const ENDING: &str = "journal";
 
 /// The largest journal that is read, in bytes.
@@ -42,7 +41,6 @@ pub(crate) struct SourceIdentity {
     pub(crate) bytes: u64,
     /// The time of the last modification, in nanoseconds since 1970.
     pub(crate) modified: u128,
-    /// The fingerprint of sampled bytes.
     samples: Hex,
 }
 
@@ -86,7 +84,6 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Creates the journal, or continues an existing one.
     pub(crate) fn begin(
         store: &dyn BlobStore,
         folder: &Path,

@@ -62,7 +62,7 @@ pub(crate) fn output_tag(path: &Path) -> String {
     Output::tag(path)
 }
 
-/// Checks that no other run than that with the tag `own` writes the output. Each run creates its files before it
+/// Checks that no run except the one with the tag `own` writes the output. Each run creates its files before it
 /// checks, so at most one of two runs continues.
 pub(crate) fn check_alone(
     folder: &Path,

@@ -42,7 +42,6 @@ pub(crate) struct Batches<'a, 'g> {
     pub(crate) job: &'a Job,
     pub(crate) group: &'g TaskGroup,
     pub(crate) ranges: &'g [Range<usize>],
-    /// The indices of the batches that are not prepared yet.
     pub(crate) left: Range<usize>,
     pub(crate) budget: usize,
 }

@@ -24,7 +24,6 @@ pub(crate) struct Checkpoint<'a> {
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Returns the checkpoint of a run that cannot be resumed.
     pub(crate) fn none(store: &'a dyn BlobStore) -> Checkpoint<'a> {
         Checkpoint::new(None, store, None, Progress::default())
     }

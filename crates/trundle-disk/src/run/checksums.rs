@@ -106,7 +106,6 @@ impl<'a> Elements<'a> {
 
 /// Numbers in memory. No number crosses the boundary of a word.
 trait IntegerSlice {
-    /// The size of a number in bytes.
     const WIDTH: usize;
     const IN_WORD: usize = 8 / Self::WIDTH;
 

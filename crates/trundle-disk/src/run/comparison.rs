@@ -86,7 +86,6 @@ pub fn compare(
     Ok(Some(Difference::Elements { count, index, element: written, values }))
 }
 
-/// Moves one tensor to the layout of the other one, and returns the differences.
 fn differences(
     moved: &mut ComparedTensor<'_, '_>,
     still: &mut ComparedTensor<'_, '_>,

@@ -107,7 +107,6 @@ pub(crate) struct SourceFile<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
-    /// The name of the output in messages.
     pub(crate) path: &'a Path,
     pub(crate) target: &'a dyn Blob,
     pub(crate) store: &'a dyn BlobStore,

@@ -371,7 +371,6 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Returns the file that a group reads for an input of a tensor.
     fn source_of<'f>(
         &'f self,
         run: GroupRun<'f>,
@@ -399,7 +398,6 @@ impl<'a> Executor<'a> {
         Ok(Data { offset, source: Some(tensor.file), ..own(blob) })
     }
 
-    /// Returns the file and the data offset to which a group writes a tensor.
     pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&dyn Blob, u64) {
         let (pass, passes) = group.pass;
         match pass + 1 == passes {

@@ -26,7 +26,6 @@ pub(crate) struct Origin<'a> {
     pub(crate) to: &'a Location,
 }
 
-/// A box of a tensor, with its elements in memory.
 pub(crate) struct Source<'a> {
     pub(crate) of: TensorId,
     /// The shape in which the box is given, with as many elements as the tensor.
@@ -194,7 +193,6 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The least elements per thread.
 const FEW_ELEMENTS: usize = 1 << 17;
 
 /// The approximate number of elements of a block.

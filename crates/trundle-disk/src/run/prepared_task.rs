@@ -27,7 +27,6 @@ pub(crate) struct PreparedTask<'a> {
     pub(crate) spans: Vec<Span>,
 }
 
-/// The elements that a task reads for one input of its pass.
 pub(crate) struct TaskRead<'a> {
     pub(crate) input: usize,
     pub(crate) file: ReadFrom,

@@ -1,3 +1,4 @@
+//! Reads the data of a tensor back from a file, and computes its checksums.
 
 use std::collections::BTreeMap;
 use std::io;

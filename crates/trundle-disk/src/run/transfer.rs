@@ -25,7 +25,6 @@ pub(crate) struct Data<'a> {
     pub(crate) blob: &'a dyn Blob,
     pub(crate) offset: u64,
     pub(crate) width: Width,
-    /// Whether to remove the transferred pages from the page cache.
     pub(crate) forget: bool,
     /// The index of the job's source file; `None` for files that the job itself wrote.
     pub(crate) source: Option<usize>,
@@ -36,7 +35,6 @@ pub(crate) struct Data<'a> {
 pub(crate) struct Request<'a, M> {
     data: Data<'a>,
     runs: Runs,
-    /// The runs of this request.
     which: Range<usize>,
     /// The elements of each run.
     within: Range<usize>,

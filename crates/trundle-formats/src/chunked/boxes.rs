@@ -1,10 +1,8 @@
 //! Copies boxes of elements between contiguous tensors, and computes the positions of chunks.
 
-/// The position of a box in a contiguous tensor.
 #[derive(Clone, Copy)]
 pub(crate) struct BoxPosition<'a> {
     pub(crate) sizes: &'a [usize],
-    /// The index of the first element of the box.
     pub(crate) at: &'a [usize],
 }
 

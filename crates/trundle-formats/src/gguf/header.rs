@@ -66,7 +66,6 @@ impl GgufHeader {
     }
 }
 
-/// Reads the magic and the version. Returns the number of tensors.
 fn read_start(reader: &mut HeaderReader<'_>) -> Result<u64, Problem> {
     let magic: [u8; 4] = reader.array("the beginning")?;
     if magic != *MAGIC {

@@ -143,7 +143,6 @@ fn code_page_437(byte: u8) -> char {
     }
 }
 
-/// Checks what the directory states about a member.
 fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<(), Problem> {
     let tensor_name = member.name.strip_suffix(ending);
     check_relative(tensor_name.unwrap_or(&member.name))

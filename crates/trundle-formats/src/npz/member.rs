@@ -9,7 +9,6 @@ use super::ENDING;
 use crate::Problem;
 use crate::source::{Source, copy};
 
-/// A member of an archive, as the directory lists it.
 pub(crate) struct Member {
     pub name: String,
     pub method: Method,

@@ -12,7 +12,6 @@ const ALIGNMENT: u64 = 64;
 const ELSEWHERE_16: u16 = u16::MAX;
 const ELSEWHERE_32: u32 = u32::MAX;
 
-/// The kind of the extra field for 64-bit numbers.
 const ZIP64: u16 = 1;
 
 /// The kind of the extra field for padding, as in Android's `zipalign`: the alignment, then zeros.
@@ -61,7 +60,6 @@ impl Member<'_> {
         Some(header)
     }
 
-    /// Returns the directory entry, with a CRC-32 of 0.
     fn entry(&self) -> Vec<u8> {
         let mut numbers = Vec::new();
         if self.is_large() {
@@ -135,7 +133,6 @@ fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(ELSEWHERE_32)
 }
 
-/// The directory at the end of an archive.
 #[derive(Default)]
 pub(super) struct Directory {
     entries: Vec<u8>,

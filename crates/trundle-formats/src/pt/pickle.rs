@@ -1,6 +1,6 @@
 //! Parses Python pickles without executing anything: calls are only recorded.
 //!
-//! Supported is what Python's own writer uses for data in protocols 2 to 5: strings, numbers, tuples, lists, dicts and
+//! It supports what Python's own writer uses for data in protocols 2 to 5: strings, numbers, tuples, lists, dicts and
 //! calls of named functions. All objects are in one list and refer to each other by index. An instruction creates at
 //! most one object.
 //!
@@ -100,7 +100,6 @@ impl Machine<'_> {
         Ok(array)
     }
 
-    /// Reads a little-endian number of `N` bytes.
     fn number<const N: usize>(&mut self) -> Result<u64, Problem> {
         let mut number = [0; 8];
         number[..N].copy_from_slice(&self.array::<N>()?);

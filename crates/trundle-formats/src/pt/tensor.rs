@@ -25,7 +25,6 @@ pub(super) struct PickledTensor {
 
 /// The function that creates a tensor from a storage (`torch/_utils.py`).
 const TENSOR: &str = "torch._utils._rebuild_tensor_v2";
-/// The function that creates a parameter from a tensor.
 const PARAMETER: &str = "torch._utils._rebuild_parameter";
 
 /// Reads the object `id` as a tensor.

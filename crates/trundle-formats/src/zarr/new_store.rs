@@ -47,11 +47,9 @@ struct Array {
     written: Mutex<Option<Arc<ZarrArray>>>,
 }
 
-/// A shard or chunk of an array.
 struct Chunk<'a> {
     array: &'a Array,
     index: Vec<usize>,
-    /// The offset at which the chunk begins.
     begin: u64,
     bytes: usize,
 }

@@ -9,7 +9,6 @@ use trundle_formats::crc32;
 pub(crate) const STORED: u16 = 0;
 pub(crate) const DEFLATED: u16 = 8;
 
-/// A change to one of the headers of a member.
 pub(crate) type Change = fn(&mut Member);
 
 /// A member with the same values in both headers, unless a field says otherwise.

@@ -12,7 +12,6 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     pub(super) width: usize,
-    /// The datatype message.
     pub(super) encoded: Vec<u8>,
     datatype: Datatype,
 }
@@ -56,7 +55,6 @@ impl Element {
         Ok(Element { width, encoded: encoded(&datatype), datatype })
     }
 
-    /// Converts an element from little-endian to the stored byte order.
     pub(super) fn stored(&self, little: Vec<u8>) -> Vec<u8> {
         // Reversing bytes is its own inverse.
         self.datatype.to_little_endian(little)
