@@ -54,7 +54,8 @@ pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
-/// Returns the part of the [limit] for each of `tasks` concurrent tasks, after the memory of the process itself.
+/// Returns how much of the [limit] each of `tasks` concurrent tasks may use, after the memory of the process itself is
+/// subtracted.
 pub(crate) fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
     let limit = limit(max_mem);
     (limit - own_within(limit)) / tasks.max(1) as u64

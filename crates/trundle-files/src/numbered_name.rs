@@ -7,7 +7,8 @@ use crate::names::shown_path;
 
 /// Returns the paths of `count` outputs, numbered from 0.
 ///
-/// The number replaces `{}`, padded to the digits of the last number, or `%d` or `%03d`, as in ffmpeg and csplit.
+/// The number replaces `{}`, `%d` or `%03d`. For `{}`, it has as many digits as the last number. The others are as in
+/// ffmpeg and csplit.
 ///
 /// # Errors
 /// If the path is not UTF-8, does not have exactly one placeholder, or has it in the name of a folder.

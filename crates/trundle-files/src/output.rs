@@ -69,8 +69,8 @@ impl Destination {
         Ok(Output::check_as(format, path, self.overwrite)?)
     }
 
-    /// Returns the format of an output at `path`: the requested format, or the format of the extension. A device or a pipe
-    /// gets .npy.
+    /// Returns the format of an output at `path`: the requested format, or the format of the extension. A device or a
+    /// pipe gets .npy.
     ///
     /// `None` means the format of the input: no format has the extension, but the input has the same.
     ///

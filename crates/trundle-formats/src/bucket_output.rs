@@ -17,7 +17,7 @@ use crate::lock::lock;
 /// The prefix of the keys that exist only in an unfinished store.
 pub(crate) const UNFINISHED: &str = ".trundle-unfinished";
 
-/// Identifies the run that writes the store. All keys below the path of the store belong to that run.
+/// The object that identifies the run that writes the store. All keys below the path of the store belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
 
 /// The name of the metadata objects, without which readers find no store.

@@ -16,8 +16,8 @@ use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
 /// An output that several processes write, and that one of them [finishes](SharedOutput::finish).
 ///
-/// Until then it has a temporary name, and remains if processes end. They also share intermediates of passes, and notes
-/// about finished parts. Two processes may write the same part.
+/// Until then it has a temporary name, and remains if processes end. The processes also share intermediates of passes,
+/// and notes about finished parts. Two processes may write the same part.
 ///
 /// While a process has one open, [`leftovers`](crate::leftovers) reports it as in use, except in a bucket.
 #[derive(Debug)]

@@ -126,8 +126,8 @@ impl StoredDType {
 
     /// Returns this type with the byte order and `descr` of `in_file`.
     ///
-    /// Returns `None` unless the file states this type, the type of its bits, or void elements of the same width, and
-    /// if the byte orders contradict each other.
+    /// Returns `None` unless the file states this type, the type of its bits, or void elements of the same width. Also
+    /// `None` if the byte orders contradict each other.
     pub(crate) fn in_file_of(&self, in_file: &StoredDType) -> Option<StoredDType> {
         if self.byte_order != ByteOrder::NATIVE && self.byte_order != in_file.byte_order {
             return None;

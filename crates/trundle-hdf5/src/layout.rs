@@ -60,7 +60,7 @@ pub(crate) enum Layout {
     Contiguous(Option<u64>),
     Chunked {
         address: Option<u64>,
-        /// The chunk sizes, which the file follows with the element width as another size.
+        /// The chunk sizes. In the file, the element width follows them as another size.
         chunk: Vec<u64>,
         width: u64,
         index: Index,

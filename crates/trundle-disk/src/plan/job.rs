@@ -48,7 +48,7 @@ pub struct Assembled<'a> {
     pub tensor: TensorId,
     /// The inputs of the program, with the shapes that it states.
     pub inputs: &'a [Input],
-    /// The default chunk sizes (default: derived approximately from the chunks of the inputs).
+    /// The default chunk sizes. If `None`, they follow approximately from the chunks of the inputs.
     pub chunk: Option<Vec<usize>>,
     /// The default encoding of these chunks.
     pub encoding: Option<Encoding>,
@@ -143,8 +143,8 @@ impl PlanOptions {
 impl Job {
     /// Plans to write tensors of the first file to an output of `format`, with `metadata` if the format can store it.
     ///
-    /// Chains may name tensors of the other files. Planning does not write the output, and reads at most a small part of the files
-    /// to measure the storage.
+    /// Chains may name tensors of the other files. Planning does not write the output, and reads at most a small part
+    /// of the files to measure the storage.
     ///
     /// # Errors
     /// [`Error`] if a chain does not fit its tensors, the format cannot represent a result, or the memory is not enough
@@ -173,8 +173,8 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning does
-    /// not write the output, and reads at most a small part of the files to measure the storage.
+    /// Plans to write `outputs`, which are computed from tensors of `files` and from constants. Planning does not write
+    /// the output, and reads at most a small part of the files to measure the storage.
     ///
     /// # Errors
     /// [`Error`] in the same cases as [`Job::new`], and if an input does not have the shape and type that the program
@@ -320,8 +320,8 @@ impl Job {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// Returns the number of concurrent reads: as many as the storage handles, with codecs also one for each core, and
-    /// at most `decoders`.
+    /// Returns the number of concurrent reads: as many as the storage serves, with codecs at least one for each core,
+    /// and at most `decoders`.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();

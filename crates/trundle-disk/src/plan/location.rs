@@ -123,7 +123,7 @@ impl Location {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
-    /// Joins neighbouring chunks along an axis if each of `boxes` contains both of them or neither.
+    /// Joins neighbouring chunks along an axis if each of `boxes`, along that axis, contains both or neither.
     pub(crate) fn joined(&self, boxes: &[&Bounds]) -> Location {
         let along = |(axis, cuts): (usize, &Vec<usize>)| {
             let mut edges: Vec<usize> =

@@ -1,7 +1,7 @@
 //! Computes checksums of source elements at their positions in the output.
 //!
 //! [`Program::follow`] moves the elements through one operator after another, without combining, binding, planning or
-//! kernels. So the checksums verify all of these.
+//! kernels. So the checksums verify all these steps.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
