@@ -17,7 +17,7 @@ use crate::{
     Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint, Unreadable,
 };
 
-/// An open file of tensors. Opening it reads the headers, further calls the data.
+/// An open file of tensors. Opening it reads the headers; further calls read the data.
 pub struct TensorFile {
     file: String,
     format: &'static Format,
@@ -64,7 +64,7 @@ impl TensorFile {
 
     /// Opens the file in the given format. `None` selects the format by the first bytes.
     ///
-    /// If the hint has an offset, the file is then read as raw bytes. So is a file that no format recognises if the
+    /// With `None`, a file is read as raw bytes if the hint has an offset, or if no format recognises the file and the
     /// hint has a type or a shape. Any other stream of unknown format is read as .npy.
     ///
     /// # Errors
